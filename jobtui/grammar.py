@@ -216,6 +216,8 @@ def _filter(help: str) -> Argument:
     return Argument("FILTER", help, required=False, many=True, dashes=True)
 
 
+_LINES = _valued("lines", "N", "at most N rows or lines: the first, of what is in order of time the last",
+                 Expects.COUNT, short="n")  # fmt: skip
 _ID = Argument("ID", "a computeJid, or anything that `find` resolves to one job")
 
 DASHBOARD = Command(
@@ -224,13 +226,14 @@ DASHBOARD = Command(
     Argument(
         "THING", "anything that `find` takes; without a terminal it is shown and jobtui ends", required=False
     ),
+    (_LINES,),
 )
 
 REPORTS = ("throughput", "utilization", "nodes", "states")
 """What `report` reports."""
 
 COMMANDS: tuple[Command, ...] = (
-    Command("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m")),
+    Command("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
     Command("show", "one job: its record, its runs, where its files and logs are", _ID),
     Command("timeline", "the ops of a job, each with its steps", _ID),
     Command("explain", "what is the matter with a job, why, and what to type next", _ID),
@@ -241,13 +244,14 @@ COMMANDS: tuple[Command, ...] = (
             _ID, (
         _valued("timeout", "T", "give up after so long, such as 10m"),
     ), prints=False, reads=("until",)),
-    Command("incidents", "what went wrong lately, grouped by how it went and what it shares"),
+    Command("incidents", "what went wrong lately, grouped by how it went and what it shares",
+            None, (_LINES,)),
     Command("logs", "the log lines that belong to a job, merged in time order", _ID, (
         _valued("agent", "A", "only lines of this agent, or container"),
         _valued("unit", "U", "only lines of this unit, container or file"),
         _valued("op", "O", "only lines of this op"),
         _valued("grep", "RE", "only lines in which this is found", Expects.REGEX),
-        _valued("lines", "N", "only the last N lines", Expects.COUNT, short="n"),
+        _LINES,
         Flag("follow", "go on with new lines until interrupted", short="f"),
     )),
     Command("report",
@@ -267,14 +271,15 @@ COMMANDS: tuple[Command, ...] = (
         Flag("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
     )),
     Command("agents", "the agents, what they hold, and where their logs are",
-            _filter("such as state:lost host:v4 user:vn9m")),
+            _filter("such as state:lost host:v4 user:vn9m"), (_LINES,)),
     Command("find", "ranked candidates for anything pasted, with reasons",
             Argument("THING",
-                "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True)),
+                "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True),
+            (_LINES,)),
     Command("trace", "a trace as a waterfall: where it failed and what it spent its time on",
             Argument("THING",
                 "a trace id, a TRACEPARENT, a line or address that holds one, a job id or a file; - reads it",
-                many=True)),
+                many=True), (_LINES,)),
     Command("bundle",
             "all that is known of a job in one file, masked, to be looked at elsewhere with `replay`",
             _ID, (

@@ -413,7 +413,7 @@ class _Search:
             if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
         )
         self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
-        noted = {op.jid for op in self._ops if op.jid is not None and _is_submitted_as(op, reference.text)}
+        noted = {op.jid for op in self._ops if op.jid is not None and submitted_as((op,)) == reference.text}
         self._add_jobs(noted, reference.weight, "its agent's log has this number in Slurm")
 
     def _add_user(self, reference: Reference) -> None:
@@ -513,7 +513,7 @@ def _is_op(op: Op, text: str) -> bool:
 _SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)
 
 
-def _is_submitted_as(op: Op, number: str) -> bool:
-    """Whether a line of an op tells that Slurm gave its job this number."""
-    texts = (step.text for step in op.steps if number in step.text and "sbatch_id" in step.text)
-    return any(number in _SBATCH_ID.findall(text) for text in texts)
+def submitted_as(ops: Iterable[Op]) -> str | None:
+    """The number that Slurm gave the job of these ops, as the last line that names one tells."""
+    texts = (step.text for op in ops for step in op.steps if "sbatch_id" in step.text)
+    return next(reversed([number for text in texts for number in _SBATCH_ID.findall(text)]), None)

@@ -6,7 +6,7 @@ from jobtui.analysis.agent_filter import AgentTest, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import AgentLog, log_of
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain, marked
 from jobtui.model.ops import Agent
@@ -32,7 +32,8 @@ async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
     await reader.read_agents()
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
-    found = [(agent, where_log_is(reader, agent)) for agent in sort_agents(picked, reader.now, None)]
+    shown = first(sort_agents(picked, reader.now, None), reader.context)
+    found = [(agent, where_log_is(reader, agent)) for agent in shown]
     report = Report(
         "agents",
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},

@@ -67,7 +67,8 @@ async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice
         await reader.read_jobs()
         choice = choose(found.job, runs, reader.session.store.jobs.values())
     if choice is None:
-        complain(f"no good run of {found.job.model or found.job.app} is known; name a job to compare with")
+        what = found.job.model or found.job.app or found.job.id
+        complain(f"no good run of {what} is known; name a job to compare with")
     return choice
 
 

@@ -58,6 +58,12 @@ class Context(NamedTuple):
         return self.invocation.flags.get(name)
 
     @property
+    def most(self) -> int | None:
+        """How many rows or lines are wanted at most, None for all."""
+        wanted = self.flag("lines")
+        return None if wanted is None else int(wanted)
+
+    @property
     def format(self) -> OutputFormat:
         for name in (OutputFormat.JSON, OutputFormat.CSV, OutputFormat.PLAIN):
             if name in self.invocation.flags:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
@@ -11,7 +11,7 @@ from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.open import spelled
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
 from jobtui.commands.streams import Exit
@@ -101,6 +101,8 @@ async def run_incidents(reader: Reader) -> Exit:
     if earlier is not None and since is None:
         wide = 0 if earlier.window_s is None else now - earlier.window_s * SECOND
         found = await _survey(reader, Nanos(wide), end)
+    shown = first((*found.groups, *found.alone), reader.context)
+    groups, alone = shown[: len(found.groups)], shown[len(found.groups) :]
     report = Report(
         "incidents",
         lambda: {
@@ -108,14 +110,14 @@ async def run_incidents(reader: Reader) -> Exit:
             "since": to_rfc3339(begin),
             "well": asked.is_well,
             "failed_before": earlier.jobs if earlier is not None else 0,
-            "incidents": [incident_record(one, end) for one in found.groups],
-            "alone": [incident_record(one, end) for one in found.alone],
+            "incidents": [incident_record(one, end) for one in groups],
+            "alone": [incident_record(one, end) for one in alone],
             "doubtful": list(found.doubtful),
             "blind_spots": list(map(mask_text, found.blind_spots)),
         },
         INCIDENT_COLUMNS,
-        lambda: (incident_record(one, end) for one in (*found.groups, *found.alone)),
-        lambda width, colour: _incident_lines(found, asked, earlier, (begin, end), colour),
+        lambda: (incident_record(one, end) for one in shown),
+        lambda width, colour: _incident_lines(found, shown, asked, earlier, (begin, end), colour),
     )
     return answer(report, reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
 
@@ -127,13 +129,17 @@ async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:
 
 
 def _incident_lines(
-    found: Incidents, asked: Incidents, earlier: Earlier | None, window: tuple[Nanos, Nanos], colour: bool
+    found: Incidents,
+    shown: Sequence[Incident],
+    asked: Incidents,
+    earlier: Earlier | None,
+    window: tuple[Nanos, Nanos],
+    colour: bool,
 ) -> Iterator[str]:
-    shown: tuple[Incident, ...] = (*found.groups, *found.alone)
     yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
     if earlier is not None:
         yield earlier_words(seconds_between(*window), earlier)
-    elif not shown:
+    elif not found.groups and not found.alone:
         known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
         yield f"{known} with {counted(asked.looked_at, 'job')}"
     for one in shown:

@@ -21,7 +21,7 @@ from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering
-from jobtui.commands.printing import Report, answer, candidate_record
+from jobtui.commands.printing import Report, answer, candidate_record, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
@@ -39,6 +39,7 @@ from jobtui.model.ids import (
 )
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
+from jobtui.model.traces import is_same_job
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.render.text import show
 
@@ -62,7 +63,7 @@ async def read_too(reader: Reader, source: Source) -> None:
     await reader.watched(reader.session.catch_up([source.kind]))
 
 
-async def told_in_file(reader: Reader, text: str) -> "tuple[Candidate, ...]":
+async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
     """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
@@ -98,6 +99,8 @@ class Found(NamedTuple):
     """The traces whose spans name the job that nothing else knows."""
     jobs: tuple[JobId, ...] = ()
     """The jobs of what was meant, where these are several."""
+    is_said: bool = True
+    """Whether it is said on stderr why there is no job."""
 
     @property
     def filter(self) -> str:
@@ -120,11 +123,30 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False, kinds: Co
     if found.job is not None or found.code is not Exit.NOT_FOUND:
         return found
     named = await spans_naming(reader, thing)
+    of_trace = _jobs_traced(reader, {one.id for one in named})
+    if len(of_trace) == 1:
+        _say_taken(thing, named[0], of_trace[0])
+        return await _exact(reader, of_trace[0], to_end=to_end)
+    best = found.candidates[0] if found.candidates else None
+    is_other = best is not None and best.kind != "trace" and best.score >= SURE
+    if not found.is_said and not reader.nothing_read and (is_other or not named):
+        _say_why_not(reader, thing, found.candidates)
     for one in named:
         complain(f"trace {one.id} ({one.why}): jobtui trace {one.id}")
     return found._replace(
         candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
     )
+
+
+def _jobs_traced(reader: Reader, traces: Collection[str]) -> list[JobId]:
+    """The known jobs that were handed one of these traces, or that its spans name."""
+    store = reader.session.store
+    named = {written for one in traces for written in store.traces.jobs_of(TraceId(one))}
+    return [
+        job.id
+        for job in store.jobs.values()
+        if job.trace in traces or any(is_same_job(written, job.id) for written in named)
+    ]
 
 
 async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
@@ -153,32 +175,29 @@ async def _resolved(reader: Reader, thing: str, *, to_end: bool, kinds: Collecti
     if len(named) == 1 and not is_condor:
         return await _one_of(reader, _meant(reader, named[0]), thing, to_end=to_end)
     by_number = [] if number is None else _numbered(reader, number)
-    if len(by_number) > 1:
-        several = await _known_ids(reader, by_number)
-        if len(several) > 1:
-            return _ambiguous(reader, thing, several)
+    if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:
+        return _ambiguous(reader, thing, several)
     candidates = await candidates_for(reader, thing, referred)
     best = candidates[0] if candidates else None
-    if best is not None and best.score >= SURE and not is_ambiguous(candidates):
-        if best.kind in kinds:
-            return Found(candidates=candidates, code=Exit.FINE)
-        if (found := await _of_its_jobs(reader, thing, candidates, to_end=to_end)) is not None:
-            return found
+    if best is not None and best.kind in kinds and best.score >= SURE and not is_ambiguous(candidates):
+        return Found(candidates=candidates, code=Exit.FINE)
+    if (found := await of_its_jobs(reader, thing, candidates, to_end=to_end)) is not None:
+        return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _meant(reader, named[0])
     if by_number and (best is None or best.score < SURE):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing, to_end=to_end)
-    if not reader.nothing_read:
-        _say_why_not(reader, thing, candidates)
-    return Found(candidates=candidates)
+    return Found(candidates=candidates, is_said=False)
 
 
-async def _of_its_jobs(
-    reader: Reader, thing: str, candidates: tuple[Candidate, ...], *, to_end: bool
+async def of_its_jobs(
+    reader: Reader, thing: str, candidates: tuple[Candidate, ...], *, to_end: bool = False
 ) -> Found | None:
-    """The only job of the first candidate, or all of its jobs; None where it has none."""
-    best = candidates[0]
+    """The only job of the first candidate, or all of its jobs; None without any, or where others may be."""
+    best = candidates[0] if candidates else None
+    if best is None or best.score < SURE or is_ambiguous(candidates):
+        return None
     knows = reader.session.store.correlation
     jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
     if len(jobs) == 1:
@@ -256,7 +275,7 @@ def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) ->
         complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
         offer(reader, candidates, "nearest: ")
     else:
-        complain(f"{_shown(thing)} is {'ambiguous' if best.job else f'no job but {_a(best.kind)}'}")
+        complain(f"{_shown(thing)} is {'ambiguous' if best.job else f'{_a(best.kind)}, not a job'}")
         offer(reader, candidates, "candidate: ")
 
 
@@ -266,6 +285,8 @@ async def candidates_for(
     """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
     known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
+    if told := await told_in_file(reader, thing.strip()):
+        return told
     session = reader.session
     store, names = session.store, session.logs().names
     if not any(reference.target in LOG_TARGETS for reference in known):
@@ -385,11 +406,12 @@ async def run(reader: Reader) -> Exit:
     thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace")
-    candidates = await told_in_file(reader, thing.strip()) or await candidates_for(reader, thing)
+    candidates = await candidates_for(reader, thing)
     if not candidates or candidates[0].score < SURE:
         candidates = (*await spans_naming(reader, thing), *candidates)
-    records = [candidate_record(candidate) for candidate in candidates]
-    rows = [_row(candidate) for candidate in candidates]
+    given = first(candidates, reader.context)
+    records = [candidate_record(candidate) for candidate in given]
+    rows = [_row(candidate) for candidate in given]
     report = Report(
         "find",
         lambda: {"candidates": records},

@@ -12,7 +12,7 @@ from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain, marked
 from jobtui.model.clock import SECOND, Nanos
@@ -133,7 +133,7 @@ def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
 
 
 def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
-    picked = in_order((job for job in jobs if _within(job, reader)), reader.now_of)
+    picked = first(in_order((job for job in jobs if _within(job, reader)), reader.now_of), reader.context)
 
     def lines(width: int | None, colour: bool) -> Iterable[str]:
         if reader.nothing_read:

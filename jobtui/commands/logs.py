@@ -28,7 +28,7 @@ from jobtui.model.ids import PREFIX_LENGTH, JobId
 from jobtui.model.job_reader import FilePart, JobReader, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
-from jobtui.model.numbers import counted, whole
+from jobtui.model.numbers import counted
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.pages import Log, LogLine, LogUnreadable
 from jobtui.model.secrets import mask_line, masked_lines
@@ -122,8 +122,8 @@ async def run(reader: Reader) -> Exit:
     outputs = _Outputs(reader, found.detail, chosen, to_end=following)
     lines = [*await log.fresh(), *await outputs.fresh()]
     outputs.complain_of_unread()
-    last = reader.context.flag("lines")
-    shown = lines if last is None else lines[max(0, len(lines) - whole(last, 0)) :]
+    most = reader.context.most
+    shown = lines if most is None else lines[max(0, len(lines) - most) :]
     if not following:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
@@ -199,7 +199,8 @@ class _WholeLogs:
         self._ends: dict[str, int] = {}
         self._parser = LogParser("")
         is_bounded = self._context.since is not None
-        self._most = whole(self._context.flag("lines"), MOST_LINES if is_bounded else LAST_LINES)
+        most = self._context.most
+        self._most = (MOST_LINES if is_bounded else LAST_LINES) if most is None else most
 
     async def fresh(self) -> list[JobLine]:
         found: list[JobLine] = []

@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from jobtui.commands.context import OutputFormat
-from jobtui.commands.streams import Exit
+from jobtui.commands.streams import Exit, complain
 from jobtui.model.health import SourceHealth
 from jobtui.model.numbers import real
 from jobtui.model.secrets import mask_text
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from jobtui.analysis.find import Candidate
     from jobtui.commands.context import Context
     from jobtui.commands.reader import Reader
+
+
+Row = TypeVar("Row")
 
 
 class SourceNames:
@@ -72,6 +75,14 @@ def print_report(report: Report, context: "Context", reader: "Reader | None" = N
                 print_csv(report.columns, report.records())
         case _:
             print_lines(report.lines(context.width, context.colour))
+
+
+def first(rows: Sequence[Row], context: "Context") -> Sequence[Row]:
+    """As many of the rows as are wanted; how many are left out is said."""
+    left = 0 if context.most is None else len(rows) - context.most
+    if left > 0:
+        complain(f"and {left:,} more")
+    return rows[: context.most]
 
 
 def answer(report: Report, reader: "Reader", code: Exit) -> Exit:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from jobtui.backends.base import Announced, Source, Until
 from jobtui.backends.discovery import Surroundings, discover, looked_for
@@ -78,6 +78,9 @@ class ListsJobs(Protocol):
     async def job_ids(self) -> list[JobId]:
         """The id of every job. Raises SourceError."""
         ...
+
+
+Got = TypeVar("Got")
 
 
 class Reader:
@@ -262,9 +265,9 @@ class Reader:
         return source if until is None else Until(source, until)
 
     async def watched(
-        self, reading: Coroutine[object, object, object], words: Callable[[], str] | None = None
-    ) -> None:
-        """Do some reading that can be seen and stopped; what was read until then stays.
+        self, reading: Coroutine[object, object, Got], words: Callable[[], str] | None = None
+    ) -> Got | None:
+        """Do some reading that can be seen and stopped, None then; what was read until then stays.
 
         `words` say how far it has come, where records do not tell.
         """
@@ -273,9 +276,10 @@ class Reader:
         loop.add_signal_handler(signal.SIGINT, task.cancel)
         progress = asyncio.ensure_future(show_progress(words or self._progress))
         try:
-            await task
+            return await task
         except asyncio.CancelledError:
             self.partial = True
+            return None
         finally:
             loop.remove_signal_handler(signal.SIGINT)
             progress.cancel()

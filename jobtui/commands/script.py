@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.compare import last_good_like
+from jobtui.analysis.find import submitted_as
 from jobtui.analysis.keys import slurm_of
 from jobtui.analysis.scripts import (
     Output,
@@ -26,6 +27,7 @@ from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.scripts import Answer, ArchivedScript, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render.job_files import (
@@ -144,11 +146,12 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
         return found, wanted_of_slurm(found.job, found.detail)
     await reader.read_logs(found.detail)
     noted = await reader.noted_of(found.job)
-    number = noted.status.slurm_id if noted is not None else None
+    ops = reader.session.store.correlation.ops_of(found.job.id)
+    number = noted.status.slurm_id if noted is not None else submitted_as(ops)
     if (slurm := slurm_of(found.job, reader.session.store.jobs.values(), number)) is not None:
         detail = await reader.look_up(slurm.id)
         return Found(slurm, detail), wanted_of_slurm(slurm, detail)
-    wanted = wanted_of_sirepo(noted.status) if noted is not None else None
+    wanted = wanted_of_sirepo(noted.status if noted is not None else SbatchStatus("", number))
     if wanted is None:
         complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
     return found, wanted

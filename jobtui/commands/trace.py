@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from jobtui.analysis.find import SURE
 from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.find import LONGEST_NAME, SHOWN, file_named, read_too
+from jobtui.commands.find import LONGEST_NAME, SHOWN, candidates_for, file_named, of_its_jobs, read_too
 from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader, configured, in_session, warn, within
 from jobtui.commands.streams import Exit, complain
@@ -19,12 +20,12 @@ from jobtui.model.condor import condor_id, find_condor_id
 from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.model.traces import JOB_ATTRIBUTES, Trace, is_same_job, is_waited_for
+from jobtui.model.traces import JOB_ATTRIBUTES, Trace, is_waited_for
 from jobtui.store.traces import TraceBook
 from jobtui.transport.files import read_small
 
 if TYPE_CHECKING:
-    from jobtui.analysis.traces.job_traces import TraceCandidate, Way
+    from jobtui.analysis.traces.job_traces import TraceCandidate
     from jobtui.backends.traces.files import TraceFile
 
 
@@ -131,6 +132,7 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
     from jobtui.analysis.traces.job_traces import (  # a trace id needs none
+        Way,
         Ways,
         ways_by_attribute,
         ways_from_job,
@@ -146,40 +148,28 @@ async def _by_job(reader: Reader, text: str) -> FoundTrace:
     elif 0 < len(job_id) <= LONGEST_NAME:
         ways = await ways_by_attribute(client, job_id, names)
     if not ways.found and not ways.candidates and named is not None:
-        ways = ways._replace(found=_by_process(reader.session.store.traces, job_id, names))
+        named_in = reader.session.store.traces.naming(job_id)
+        found = tuple(Way(one, f"its spans name the job as {written}") for one, written in named_in)
+        ways = ways._replace(found=found)
     ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
     said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]
     notes = (*(way.why for way in ways.found), *said, *await _fetch(reader, ids))
     return FoundTrace(ids, notes, ways.candidates, job_id, job)
 
 
-def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> "tuple[Way, ...]":
-    """The known traces in which a process names a job with more than was asked for, such as its schedd."""
-    from jobtui.analysis.traces.job_traces import Way, processes_in
-
-    known = ((one, book.trace(one)) for one in book.ids())
-    return tuple(
-        Way(one, f"its spans name the job as {written}")
-        for one, trace in known
-        if trace is not None
-        for written in [next((w for w in processes_in(trace, names) if is_same_job(w, job_id)), None)]
-        if written is not None
-    )
-
-
 async def _job(reader: Reader, text: str) -> Job | None:
     """The job that a text names; of several that were handed one trace any. None when it names none."""
-    from jobtui.analysis.find import SURE, find
-    from jobtui.backends.registry import Gives, gives
-
     if not any(gives(spec, Gives.JOBS) for spec in reader.specs) and not reader.session.store.jobs:
         return None
-    await reader.read_jobs()
+    candidates = await candidates_for(reader, text)
     jobs = reader.session.store.jobs
-    likely = [one for one in find(text, jobs) if one.job in jobs and one.score >= SURE]
+    likely = [one for one in candidates if one.job in jobs and one.score >= SURE]
     best = [jobs[one.job] for one in likely if one.job is not None and one.score == likely[0].score]
     handed = {job.trace for job in best}
-    return best[0] if len(best) == 1 or (len(handed) == 1 and handed != {""}) else None
+    if len(handed) == 1 and handed != {""}:
+        return best[0]
+    found = await of_its_jobs(reader, text, candidates)
+    return found.job if found is not None else None
 
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
@@ -205,19 +195,14 @@ async def _trace(reader: Reader) -> Exit:
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
     await reader.read_traces()
-    looked = [FoundTrace()]
-    await reader.watched(_look(reader, thing, looked))
-    found, book = looked[-1], reader.session.store.traces
+    found = await reader.watched(look_for(reader, thing)) or FoundTrace()
+    book = reader.session.store.traces
     trace = book.trace(found.ids[0]) if len(found.ids) == 1 else None
     if trace is None:
         _complain_of(thing, found, book)
         return _nothing(reader, found, Exit.NOT_FOUND)
     trace, notes = _of_process(reader, trace, found)
     return _print(reader, study_trace(trace), (*found.notes, *notes))
-
-
-async def _look(reader: Reader, thing: str, looked: list[FoundTrace]) -> None:
-    looked.append(await look_for(reader, thing))
 
 
 def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace, tuple[str, ...]]:
@@ -246,7 +231,7 @@ def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
 
 def _complain_of(thing: str, found: FoundTrace, book: TraceBook) -> None:
     said = f" ({'; '.join(found.notes)})" if found.notes else ""
-    what = thing.strip()[:200]
+    what = found.job.id if found.job is not None else thing.strip()[:200]
     if len(found.ids) > 1:
         several = ", ".join(found.ids[:SHOWN]) + (", ..." if len(found.ids) > SHOWN else "")
         complain(f"{what!r} is ambiguous, it may be {several}")
@@ -265,7 +250,9 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
 
     def lines(width: int | None, colour: bool) -> Iterable[str]:
         context = reader.context
-        most = None if context.format is OutputFormat.PLAIN else traces.MOST_ROWS
+        most = context.most
+        if most is None and context.format is not OutputFormat.PLAIN:
+            most = traces.MOST_ROWS
         made = traces.trace_lines(found, notes, width, colour, most)
         return made if width is None else _lowered(made, context)
 

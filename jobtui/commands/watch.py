@@ -79,6 +79,7 @@ class Teller:
     def __init__(self, session: Session, context: Context) -> None:
         self._store = session.store
         self._clock = context.clock
+        self._most = MOST_AT_FIRST if context.most is None else context.most
         self._news = News()
         self._changes = NO_CHANGES
         self._states: dict[str, SourceState] = {}
@@ -99,10 +100,9 @@ class Teller:
         yield from self._sources()
         wanted = [job for job in jobs if job.status in LIVE]
         wanted.sort(key=lambda job: (not needs_person(job, self._now_of(job)), -(job.updated_at or 0)))
-        yield from (job_words(job, self._now_of(job)) for job in wanted[:MOST_AT_FIRST])
-        if len(wanted) > MOST_AT_FIRST:
-            more = len(wanted) - MOST_AT_FIRST
-            yield f"and {more:,} more that run or wait: jobtui jobs --plain lists them."
+        yield from (job_words(job, self._now_of(job)) for job in wanted[: self._most])
+        if len(wanted) > self._most:
+            yield f"and {len(wanted) - self._most:,} more that run or wait: jobtui jobs --plain lists them."
         yield "What changes follows line by line; ctrl+c ends it."
 
     def more(self) -> Iterable[str]:

@@ -36,26 +36,10 @@ def test_captured_jobs_are_rows_of_the_table(run: Runner) -> None:
     assert [source["skipped"] for source in ran.json["sources"]] == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    "word", ["81422934.0", "81422934.0@jobsub02.fnal.gov", "jobsub02.fnal.gov#81422934.0#17213"]
-)
-def test_a_job_is_shown_by_any_of_its_ids(word: str, run: Runner) -> None:
-    ran = run(*LOGS, "show", word, "--json")
-    # its event log tells of a signal, its job ad of an exit status
-    assert (ran.code, ran.json["job"]["id"]) == (3, "81422934.0@jobsub02.fnal.gov")
-    assert ran.json["job"]["native"]["ad"]["ExitCode"] == "2"
-
-
 def test_a_cluster_of_several_is_ambiguous(run: Runner) -> None:
     ran = run(*LOGS, "show", "81422934", "--json")
     assert ran.code == 4
     assert "ambiguous" in ran.err
-
-
-def test_a_line_of_its_output_leads_to_a_job(run: Runner) -> None:
-    line = "Fri Jul 19 04:22:22 UTC 2024 81422934.1@jobsub02.fnal.gov BEGIN EXECUTION a.sh"
-    ran = run(*LOGS, "find", line, "--json")
-    assert (ran.code, ran.json["candidates"][0]["id"]) == (0, "81422934.1@jobsub02.fnal.gov")
 
 
 @pytest.mark.parametrize(

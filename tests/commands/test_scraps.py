@@ -1,6 +1,7 @@
 """Any scrap names its job, in every command that takes an ID, and on a screen."""
 
 import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,19 +12,23 @@ from jobtui.commands.reader import Reader, configured
 from jobtui.config import load
 from jobtui.screens.choices import Jump, jump_to
 from jobtui.session import Session
+from tests.balsam_http import served, write_login
+from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
+from tests.condor import CONDOR
 from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED, capture_file
 
 COMMANDS = (
     ("show",), ("timeline",), ("explain",), ("compare",), ("wait",), ("logs",), ("report", "--markdown"),
-    ("bundle", "--output", "bundle.jobtui"), ("find",), (),
+    ("bundle", "--output", "bundle.jobtui"), ("script",), ("trace",), ("find",), (),
 )  # fmt: skip
 """Those that take an ID; the last is `jobtui SCRAP`."""
 
 LOST = "VUlhaMOD-rkZ6gZzZ-activityAnimation"
 RESTARTED = "VUlhaMOD-fuSjgiZf-activityAnimation"
 CANCELED = "3pMDuIiL-0R4tZXQg-activityAnimation"
+PROCESS = "81419552.0@jobsub02.fnal.gov"
 TRACEBACK = f"""Traceback (most recent call last):
   File "/srv/sirepo/db/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation/parameters.py", line 12, in run
     raise AssertionError("a big ugly error")
@@ -42,6 +47,21 @@ ONE = (
     ("sbatch", "15", CANCELED),
     ("sbatch", "sbatch_id=15", CANCELED),
     ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),
+    ("sbatch", '{"job_cmd_state": "canceled", "sbatch_id": "15"}', CANCELED),
+    ("sbatch", f"/scratch/user/3pMDuIiL/myapp/{CANCELED}/sbatch_status.json", CANCELED),
+    ("condor", "81419552", PROCESS),
+    ("condor", "81419552.0", PROCESS),
+    ("condor", PROCESS, PROCESS),
+    ("condor", "jobsub02.fnal.gov#81419552.0#17213", PROCESS),
+    ("condor", "000 (81419552.000.000) 2024-07-18 15:54:07 Job submitted from host", PROCESS),
+    ("condor", f"Fri Jul 19 04:22:22 UTC 2024 {PROCESS} BEGIN EXECUTION a.sh", PROCESS),
+    ("condor", EXPECTED["job-fail"]["traceID"], PROCESS),
+    ("condor", EXPECTED["job-fail"]["deepest_errors"][0], PROCESS),
+    ("condor", str(CONDOR / "81419552.log"), PROCESS),
+    ("balsam", "balsam/7", "balsam/7"),
+    ("balsam", "7", "balsam/7"),
+    ("balsam", "#7", "balsam/7"),
+    ("balsam", "post/w0/analysis-0006", "balsam/7"),
 )
 """A capture, a scrap, and the one job that is meant."""
 SEVERAL = (
@@ -55,16 +75,31 @@ SEVERAL = (
 """A capture, a scrap, what it is, how many jobs it has, and one of them."""
 
 
-def on_screen(capture: str, scrap: str) -> Jump:
+@pytest.fixture
+def flags(plain_environment: Path) -> Iterator[Callable[[str], list[str]]]:
+    """Gives the flags that name the sources of a capture, with the spans and scripts of other systems."""
+    condor = [f"--condor-log={CONDOR / name}" for name in ("cluster.log", "81419552.log", "job.ad")]
+    more = [f"--trace-file={capture_file('job-fail', 'otlp.pb')}", f"--archive={plain_environment}"]
+    with served(RecordedBalsam()) as url:
+        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
+        known = {"condor": condor, "balsam": [f"--balsam={url}", "--since=2026-11-20T12:00:00Z"]}
+        yield lambda capture: [*(known.get(capture) or sources_of(capture)), *more]
+
+
+Flags = Callable[[str], list[str]]
+
+
+def on_screen(sources: Sequence[str], scrap: str) -> Jump:
     """Where `:` and a paste lead on a dashboard that has read this capture."""
 
     async def jump() -> Jump:
-        invocation = parse(["jobs", "--at", AT, *sources_of(capture)])
+        invocation = parse(["jobs", "--at", AT, *sources])
         context = make_context(invocation, load(invocation.settings, {}), lambda *opened: None)
         async with Session((), context.clock) as session:
             reader = Reader(context, session, configured(context))
             await reader.read_jobs()
             await reader.read_logs(None)
+            await reader.read_traces()
             return jump_to(scrap, session.store, session.logs().names())
 
     return asyncio.run(jump())
@@ -76,28 +111,42 @@ def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: 
 
 @pytest.mark.parametrize(("capture", "scrap", "job_id"), ONE)
 def test_every_command_takes_the_one_job_that_is_meant(
-    capture: str, scrap: str, job_id: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capture: str,
+    scrap: str,
+    job_id: str,
+    run: Runner,
+    flags: Flags,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for command in COMMANDS:
-        # what no run is like cannot be compared, which is said of the job that was found
-        found = ran(run, command, capture, scrap)
-        assert found.code in (0, 1, 3) or "no good run of activityAnimation" in found.err, (command, found)
-        told = "bundle" in command or "compare" in command or "logs" in command or job_id in found.out
-        assert told, (command, found)
-        is_said = f"taken for job {job_id}" in found.err or f"its job is {job_id}" in found.err
-        assert is_said is (job_id not in scrap and "user/" not in scrap and command != ("find",)), (
-            command,
-            found,
+        found = run(*command, "--at", AT, *flags(capture), "--", scrap)
+        why = (command, found)
+        # of a job that is found it may be said that no run is like it, or that it has no script, no trace
+        lacks = (
+            "no good run of",
+            "no script of",
+            "no number in a scheduler",
+            "no script was found",
+            "no trace was",
         )
+        assert found.code in (0, 1, 3) or any(words in found.err for words in lacks), why
+        is_quiet = command[:1] in (("bundle",), ("compare",), ("logs",), ("script",), ("trace",))
+        assert job_id in found.out + found.err or is_quiet or EXPECTED["job-fail"]["traceID"] in found.out, (
+            why
+        )
+        is_said = f"taken for job {job_id}" in found.err or f"its job is {job_id}" in found.err
+        if command[:1] not in (("find",), ("script",), ("trace",)) and job_id in found.out + found.err:
+            assert is_said is (job_id not in scrap and "user/" not in scrap), why
 
 
 @pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
 def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each(
-    capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner
+    capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, flags: Flags
 ) -> None:
     for command in COMMANDS:
-        found = ran(run, command, capture, scrap)
+        found = run(*command, "--at", AT, *flags(capture), "--", scrap)
         if command in (("logs",), ("find",), ()):
             assert found.code == 0
             assert found.out.count("\n") > 1
@@ -107,27 +156,32 @@ def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each
             assert f"jobtui {' '.join(command[:1])} {job_id}" in found.err or count > 9
 
 
-@pytest.mark.parametrize(("capture", "scrap", "job_id"), ONE)
-def test_a_screen_goes_to_the_one_job(capture: str, scrap: str, job_id: str) -> None:
-    jump = on_screen(capture, scrap)
-    assert jump.is_clear
-    assert jump.goals[0].job == job_id
+@pytest.mark.parametrize(("capture", "scrap", "job_id"), [one for one in ONE if "/tracing/" not in one[1]])
+def test_a_screen_goes_to_the_one_job_or_its_trace(
+    capture: str, scrap: str, job_id: str, flags: Flags
+) -> None:
+    jump = on_screen(flags(capture), scrap)
+    assert jump.is_clear, jump
+    assert jump.goals[0].job == job_id or jump.goals[0].trace is not None
 
 
 @pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
 def test_a_screen_shows_the_jobs_of_what_has_several(
     capture: str, scrap: str, kind: str, count: int, job_id: str
 ) -> None:
-    goal = on_screen(capture, scrap).goals[0]
+    goal = on_screen(sources_of(capture), scrap).goals[0]
     assert goal.filter is not None
     assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
 
 
 def test_a_screen_opens_the_log_of_a_unit_and_nothing_for_two_letters() -> None:
-    (goal,) = on_screen("docker", "supervisor.log").goals
+    (goal,) = on_screen(sources_of("docker"), "supervisor.log").goals
     assert goal.log == str(CAPTURES / "docker" / "supervisor.log")
-    assert on_screen("docker", "VU").goals == ()
-    assert {goal.job for goal in on_screen("docker", "fuSjgiZf\nrkZ6gZzZ").goals[:2]} == {RESTARTED, LOST}
+    assert on_screen(sources_of("docker"), "VU").goals == ()
+    assert {goal.job for goal in on_screen(sources_of("docker"), "fuSjgiZf\nrkZ6gZzZ").goals[:2]} == {
+        RESTARTED,
+        LOST,
+    }
 
 
 @pytest.mark.parametrize("scrap", ["VU", "fu", "V", "v1", "Mod"])
@@ -150,6 +204,13 @@ def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:
     times = {line["at"] for line in within.json["lines"] if line["at"]}
     assert times
     assert all(since <= at[:19] + "Z" <= until for at in times)
+
+
+@pytest.mark.parametrize("command", ["jobs", "agents", "incidents", "find"])
+def test_the_first_of_many_rows_are_given_and_the_others_counted(command: str, run: Runner) -> None:
+    words = (command, "VUlhaMOD") if command == "find" else (command,)
+    found = run(*words, "-n", "1", "--csv", "--at", AT, *sources_of("docker"))
+    assert (found.out.count("\n"), " more\n" in found.err) == (2, True), found
 
 
 def test_a_user_without_a_terminal_is_a_filtered_table(run: Runner) -> None:

@@ -217,11 +217,6 @@ class Alone(NamedTuple):
     why: str = ""
 
 
-def processes_in(trace: Trace, names: tuple[str, ...]) -> Mapping[str, int]:
-    """The processes that spans of a trace name, in order of their start, with how many spans each has."""
-    return _counts(_process_of_each(build_tree(trace), _by_attribute(names)))
-
-
 def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = None) -> Alone:
     """A trace with the spans of one process, and with those that belong to none.
 

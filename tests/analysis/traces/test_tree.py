@@ -14,7 +14,6 @@ from jobtui.analysis.traces.filters import Standing, standing_of
 from jobtui.analysis.traces.job_traces import (
     alone,
     candidates,
-    processes_in,
     submission_search,
     ways_by_attribute,
     ways_from_job,
@@ -569,12 +568,6 @@ SUBMISSION = 15
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_captured_cluster_has_four_processes(form: str) -> None:
-    found = processes_in(captured("cluster-4", form), JOB_ATTRIBUTES)
-    assert found == {f"81430102.{proc}@jobsub02.fnal.gov": 3 if proc == 2 else 7 for proc in range(4)}
-
-
-@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("job_id", ["81430102.{}@jobsub02.fnal.gov", "81430102.{}"])
 @pytest.mark.parametrize("proc", range(4))
 def test_each_of_them_is_shown_alone(proc: int, job_id: str, form: str) -> None:
@@ -597,7 +590,7 @@ def test_what_is_none_of_them_takes_nothing_away(job_id: str) -> None:
 
 
 def test_an_attribute_nobody_looks_for_tells_no_process() -> None:
-    assert processes_in(captured("cluster-4"), ("my.job",)) == {}
+    assert alone(captured("cluster-4"), "81430102.2", ("my.job",)).others == {}
 
 
 def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
