@@ -127,8 +127,7 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False, kinds: Co
     if len(of_trace) == 1:
         _say_taken(thing, named[0], of_trace[0])
         return await _exact(reader, of_trace[0], to_end=to_end)
-    best = found.candidates[0] if found.candidates else None
-    is_other = best is not None and best.kind != "trace" and best.score >= SURE
+    is_other = any(one.kind != "trace" and one.score >= SURE for one in found.candidates[:1])
     if not found.is_said and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
     for one in named:
@@ -387,8 +386,7 @@ def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
 def jobs_known_by_logs(reader: Reader) -> list[Job]:
     """Every job that the logs name an op of, for when no source knows of jobs."""
     ids = {op.jid for op in reader.session.store.correlation.ops() if op.jid is not None}
-    jobs = (_known_by_logs(reader, job_id) for job_id in sorted(ids))
-    return [job for job in jobs if job is not None]
+    return [job for job_id in sorted(ids) if (job := _known_by_logs(reader, job_id)) is not None]
 
 
 LONGEST_INPUT = 1 << 20

@@ -28,6 +28,7 @@ COMMANDS = (
 LOST = "VUlhaMOD-rkZ6gZzZ-activityAnimation"
 RESTARTED = "VUlhaMOD-fuSjgiZf-activityAnimation"
 CANCELED = "3pMDuIiL-0R4tZXQg-activityAnimation"
+REPORT = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 PROCESS = "81419552.0@jobsub02.fnal.gov"
 TRACEBACK = f"""Traceback (most recent call last):
   File "/srv/sirepo/db/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation/parameters.py", line 12, in run
@@ -44,6 +45,7 @@ ONE = (
     ("docker", f"  receive ServerReq(api_runSimulation, {RESTARTED})\n", RESTARTED),
     ("docker", "send DockerDriver(a=hOJT k=parallel u=VUlh [_Op(run, V0Pk)]) _Op(run, V0Pk)", RESTARTED),
     ("docker", TRACEBACK, RESTARTED),
+    ("local", "_ComputeJob(DJouDZ9T-4F4EUZjI-heightWeightReport u=DJouDZ9T [_Op(run, TZoe)])", REPORT),
     ("sbatch", "15", CANCELED),
     ("sbatch", "sbatch_id=15", CANCELED),
     ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),

@@ -13,23 +13,6 @@ RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
 SECRET = "0123456789abcdefghijABCDEFGHIJ42"
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [
-        FAILED,
-        "TZoe",
-        "/srv/sirepo/dev/db/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport",
-        f"_ComputeJob({FAILED} u=DJouDZ9T running [_Op(run, TZoe)])",
-        "4F4EUZjI",
-    ],
-)
-def test_a_job_is_shown_by_anything_that_names_it(thing: str, run: Runner) -> None:
-    ran = run("show", thing, "--json", "--at", AT, *sources_of("local"))
-    assert ran.json["job"]["id"] == FAILED
-    assert ran.code == 1
-    assert "a big ugly error" in ran.err
-
-
 def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
     expected = json.loads((CAPTURES / "local" / "expected.json").read_text())["jobs"][RERUN]
     ran = run("show", RERUN, "--json", *sources_of("local"))
