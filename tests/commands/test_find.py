@@ -19,19 +19,16 @@ JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
         (f"  new status=error _ComputeJob({JID} u=DJouDZ9T running []) ", "job", JID),
     ],
 )
-def test_the_likeliest_comes_first(thing: str, kind: str, id_: str, run: Runner) -> None:
-    ran = run("find", thing, "--json", "--at", AT, *sources_of("local"))
+def test_the_likeliest_comes_first_and_words_need_no_quotes(
+    thing: str, kind: str, id_: str, run: Runner
+) -> None:
+    ran = run("find", *thing.split(), "--json", "--at", AT, *sources_of("local"))
     assert ran.code == 0
     first = ran.json["candidates"][0]
     assert (first["kind"], first["id"]) == (kind, id_)
     assert first["why"]
     scores = [candidate["score"] for candidate in ran.json["candidates"]]
     assert scores == sorted(scores, reverse=True)
-
-
-def test_words_need_no_quotes(run: Runner) -> None:
-    ran = run("find", "ServerReq(api_runSimulation,", f"{JID})", "--json", *sources_of("local"))
-    assert ran.json["candidates"][0]["id"] == JID
 
 
 def test_an_ambiguous_thing_and_an_unknown_one_are_exit_4(run: Runner) -> None:
