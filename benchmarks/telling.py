@@ -63,6 +63,8 @@ class TellingApp(dashboard.JobtuiApp):
         self._jumping = jumping = JumpingClock()
         SystemClock.now = lambda self: jumping.now()  # type: ignore[method-assign]
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.obey)
+        # The dashboard alone has no such pipe: a full one, while the loop is busy, is not its fault.
+        signal.set_wakeup_fd(signal.set_wakeup_fd(-1), warn_on_full_buffer=False)
 
     def obey(self) -> None:
         order = (self.place / ORDER).read_text()
