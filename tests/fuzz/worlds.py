@@ -7,7 +7,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -120,10 +120,17 @@ def _made(lines: bytes, name: str) -> bytes:
         return make_journal(Path(text), [exported(made)], f"{name}.journal").read_bytes()
 
 
+def bytes_of(path: Path) -> bytes:
+    """What a file of a world holds; nothing where it was made one that is no file or has no end."""
+    with suppress(OSError):
+        return path.read_bytes() if path.is_file() else b""
+    return b""
+
+
 def _start_journal(place: Path, stack: ExitStack) -> Sequence[str]:
     whole = _journal()
     for path in place.glob("*.lines"):
-        if path.is_file() and (lines := path.read_bytes()) != whole[path.name]:
+        if path.is_file() and (lines := bytes_of(path)) != whole[path.name]:
             (place / "journals" / f"{path.stem}.journal").unlink(missing_ok=True)
             (place / "journals" / f"{path.stem}.journal").write_bytes(_made(lines, path.stem))
     return ["--srdb", str(place), "--journal", str(place / "journals")]
@@ -192,12 +199,11 @@ def _junk_answers(draw: random.Random, file: str, data: bytes) -> Edit:
 
 def _start_balsam(place: Path, stack: ExitStack) -> Sequence[str]:
     balsam = _Fated()
-    if (fates := place / "fates").is_file():
-        balsam.fates = fates.read_bytes().decode("latin-1").split("\n")
+    if fates := bytes_of(place / "fates"):
+        balsam.fates = fates.decode("latin-1").split("\n")
     for name in ("events", "jobs", "batch_jobs", "sites", "apps", "sessions"):
         try:
-            path = place / f"dump_{name}.json"
-            rows = json.loads(path.read_bytes() if path.is_file() else b"")["results"]
+            rows = json.loads(bytes_of(place / f"dump_{name}.json"))["results"]
             setattr(balsam, name, [row for row in rows if isinstance(row, dict)])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             setattr(balsam, name, [])
