@@ -170,11 +170,12 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
         return verdict
     place = posixpath.basename(cause.source) + ("" if cause.line is None else f":{cause.line}")
     words = f"{cause.text[:MOST_QUOTED].rstrip('.')} ({place})"
-    first, stop, rest = verdict.sentence.partition(". ")
-    head, _, _ = first.rstrip(".").partition(": ")
+    first, *rest = verdict.sentence.rstrip(".").split(". ")
+    head, _, _ = first.partition(": ")
+    others = "".join(f" {one}." for one in rest if one not in cause.text)  # a reason may be two sentences
     is_why = verdict.code in SAY_WHY
     sentence = (
-        f"{head}: {words}.{stop and f' {rest}'}"
+        f"{head}: {words}.{others}"
         if is_why
         else f"{verdict.sentence} Its output says: {words}."
     )

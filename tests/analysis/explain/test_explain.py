@@ -5,14 +5,18 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.verdicts import CONCERNS, Code, Verdict
+from jobtui.model.jobs import JobStatus
+from jobtui.model.verdicts import CONCERNS, Cause, Code, Verdict
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, expected, logs
 from tests.analysis.explain.cases import ASKED, Played, evidence_of, played, record_in, written_at
+from tests.builders import a_job, ago
+from tests.conftest import NOW
 
 SOON = 30 * SECOND
 CONFIDENT = 0.8
@@ -109,3 +113,12 @@ def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
     verdict = explain(replace(evidence, detail=three))
     assert history_line(verdict).startswith("as run 2 did; run 1 was good (2026-11-20 ")
     assert explain(replace(evidence, detail=replace(detail, runs=(bad,)))).history is None
+
+
+def test_a_reason_of_two_sentences_is_said_once() -> None:
+    why = "Terminated Process. Possibly ran out of memory"
+    job = a_job(status=JobStatus.FAILED, error=why, ended_at=ago(10), mode="sbatch")
+    cause = Cause(f"RuntimeError: {why}", 58, "memory", 0.9, "", source="/run/run.log")
+    sentence = explain(Evidence(job_id=job.id, now=NOW, job=job, cause=cause)).sentence
+    assert sentence.count("ossibly ran out of memory") == 1
+    assert sentence.endswith(f": RuntimeError: {why} (run.log:58).")
