@@ -14,7 +14,6 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 
 import msgspec
 
@@ -321,26 +320,20 @@ class MergedLog(HeldLog):
         return ", ".join(filter(None, (ends, *map(_offset_words, self._offsets().items()))))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
+        """Put lines where they belong. A line at the place of another is that line, told anew."""
         if not lines:
             return
-        places = [line.place for line in (*self._lines[-1:], *lines)]
-        self._lines += lines
-        if any(one >= next_one for one, next_one in pairwise(places)):
-            self._sort()
+        at = bisect_left(self._lines, min(map(place_of, lines)), key=place_of)
+        self._revision += at < len(self._lines)
+        # Sorted from there on only: what comes late comes near the end, again and again
+        behind = sorted((*self._lines[at:], *lines), key=place_of)
+        self._lines[at:] = {line.place: line for line in behind}.values()
         surplus = len(self._lines) - self._lines_kept
         if surplus > 0:
             del self._lines[:surplus]
             self._is_cut = True
         self._find_first()
         self._overview = None
-
-    def _sort(self) -> None:
-        """Put lines where they belong. A line at the place of another is that line, told anew."""
-        self._lines.sort(key=place_of)
-        unique = {line.place: line for line in self._lines}
-        if len(unique) < len(self._lines):
-            self._lines = list(unique.values())
-        self._revision += 1
 
     def rest(self) -> None:
         """Hold only the newest lines, as nobody looks; who scrolls back later has earlier ones read again."""

@@ -35,6 +35,8 @@ LOOK_S = 2.0
 """How often a log is looked at that does not seem to change."""
 WORK_S = 0.1
 """How long it is looked through between two looks."""
+APART_S = 0.1
+"""How far looks are apart, so that logs that are written all the time leave keys their share."""
 OVERVIEW_S = 0.5
 """How often the histogram is redrawn while the log is scanned."""
 TAG_CELLS, NARROW_TAG_CELLS = 14, 3
@@ -164,17 +166,21 @@ class LogScreen(LiveScreen):
         await self._show_lines(reader)
         self._worked_at = None
         drawn_at = 0.0
+        undrawn = False
         while self._reader is reader:
             is_live = self.is_current and self.shared.paused_at is None
             worked = is_live and await self._look(reader) and reader.extent != self._worked_at
             busy = worked and await self._work(reader)
-            if worked and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
+            undrawn = undrawn or worked
+            if undrawn and monotonic() - drawn_at >= OVERVIEW_S:
                 drawn_at = monotonic()
+                undrawn = False
                 self._show_overview(reader)
             if busy:
                 await asyncio.sleep(0.0)
             elif is_live:
-                await reader.log.changed(LOOK_S)
+                await asyncio.sleep(APART_S)
+                await reader.log.changed(OVERVIEW_S if undrawn else LOOK_S)
             else:
                 if self._view.follows and not self.is_current:
                     reader.rest()
