@@ -205,7 +205,7 @@ def _start_balsam(place: Path, stack: ExitStack) -> Sequence[str]:
         try:
             rows = json.loads(bytes_of(place / f"dump_{name}.json"))["results"]
             setattr(balsam, name, [row for row in rows if isinstance(row, dict)])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             setattr(balsam, name, [])
     url = stack.enter_context(served(balsam))
     write_login(Path.home() / ".balsam" / "client.yml", url, TOKEN)

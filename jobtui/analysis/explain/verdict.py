@@ -174,11 +174,7 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
     head, _, _ = first.partition(": ")
     others = "".join(f" {one}." for one in rest if one not in cause.text)  # a reason may be two sentences
     is_why = verdict.code in SAY_WHY
-    sentence = (
-        f"{head}: {words}.{others}"
-        if is_why
-        else f"{verdict.sentence} Its output says: {words}."
-    )
+    sentence = f"{head}: {words}.{others}" if is_why else f"{verdict.sentence} Its output says: {words}."
     return msgspec.structs.replace(
         verdict,
         sentence=sentence,
