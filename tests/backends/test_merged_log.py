@@ -401,13 +401,10 @@ async def test_of_very_many_only_the_newest_are_read(
     assert batch.note == "3 older copies were not read"
 
 
-async def test_a_larger_file_is_no_copy(
-    tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(copied_log, "COPY_BYTES", 1_000)
-    write_copy(tmp_path, "20261120204749-start.log", ["x" * 2_000])
+async def test_a_larger_file_is_no_copy(tmp_path: Path, source: AgentCopies) -> None:
+    write_copy(tmp_path, "20261120204749-start.log", ["x" * copied_log.COPY_BYTES])
     batch = await source.poll(None)
-    assert "larger than 1,000 bytes" in batch.skipped[0].why
+    assert f"larger than {copied_log.COPY_BYTES:,} bytes" in batch.skipped[0].why
 
 
 async def test_users_beyond_the_limit_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,8 +457,7 @@ async def in_one(log: Log) -> tuple[list[str], int]:
 async def test_it_can_be_read_again_and_closed_twice(source: AgentCopies) -> None:
     assert isinstance(source, RewindableSource)
     assert not source.begins_after(Nanos(0))
-    again = source.starting_at(Nanos(0))
-    assert again.name == source.name
+    assert source.starting_at(Nanos(0)).name == source.name
     await source.aclose()
     await source.aclose()
     with pytest.raises(SourceError, match="closed"):
