@@ -71,6 +71,11 @@ class Action(NamedTuple):
         return words.replace("('", "-").replace("')", "").replace("_", "-")
 
     @property
+    def found_by(self) -> str:
+        """Its name and synonyms, by which the palette finds it beside its help."""
+        return f"{self.name} {_TABLE['synonyms'].get(self.call, '')}"
+
+    @property
     def shown_keys(self) -> str:
         return " ".join(map(shown_key, self.keys))
 
@@ -138,8 +143,14 @@ class Hint(NamedTuple):
 
 
 def hints_at(place: Place) -> list[Hint]:
+    """What the footer of a screen says; the screens in one word while their keys are digits."""
     needless = {f"app.go('{place}')"} | ({"back"} if place is Place.JOBS else set())
-    return [
+    screens = [one for one in actions_at(place) if one.call.startswith("app.go(") and one.keys]
+    digits = "".join(one.keys[0] for one in screens)
+    is_short = digits.isdecimal() and len(digits) == len(screens)
+    if is_short:
+        needless.update(one.call for one in screens)
+    return [Hint(f"{digits[0]}-{digits[-1]}", "screens", 4)] * is_short + [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
         for action in actions_at(place)
         if action.hint and action.keys and action.call not in needless

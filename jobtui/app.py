@@ -3,19 +3,19 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from textual import on, work
 from textual._styles_cache import StylesCache
-from textual.app import SuspendNotSupported, SystemCommand
+from textual.app import SuspendNotSupported
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.actions import ACTIONS, Action, Keymap, Place, Signs, actions_at
+from jobtui.actions import ACTIONS, Action, Keymap, Place, Signs
 from jobtui.allocator import give_back, share_heaps
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
@@ -231,12 +231,6 @@ class JobtuiApp(TerminalApp[None]):
 
         if isinstance(self.screen, LiveScreen) and not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self._shared, self.screen.PLACE))
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        if not isinstance(screen, LiveScreen):
-            return
-        for action in actions_at(screen.PLACE):
-            yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
 
     def commander(self) -> "Commander":
         from jobtui.screens.commander import Commander

@@ -89,9 +89,10 @@ def _command(command: Command, width: int) -> Iterable[str]:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if command.flags:
         yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    if command.prints:
-        yield from _section("Output", [_flag_row(f) for f in OUTPUT_FLAGS], width)
-    yield from _section("Sources and settings", [_setting_row(s) for s in SETTINGS], width)
+    output = OUTPUT_FLAGS if command.prints else ()
+    common = " ".join((*(one.flag for one in output), *(one.flag for one in SETTINGS)))
+    yield ""
+    yield from textwrap.wrap(f"As everywhere (jobtui --help): {common}", width, break_on_hyphens=False)
 
 
 def usage_of(argument: Argument | None) -> str:

@@ -353,8 +353,10 @@ def warn(context: Context) -> None:
 
 
 def no_source() -> Exit:
-    what_next = "`jobtui init` finds more, such as Slurm and archives; to look around try `jobtui demo`"
-    complain(f"no source is configured, and there is no {looked_for()}; {what_next}")
+    complain(f"no source is configured, and there is no {looked_for()}; type one of")
+    complain("    jobtui init    to find what is here, such as Slurm and archives")
+    complain("    jobtui --srdb DIR --log supervisor=FILE    to read these")
+    complain("    jobtui demo    to look around in a simulated job system")
     return Exit.NO_SOURCE
 
 

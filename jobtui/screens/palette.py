@@ -1,7 +1,7 @@
 """What the palette finds: the actions that can be taken on the screen, and jobs, as the filter finds them."""
 
 from asyncio import Queue, sleep
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from itertools import islice
 
@@ -9,7 +9,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from jobtui.actions import Place
+from jobtui.actions import Action, Place, Topic, actions_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.faults import contained
 from jobtui.model.jobs import Job
@@ -50,21 +50,29 @@ class Palette(CommandPalette):
 class ActionProvider(Provider):
     """The actions of the screen the palette was called on."""
 
+    def _actions(self) -> Iterator[Action]:
+        screen = self.screen
+        if isinstance(screen, LiveScreen):
+            replays = screen.shared.player is not None
+            yield from (one for one in actions_at(screen.PLACE) if replays or one.topic is not Topic.REPLAY)
+
+    def _hit(self, action: Action, title: Content, score: float = 0.0) -> Hit:
+        assert isinstance(self.screen, LiveScreen)
+        shown = Content.assemble((f"{action.shown_keys:<{KEY_CELLS}}", "$primary"), title)
+        return Hit(score, shown, self.screen.caller(action.call), text=action.help)
+
     async def discover(self) -> Hits:
-        for title, keys, callback, *_ in self.app.get_system_commands(self.screen):
-            yield DiscoveryHit(_with_keys(Content(title), keys), callback, text=title)
+        for action in self._actions():
+            hit = self._hit(action, Content(action.help))
+            yield DiscoveryHit(hit.match_display, hit.command, text=action.help)
 
     async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for title, keys, callback, *_ in self.app.get_system_commands(self.screen):
-            if (score := matcher.match(title)) > 0:
-                begins = title.lower().startswith(query.lower().strip())
-                yield Hit(
-                    score + begins * BEGINS_SCORE,
-                    _with_keys(matcher.highlight(title), keys),
-                    callback,
-                    text=title,
-                )
+        matcher, asked = self.matcher(query), query.lower().strip()
+        for action in self._actions():
+            score = max(matcher.match(action.help), matcher.match(action.found_by))
+            if score > 0:
+                named = action.help.lower().startswith(asked) or asked in action.found_by.split()
+                yield self._hit(action, matcher.highlight(action.help), score + named * BEGINS_SCORE)
 
 
 class JobProvider(Provider):
@@ -121,7 +129,3 @@ class IdProvider(Provider):
 
     async def _jump(self, text: str) -> None:
         await self.app.run_action(f"jump({text!r})")
-
-
-def _with_keys(title: Content, keys: str) -> Content:
-    return Content.assemble((f"{keys:<{KEY_CELLS}}", "$primary"), title)

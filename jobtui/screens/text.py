@@ -8,6 +8,7 @@ from textual.containers import Container
 from jobtui.actions import Action, Keymap, Place, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
+from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import safe
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.command_table import COMMANDS
@@ -89,21 +90,31 @@ class HelpScreen(ReadingScreen):
     """The keys and the filter language."""
 
     def __init__(self, shared: Shared, place: Place) -> None:
-        super().__init__(shared, "keys", help_text(place), Taken("", Command("jobtui", "--help")))
+        super().__init__(
+            shared,
+            "keys",
+            help_text(place, shared.player is not None),
+            Taken("", Command("jobtui", "--help")),
+        )
 
 
-def help_text(place: Place) -> Iterator[Paragraph]:
+def help_text(place: Place, replays: bool = True) -> Iterator[Paragraph]:
     here = [action for action in Keymap.actions if action.is_of(place)]
     if here:
         yield Paragraph(f"On this screen ({place})", "title")
         yield from (_paragraph(action, "") for action in here)
         yield Paragraph("")
-    for topic in Topic:
+    for topic in (one for one in Topic if replays or one is not Topic.REPLAY):
         others = [action for action in Keymap.actions if action.topic is topic and action not in here]
         if others:
             yield Paragraph(str(topic), "title")
             yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
             yield Paragraph("")
+    yield Paragraph("Signs", "title")
+    for status, glyph in GLYPHS.items():
+        yield Paragraph(f"{glyph:<{KEY_CELLS}}{WORDS[status]}", STATUS_STYLES[status])
+    yield Paragraph(f"{NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", NEEDS_PERSON_STYLE)
+    yield Paragraph("")
     yield Paragraph("Commands, behind :", "title")
     for command in COMMANDS:
         words = f"{command.name} {command.argument}"

@@ -97,15 +97,6 @@ async def test_help_begins_with_the_keys_of_the_screen() -> None:
         assert "Go to" in lines
 
 
-async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> None:
-    async with read() as (scene, pilot):
-        commands = {command.title: command for command in scene.app.get_system_commands(scene.app.screen)}
-        assert "Filter the jobs" in commands
-        assert "From the ops to the steps of the op, and back" not in commands
-        await commands["This page"].callback()
-        await reached(pilot, HelpScreen)
-
-
 async def test_what_cannot_be_seen_does_not_work() -> None:
     async with read() as (scene, pilot):
         jobs = scene.app.screen
