@@ -147,10 +147,11 @@ def hints_at(place: Place) -> list[Hint]:
     needless = {f"app.go('{place}')"} | ({"back"} if place is Place.JOBS else set())
     screens = [one for one in actions_at(place) if one.call.startswith("app.go(") and one.keys]
     digits = "".join(one.keys[0] for one in screens)
-    is_short = digits.isdecimal() and len(digits) == len(screens)
-    if is_short:
+    in_one: list[Hint] = []
+    if digits and digits in "123456789":
         needless.update(one.call for one in screens)
-    return [Hint(f"{digits[0]}-{digits[-1]}", "screens", 4)] * is_short + [
+        in_one = [Hint(f"{digits[0]}-{digits[-1]}", "screens", 4)]
+    return in_one + [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
         for action in actions_at(place)
         if action.hint and action.keys and action.call not in needless

@@ -46,6 +46,9 @@ FIRST_STEPS = (
 )
 """What somebody types first; ID is an id, or anything pasted that names a job."""
 
+COMMON_FLAGS = ("--srdb", "--log", "--since", "--until")
+"""What is most often said beside the flags of a command."""
+
 EXIT_CODES = (
     ("0", "fine"),
     ("1", "the job failed, or doctor found a fault"),
@@ -89,10 +92,8 @@ def _command(command: Command, width: int) -> Iterable[str]:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if command.flags:
         yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    output = OUTPUT_FLAGS if command.prints else ()
-    common = " ".join((*(one.flag for one in output), *(one.flag for one in SETTINGS)))
-    yield ""
-    yield from textwrap.wrap(f"As everywhere (jobtui --help): {common}", width, break_on_hyphens=False)
+    common = [*(one.flag for one in OUTPUT_FLAGS if command.prints), *COMMON_FLAGS]
+    yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")
 
 
 def usage_of(argument: Argument | None) -> str:

@@ -354,9 +354,9 @@ def warn(context: Context) -> None:
 
 def no_source() -> Exit:
     complain(f"no source is configured, and there is no {looked_for()}; type one of")
-    complain("    jobtui init    to find what is here, such as Slurm and archives")
-    complain("    jobtui --srdb DIR --log supervisor=FILE    to read these")
-    complain("    jobtui demo    to look around in a simulated job system")
+    complain("    jobtui init                                # find what is here, such as Slurm and archives")
+    complain("    jobtui --srdb DIR --log supervisor=FILE    # read these")
+    complain("    jobtui demo                                # look around in a simulated job system")
     return Exit.NO_SOURCE
 
 
