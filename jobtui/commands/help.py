@@ -20,6 +20,7 @@ from jobtui.grammar import (
     Setting,
     flags_of,
 )
+from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
     from jobtui.commands.context import Context
@@ -28,39 +29,14 @@ WIDEST = 100
 NARROWEST = 40
 INDENT = "  "
 
-INTRODUCTION = (
-    "What a scientific compute job is doing, what happened to it, and where to look next. It only ever reads."
-)
+_TABLE = tables_of("jobtui.commands", "help")
+INTRODUCTION: str = _TABLE["introduction"]
+PRECEDENCE: str = _TABLE["precedence"]
+FIRST_STEPS: Sequence["_Row"] = _TABLE["first_steps"]
+ANYWHERE: Sequence[Flag | Setting] = (*SETTINGS, *GENERAL_FLAGS)
+EXIT_CODES: Sequence["_Row"] = _TABLE["exit_codes"]
 
-PRECEDENCE = (
-    "Each but --config is also a key of ~/.config/jobtui/config.toml (profiles are tables [profiles.NAME]) "
-    "and a variable JOBTUI_NAME, where ; separates several. A flag wins over the environment, and that over "
-    "the file."
-)
-
-FIRST_STEPS = (
-    ("jobtui --srdb DIR --log supervisor=FILE", "the dashboard on these files"),
-    ("jobtui --srdb DIR --log supervisor=FILE explain ID", "what is the matter with one job"),
-    ("jobtui doctor", "what is read, and whether it can be"),
-    ("jobtui demo", "a simulated job system, to look around in"),
-)
-"""What somebody types first; ID is an id, or anything pasted that names a job."""
-
-COMMON_FLAGS = ("--srdb", "--log", "--since", "--until")
-"""What is most often said beside the flags of a command."""
-
-EXIT_CODES = (
-    ("0", "fine"),
-    ("1", "the job failed, or doctor found a fault"),
-    ("2", "wrong usage"),
-    ("3", "the job is stuck or needs a person"),
-    ("4", "not found or ambiguous"),
-    ("5", "no source could be read"),
-    ("70", "a fault of jobtui itself; one line on stderr says where"),
-    ("130", "interrupted; what was read until then is printed"),
-)
-
-_Row = tuple[str, str]
+_Row = Sequence[str]
 
 
 def help_text(command: Command) -> str:
@@ -92,7 +68,7 @@ def _command(command: Command, width: int) -> Iterable[str]:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if command.flags:
         yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    common = [*(one.flag for one in OUTPUT_FLAGS if command.prints), *COMMON_FLAGS]
+    common = [*(one.flag for one in OUTPUT_FLAGS if command.prints), *_TABLE["common_flags"]]
     yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")
 
 
@@ -146,20 +122,8 @@ def _offered(command: Command) -> list[str]:
     return [word for flag in known for word in _spelled(flag)]
 
 
-def _anywhere(flags: Iterable[Flag]) -> list[Flag | Setting]:
-    return [*SETTINGS, *flags]
-
-
 def _bash() -> Iterable[str]:
-    yield '# bash completion of jobtui: eval "$(jobtui completion bash)"'
-    yield '_jobtui_offer() { mapfile -t COMPREPLY < <(compgen "$@" -- "$word"); }'
-    yield "_jobtui() {"
-    yield "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= i"
-    yield "  COMPREPLY=()"
-    yield "  # readline breaks words at =, so that ROLE=FILE and --flag=value arrive in three pieces"
-    yield '  [[ $word == "=" ]] && before="=" word='
-    yield '  case "$before" in'
-    yield '    "=") compopt -o filenames 2>/dev/null; _jobtui_offer -f; return ;;'
+    yield from _TABLE["bash"].splitlines()
     for setting in SETTINGS:
         if setting.metavar:
             yield f"    {setting.flag}) {_bash_values(setting)}return ;;"
@@ -201,17 +165,11 @@ def _quoted(words: Iterable[str]) -> str:
 
 
 def _zsh() -> Iterable[str]:
-    yield "#compdef jobtui"
-    yield "# zsh completion of jobtui: put it as _jobtui into a directory of $fpath"
-    yield "_jobtui() {"
-    yield "  local -a commands settings output"
-    yield "  local context state state_descr line"
-    yield "  typeset -A opt_args"
-    yield "  commands=("
+    yield from _TABLE["zsh"].splitlines()
     yield from (f"    {_zsh_text(f'{command.name}:{command.summary}')}" for command in COMMANDS)
     yield "  )"
     yield "  settings=("
-    yield from (f"    {_zsh_flag(flag)}" for flag in _anywhere(GENERAL_FLAGS))
+    yield from (f"    {_zsh_flag(flag)}" for flag in ANYWHERE)
     yield "  )"
     yield "  output=("
     yield from (f"    {_zsh_flag(flag)}" for flag in OUTPUT_FLAGS)
@@ -259,7 +217,7 @@ def _fish() -> Iterable[str]:
     for command in COMMANDS:
         offer = f"-a {command.name} -d {_fish_text(command.summary)}"
         yield f"complete -c jobtui -f -n {_fish_text(none)} {offer}"
-    for flag in _anywhere(GENERAL_FLAGS + OUTPUT_FLAGS):
+    for flag in (*ANYWHERE, *OUTPUT_FLAGS):
         yield _fish_flag(flag)
     for command in COMMANDS:
         condition = f"-n {_fish_text(f'__fish_seen_subcommand_from {command.name}')}"
