@@ -10,6 +10,7 @@ from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobFilter, JobId, TraceRef
+from jobtui.model.numbers import whole
 from jobtui.session import Session
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ class Context(NamedTuple):
     @property
     def most(self) -> int | None:
         """How many rows or lines are wanted at most, None for all."""
-        wanted = self.flag("lines")
-        return None if wanted is None else int(wanted)
+        return whole(self.flag("lines"))
 
     @property
     def format(self) -> OutputFormat:
