@@ -296,12 +296,10 @@ def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
 def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list[str]) -> None:
     with Tmux([sys.executable, *shown_words], 100, 30) as window:
         window.wait_text("srunit")
-        window.keys("j", "y")
-        window.wait_text("copied")
+        window.press("j", "y", until="copied")
         copied = window.run("show-buffer").strip()
         assert re.fullmatch(r"\w{8}-\w{8}-\w+", copied)
-        window.keys("q")
-        window.wait_text("[ended 0]")
+        window.press("q", until="[ended 0]")
 
 
 def test_gnu_screen_is_handed_the_sequence_in_parts(shown_words: list[str]) -> None:
@@ -324,15 +322,11 @@ def test_keys_of_the_user_hold_everywhere(shown_words: list[str], tmp_path: Path
         assert "f10 quit" in text
         assert "MODEL" not in text
         window.keys("q")
-        window.keys("F1")
-        page = window.wait_text("jobtui › keys")
+        page = window.press("F1", until="jobtui › keys")
         assert "? " not in page.splitlines()[-1]
-        window.keys("Escape")
-        window.wait_text("by id")
-        window.keys("C-o")
-        window.wait_text("urgent first")
-        window.keys("F10")
-        window.wait_text("[ended 0]")
+        window.press("Escape", until="by id")
+        window.press("C-o", until="urgent first")
+        window.press("F10", until="[ended 0]")
 
 
 def test_colours_of_the_user_are_used(shown_words: list[str], tmp_path: Path) -> None:

@@ -64,10 +64,8 @@ def test_sources_that_are_not_there_are_said_to_be(columns: int, rows: int) -> N
     with dashboard(*words, columns=columns, rows=rows) as window:
         window.wait_text("q quit")
         window.wait_text("down")
-        window.keys("6")
-        window.wait_text("s.log")
-        window.keys("q")
-        window.wait_text("[ended 0]")
+        window.press("6", until="s.log")
+        window.press("q", until="[ended 0]")
 
 
 def pid_of(window: Tmux) -> int:
@@ -111,26 +109,21 @@ def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
 
         def settings(name: str) -> str:
             window.type(f"clear; stty -g > {tmp_path}/{name}; echo do''ne {name}")
-            window.keys("Enter")
-            window.wait_text(f"done {name}")
+            window.press("Enter", until=f"done {name}")
             return (tmp_path / name).read_text()
 
         window.wait_text("ready>")
         set_before, before = settings("first"), state_of(window)
         window.type(f"clear; {program}")
-        window.keys("Enter")
-        window.wait_text("q quit")
+        window.press("Enter", until="q quit")
         window.keys("C-z")
         assert "q quit" not in window.wait_text("Stopped")
         assert settings("stopped") == set_before
         assert state_of(window) == before
         window.type("fg")
-        window.keys("Enter")
-        window.wait_text("q quit")
-        window.keys("6")
-        window.wait_text("SOURCE")
-        window.keys("q")
-        window.wait_text(lambda text: text.rstrip().endswith("ready>"))  # the next one, not that before fg
+        window.press("Enter", until="q quit")
+        window.press("6", until="SOURCE")
+        window.press("q", until=lambda text: text.rstrip().endswith("ready>"))
         assert settings("ended") == set_before
         assert state_of(window) == before
 
@@ -138,12 +131,9 @@ def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
 def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
     with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
         window.wait_text("srunit")
-        window.keys("P")
-        window.wait_text(lambda text: "computeJid" in text and "q quit" not in text)
-        window.keys("q")
-        window.wait_text("q quit")
-        window.keys("j", "q")
-        window.wait_text("[ended 0]")
+        window.press("P", until=lambda text: "computeJid" in text and "q quit" not in text)
+        window.press("q", until="q quit")
+        window.press("j", "q", until="[ended 0]")
 
 
 JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
@@ -163,8 +153,7 @@ def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
     with Tmux(words, columns, rows) as window:
         window.wait_text("srunit")
         yield window
-        window.keys("q")
-        left = window.wait_text("[ended 0]")
+        left = window.press("q", until="[ended 0]")
         assert "Traceback" not in left
         assert "srunit" not in left, "what it drew is still there"
         assert state_of(window) == before
@@ -172,8 +161,7 @@ def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
 
 
 def say(window: Tmux, sign: str, text: str) -> None:
-    window.keys(sign)
-    window.wait_text(lambda shown: f"\n {sign} " in shown)
+    window.press(sign, until=lambda shown: f"\n {sign} " in shown)
     window.type(text)
     window.wait_text(text[-12:])
     window.keys("Enter")
@@ -181,56 +169,43 @@ def say(window: Tmux, sign: str, text: str) -> None:
 
 def back(window: Tmux, gone: str) -> None:
     """Press escape, and wait until this is gone: an escape with a key right behind it is another key."""
-    window.keys("Escape")
-    window.wait_text(lambda text: gone not in text)
+    window.press("Escape", until=lambda text: gone not in text)
 
 
 def test_the_screens_of_a_job(walk: Tmux) -> None:
     say(walk, ":", f"goto {JID}")
     walk.wait_text(lambda text: USER in text and "exited 0" in text)
     for key, sign in (("l", "lines of 2 logs"), ("h", "RUN "), ("f", "director"), ("r", "written")):
-        walk.keys(key)
-        walk.wait_text(sign)
-    walk.keys("o")
-    walk.wait_text("exited 0")
-    walk.keys("Tab", "G", "Enter")
-    walk.wait_text("› log line")
+        walk.press(key, until=sign)
+    walk.press("o", until="exited 0")
+    walk.press("Tab", "G", "Enter", until="› log line")
     back(walk, "› log line")
     back(walk, "exited 0")
     walk.wait_text("srunit")
 
 
 def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
-    walk.keys("2")
-    walk.wait_text("following")
+    walk.press("2", until="following")
     say(walk, "/", "_ComputeJob(")
     walk.wait_text("/_Comp")
-    walk.keys("6")
-    walk.wait_text("SOURCE")
-    walk.keys("3")
-    walk.wait_text("AGENT")
-    walk.keys("2")
-    walk.wait_text("/_Comp")
+    walk.press("6", until="SOURCE")
+    walk.press("3", until="AGENT")
+    walk.press("2", until="/_Comp")
     back(walk, "/_Comp")
     back(walk, "following")
     walk.wait_text("srunit")
 
 
 def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
-    walk.keys("?")
-    walk.wait_text("On this screen (jobs)")
+    walk.press("?", until="On this screen (jobs)")
     back(walk, "On this screen")
-    walk.keys("c")
-    walk.wait_text("✓ state")
+    walk.press("c", until="✓ state")
     back(walk, "✓ state")
-    walk.keys("C-p")
-    walk.wait_text("The logs, line by")
+    walk.press("C-p", until="The logs, line by")
     walk.type("pause")
     walk.wait_text("Pause: every")
-    walk.keys("Enter")
-    walk.wait_text("paused")
-    walk.keys("p")
-    walk.wait_text(lambda text: "paused" not in text and "srunit" in text)
+    walk.press("Enter", until="paused")
+    walk.press("p", until=lambda text: "paused" not in text and "srunit" in text)
     say(walk, "/", f"model:{MODEL}")
     walk.wait_text(f"/model:{MODEL[:8]}")
     back(walk, "/model:")

@@ -47,6 +47,11 @@ class Tmux:
         for name in names:
             self.run("send-keys", name)
 
+    def press(self, *names: str, until: Callable[[str], object] | str) -> str:
+        """Press keys, then wait for what comes of them; the text of the window then."""
+        self.keys(*names)
+        return self.wait_text(until)
+
     def type(self, text: str) -> None:
         self.run("send-keys", "-l", text)
 

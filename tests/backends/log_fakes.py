@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from jobtui.backends.base import Source
 from jobtui.backends.log_start import Start
@@ -109,10 +109,24 @@ class Opened:
     open: ClassVar[list["Opened"]] = []
 
     def __init__(self, path: Path, limits: Limits = QUICK, start: Start | None = None) -> None:
+        self.path = path
         self.parsers = Parsers()
         self.log = LogFile(path, parser_factory=self.parsers, limits=limits, start=start)
         self.reading = Reading(self.log)
         self.open.append(self)
+
+    @classmethod
+    async def on(cls, path: Path, data: bytes, limits: Limits = QUICK, start: Start | None = None) -> Self:
+        """A file with this in it, read as far as it goes."""
+        write(path, data)
+        opened = cls(path, limits, start)
+        await opened.reading.drain()
+        return opened
+
+    async def append(self, data: bytes) -> None:
+        """More in the file, or a new one where none is, which is read."""
+        append(self.path, data)
+        await self.reading.drain()
 
     @classmethod
     async def close_all(cls) -> None:

@@ -374,6 +374,14 @@ def rotated_log(folder: Path) -> Rotating:
     return log
 
 
+async def read_whole(path: Path, start: Start | None = None) -> Reading:
+    source = LogFile(path, parser_factory=KeepingParser, start=start)
+    reading = Reading(source)
+    await reading.drain()
+    await source.aclose()
+    return reading
+
+
 STARTS = (
     (FromStart(), 0, None),
     (TailBytes(), 0, None),
@@ -403,12 +411,9 @@ async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
 async def test_what_is_gone_is_said(tmp_path: Path) -> None:
     log = rotated_log(tmp_path)
     (tmp_path / "x.log.3.gz").unlink()
-    source = LogFile(log.path, parser_factory=KeepingParser, start=FromTime(Nanos(5 * SECOND)))
-    reading = Reading(source)
-    await reading.drain()
+    reading = await read_whole(log.path, start=FromTime(Nanos(5 * SECOND)))
     assert reading.texts == log.lines[10:]
     assert "nothing older is there" in (reading.note or "")
-    await source.aclose()
 
 
 async def test_of_copies_that_begin_alike_the_first_new_one_goes_on_with_what_was_read(
@@ -465,13 +470,10 @@ async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> 
     log = rotated_log(tmp_path)
     (tmp_path / "x.log.2.gz").unlink()
     (tmp_path / "x.log.2.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
-    source = LogFile(log.path, parser_factory=KeepingParser, start=FromStart())
-    reading = Reading(source)
-    await reading.drain()
+    reading = await read_whole(log.path, start=FromStart())
     assert reading.texts == log.lines[:10] + log.lines[20:]
     assert reading.skip_count == 1
     assert "zstd" in reading.skips[0].why
-    await source.aclose()
 
 
 async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
@@ -491,14 +493,11 @@ async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
     monkeypatch.setattr(file_access, "UNPACKED_BYTES", 1 << 20)
     path = tmp_path / f"x.log.1{ending}"
     path.write_bytes(PACK[ending](b"@1 the same line\n" * 250_000))
-    source = LogFile(path, parser_factory=KeepingParser)
-    reading = Reading(source)
-    await reading.drain()
+    reading = await read_whole(path)
     most = max(1 << 20, file_access.MOST_RATIO * path.stat().st_size)
     read = sum(len(text) + 1 for text in reading.texts)
     assert read <= most + file_access.CHUNK_BYTES
     assert "unpacks to more than" in reading.skips[-1].why
-    await source.aclose()
 
 
 @pytest.mark.parametrize("ending", PACK)
@@ -507,9 +506,6 @@ async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, endi
     lines = [f"@{number} {number**7} line" for number in range(60_000)]
     whole = PACK[ending]("\n".join(lines).encode() + b"\n")
     path.write_bytes(whole[: len(whole) * 2 // 3])
-    source = LogFile(path, parser_factory=KeepingParser)
-    reading = Reading(source)
-    await reading.drain()
+    reading = await read_whole(path)
     assert reading.texts
     assert any("what is packed is cut off" in skip.why for skip in reading.skips)
-    await source.aclose()

@@ -66,15 +66,12 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     path.write_text("# before\n")
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")
-        window.keys("Enter")
-        window.wait_text("none ends it.")
+        window.press("Enter", until="none ends it.")
         window.type("log=supervsor=x\n")
         window.wait_text("unknown role")
         window.type("log=supervisor=/var/log/s.log\n")
-        window.keys("Enter")
-        window.wait_text("Replace it, and keep it as")
-        window.keys("Enter")
-        window.wait_text("Nothing was written.")
+        window.press("Enter", until="Replace it, and keep it as")
+        window.press("Enter", until="Nothing was written.")
         assert path.read_text() == "# before\n"
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")

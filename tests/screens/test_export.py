@@ -27,6 +27,7 @@ from jobtui.screens.text import HelpScreen
 from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
+from tests.screens.captured import until
 from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
@@ -188,10 +189,6 @@ def an_app(open_at: JobId | None = None) -> JobtuiApp:
     return JobtuiApp(Session(sources, FixedClock(NOW)), open_at, words=WORDS)
 
 
-async def until(app: JobtuiApp, pilot: Pilot[None], words: str) -> None:
-    await wait_until(lambda: words in "\n".join(screen_text(app)), pilot)
-
-
 def grep(words: list[str]) -> list[str]:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -220,8 +217,7 @@ async def test_commands_of_jobtui(keys: tuple[str, ...], sign: str, said: tuple[
     app = an_app(JOB)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(app, pilot, "api_runSimulation")
-        await pilot.press(*keys)
-        await until(app, pilot, sign)
+        await press(pilot, *keys, until=sign)
         words = await command_of(app, pilot)
     assert words == ["jobtui", *WORDS, *said]
     assert cli.parse(words[1:]).command.name == said[0]
@@ -251,20 +247,15 @@ async def test_a_line_of_a_log_is_shown_by_less_and_those_found_by_grep() -> Non
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(app, pilot, "jobs, ")
-        await pilot.press("2")
-        await until(app, pilot, "following")
+        await press(pilot, "2", until="following")
         assert await command_of(app, pilot) == ["tail", "-F", *map(str, LOGS)]
-        await pilot.press("tab")
-        await until(app, pilot, "of 1,431 lines")
+        await press(pilot, "tab", until="of 1,431 lines")
         await say(pilot, "700")
         await until(app, pilot, "line 700")
         assert await command_of(app, pilot) == ["less", "+700", str(LOGS[0])]
-        await pilot.press("slash", *"~exit.?cod", "enter")
-        await until(app, pilot, " of ")
-        await pilot.press("slash", *"status=error", "enter")
-        await until(app, pilot, "/status=error ")
-        await pilot.press("ampersand")
-        await until(app, pilot, "&status=error ")
+        await press(pilot, "slash", *"~exit.?cod", "enter", until=" of ")
+        await press(pilot, "slash", *"status=error", "enter", until="/status=error ")
+        await press(pilot, "ampersand", until="&status=error ")
         words = await command_of(app, pilot)
         found = next(line for line in screen_text(app) if "&status=error" in line)
     assert words == ["grep", "-n", "-F", "-i", "-e", "status=error", "--", str(LOGS[0])]

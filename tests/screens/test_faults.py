@@ -345,8 +345,7 @@ async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> 
     async with read(size=(160, 40)) as (scene, pilot):
         scene.app._handle_exception(Injected(SECRET))
         await until(scene.app, pilot, "1 fault")
-        await pilot.press("question_mark")
-        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
     assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
 
 
@@ -369,8 +368,7 @@ async def test_a_key_or_paste_that_raises_costs_itself(
         else:
             scene.app.post_message(events.Paste("something"))
         await wait_until(expected_faults.all, pilot)
-        await pilot.press("question_mark")
-        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
     assert [fault.stage for fault in expected_faults.all()] == [stage]
 
 
@@ -400,8 +398,7 @@ async def test_a_fault_that_cannot_be_told_is_counted_too(
         await pilot.click()
         stages = {"in fail", "telling of a fault"}
         await wait_until(lambda: {fault.stage for fault in expected_faults.all()} == stages, pilot)
-        await pilot.press("question_mark")
-        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
 
 
 async def test_a_screen_that_cannot_be_composed_says_so(
@@ -412,8 +409,7 @@ async def test_a_screen_that_cannot_be_composed_says_so(
     async with on_logs([path], size=(120, 24)) as (app, pilot):
         await pilot.press("question_mark")
         await until(app, pilot, "a fault of jobtui: Injected at", "composing HelpScreen")
-        await pilot.press("escape")
-        await until(app, pilot, "first")
+        await press(pilot, "escape", until="first")
 
 
 def redraw(shown: Widget, *, anew: bool = True) -> None:

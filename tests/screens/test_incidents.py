@@ -53,8 +53,7 @@ async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
         assert sum("no such element" in line for line in screen_text(scene.app)) == 5
         await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert str(job_id(2)) in screen_text(scene.app)[0]
-        await pilot.press("escape", "enter")
-        await see(scene.app, pilot, str(job_id(1)))
+        await press(pilot, "escape", "enter", until=str(job_id(1)))
 
 
 async def test_the_window_and_what_happens_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +61,7 @@ async def test_the_window_and_what_happens_meanwhile(monkeypatch: pytest.MonkeyP
     scene = Scene([batch(*JOBS)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await at_incidents(scene, pilot)
-        await pilot.press("w")
-        await see(scene.app, pilot, "27 jobs of the last 7d")
+        await press(pilot, "w", until="27 jobs of the last 7d")
         scene.db.add(batch(failed(40, 5, error="disk full")))
         await see(scene.app, pilot, "28 jobs of the last 7d")
 
@@ -76,8 +74,7 @@ async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pyte
     ):
         await pilot.press("7", "6")
         assert not isinstance(scene.app.screen, IncidentsScreen)
-        await pilot.press("7")
-        await see(scene.app, pilot, "400 jobs of the last 1d")
+        await press(pilot, "7", until="400 jobs of the last 1d")
 
 
 async def test_while_sources_are_read_it_says_so_and_looks_again_soon(
@@ -87,8 +84,7 @@ async def test_while_sources_are_read_it_says_so_and_looks_again_soon(
     scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
     scene.db.hold()
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("7")
-        await see(scene.app, pilot, "not all is read yet")
+        await press(pilot, "7", until="not all is read yet")
         scene.db.go_on()
         await see(scene.app, pilot, "late one")
         await wait_until(lambda: "not all is read" not in "\n".join(screen_text(scene.app)), pilot)

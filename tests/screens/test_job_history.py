@@ -25,16 +25,13 @@ async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
     scene.correlation.put(FAILED, good)
     async with scene.app.run_test(size=(120, 30)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
-        await pilot.press("h")
-        lines = await see(scene.app, pilot, "here they part")
+        lines = await press(pilot, "h", until="here they part")
         (parts,) = (line for line in lines if "here they part" in line)
         assert parts.split()[:2] == ["server", "api_runSimulation"]
-        await pilot.press("tab", "G")
-        await see(scene.app, pilot, "status completed")
+        await press(pilot, "tab", "G", until="status completed")
         about = next(pane for pane in scene.app.screen.query(TextPane) if pane.is_active)
         assert about.top > 0
-        await pilot.press("tab", "k", "k")
-        await see(scene.app, pilot, "run 1 of 3")
+        await press(pilot, "tab", "k", "k", until="run 1 of 3")
 
 
 async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +46,7 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
-        await pilot.press("h")
-        await see(scene.app, pilot, "No op of run 1 in what was read of the logs.")
+        await press(pilot, "h", until="No op of run 1 in what was read of the logs.")
         await see(scene.app, pilot, "reads them back to run 1")
         assert reached == []
         await press(pilot, "enter", until=lambda: reached)

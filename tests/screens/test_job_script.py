@@ -29,8 +29,7 @@ def scene_of(place: Path, native: str, **fields: object) -> Scene:
 async def test_script_environment_and_where_they_were(tmp_path: Path, size: tuple[int, int]) -> None:
     scene = scene_of(archive_in(tmp_path, DAY), "2")
     async with scene.app.run_test(size=size) as pilot:
-        await pilot.press("s")
-        lines = await see(scene.app, pilot, "#SBATCH --job-name=lattice-fit")
+        lines = await press(pilot, "s", until="#SBATCH --job-name=lattice-fit")
         if size[0] == 120:
             shown = "\n".join(lines)
             for words in ("lattice-2.out", "lattice-2.err", "found", "SIM_OPTS=a=b c=d", "MULTI=line1␊line2"):
@@ -41,24 +40,21 @@ async def test_script_environment_and_where_they_were(tmp_path: Path, size: tupl
 async def test_a_task_says_that_its_script_is_that_of_the_array(tmp_path: Path) -> None:
     scene = scene_of(archive_in(tmp_path, DAY), "10_3")
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("s")
-        await see(scene.app, pilot, "array: under job 10")
+        await press(pilot, "s", until="array: under job 10")
         await see(scene.app, pilot, "sweep-10_3.out")
 
 
 async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     scene = scene_of(archive_in(tmp_path, DAY), "77", queued_at=ago(86_400 * 400))
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("s")
-        await see(scene.app, pilot, "no script was found")
+        await press(pilot, "s", until="no script was found")
         await see(scene.app, pilot, "archive began later")
 
 
 async def test_a_job_of_no_scheduler_has_none(tmp_path: Path) -> None:
     scene = Scene(open_at=a_job(4).id)
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("s")
-        await see(scene.app, pilot, "Only jobs of Slurm have an archived script")
+        await press(pilot, "s", until="Only jobs of Slurm have an archived script")
 
 
 async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
@@ -70,8 +66,7 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
     os.utime(script, ns=(SUBMITTED, SUBMITTED))
     scene = scene_of(place, "1")
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("s")
-        await see(scene.app, pilot, "environment")
+        await press(pilot, "s", until="environment")
         await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
         await see(scene.app, pilot, "[bold]done␛[31m")
 
@@ -98,12 +93,9 @@ async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:
     (directory / "job.1_script").write_text("".join(f"echo {n}\n" for n in range(200_000)))
     scene = scene_of(tmp_path, "1")
     async with scene.app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("s")
-        await see(scene.app, pilot, "echo 3")
-        await pilot.press("G")
-        await see(scene.app, pilot, "jobtui script shows all")
-        await pilot.press("tab", "G")
-        await see(scene.app, pilot, "USER=jobuser")
+        await press(pilot, "s", until="echo 3")
+        await press(pilot, "G", until="jobtui script shows all")
+        await press(pilot, "tab", "G", until="USER=jobuser")
         assert scene.app.screen.query_one(".about", SpanPane).is_active
 
 

@@ -26,8 +26,7 @@ RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
 
 async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_one() -> None:
     async with opened() as (app, pilot):
-        await pilot.press("l")
-        lines = await see(app, pilot, "14 lines of 2 logs")
+        lines = await press(pilot, "l", until="14 lines of 2 logs")
         assert "20:34:36 server.log     TZoe api=api_runSimulation" in "\n".join(lines)
         log = app.screen.query_one(JobLog)
         await pilot.press("g", *"jjjjjjj")
@@ -44,8 +43,7 @@ async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_on
 
 async def test_a_line_opens_its_log_there() -> None:
     async with opened() as (app, pilot):
-        await pilot.press("l")
-        await see(app, pilot, "14 lines of 2 logs")
+        await press(pilot, "l", until="14 lines of 2 logs")
         await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
         await see(app, pilot, "line 257")
         await press(pilot, "escape", until=lambda: isinstance(app.screen, JobScreen))
@@ -54,15 +52,12 @@ async def test_a_line_opens_its_log_there() -> None:
 
 async def test_the_files_of_a_job_and_what_is_in_them() -> None:
     async with opened() as (app, pilot):
-        await pilot.press("f")
-        lines = await see(app, pilot, "RuntimeError: error exit(1)")
+        lines = await press(pilot, "f", until="RuntimeError: error exit(1)")
         names = [file.name for file in app.screen.query_one(FileList).records]
         assert names == ["run.log", "in.json", "parameters.py"]
         assert str(CAPTURE)[:30] in lines[4]
-        await pilot.press("j")
-        await see(app, pilot, '"simulationType": "myapp"')
-        await pilot.press("j")
-        await see(app, pilot, "subprocess")
+        await press(pilot, "j", until='"simulationType": "myapp"')
+        await press(pilot, "j", until="subprocess")
         await press(pilot, "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         assert "parameters.py" in screen_text(app)[0]
 
@@ -73,14 +68,12 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
     run_dir.mkdir(parents=True)
     (run_dir / "run.log").write_text("".join(f"step {n}\n" for n in range(100)))
     async with opened(tmp_path) as (app, pilot):
-        await pilot.press("f")
-        await see(app, pilot, "step 99")
+        await press(pilot, "f", until="step 99")
         with (run_dir / "run.log").open("a") as log:
             log.write("step 100 token=hunter2hunter2\n")
         await see(app, pilot, "step 100")
         assert "hunter2" not in "\n".join(screen_text(app))
-        await pilot.press("tab", "g")
-        await see(app, pilot, "step 0")
+        await press(pilot, "tab", "g", until="step 0")
         with (run_dir / "run.log").open("a") as log:
             log.write("step 101\n")
         pane = app.screen.query_one("FilesTab TextPane", TextPane)
@@ -91,8 +84,7 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
 async def test_a_run_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
     async with opened(tmp_path) as (app, pilot):
-        await pilot.press("f")
-        await see(app, pilot, "cannot be read here")
+        await press(pilot, "f", until="cannot be read here")
         await see(app, pilot, "no run directory")
         (tmp_path / RUN_DIR).mkdir(parents=True)
         await see(app, pilot, "the run directory is empty")
@@ -102,8 +94,7 @@ async def test_the_record_as_it_is_stored_without_its_secrets() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE, simDbToken="hunter2hunter2", note="[bold]x[/nope]")
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3  ‹ ›")
-        await pilot.press("r")
-        lines = await see(scene.app, pilot, '"note": "[bold]x[/nope]"')
+        lines = await press(pilot, "r", until='"note": "[bold]x[/nope]"')
         assert " /srv/db/x" in lines
         assert "hunter2" not in "\n".join(lines)
 
@@ -118,27 +109,24 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
         ops = scene.app.screen.query_one(OpList)
         await wait_until(lambda: ops.record is not None and ops.record.op == "pb5u", pilot)
         assert "old1" not in "\n".join(screen_text(scene.app))
-        await pilot.press("h")
-        lines = await see(scene.app, pilot, "the last good one")
+        lines = await press(pilot, "h", until="the last good one")
         assert any("RUN 3 ✗ failed" in line and "RUN 1 ✓ done" in line for line in lines)
         assert any(line.split()[:3] == ["1", "✓", "done"] for line in lines)
-        await pilot.press("k")
-        await see(scene.app, pilot, "run 2 of 3")
+        await press(pilot, "k", until="run 2 of 3")
         await see(scene.app, pilot, "crystal2")
         await press(pilot, "o", until=lambda: ops.record is not None and ops.record.op == "old1")
-        await pilot.press("left_square_bracket")
-        await see(scene.app, pilot, "run 1 of 3")
+        await press(pilot, "left_square_bracket", until="run 1 of 3")
         await see(scene.app, pilot, "No op of run 1 in what was read of the logs:")
-        await pilot.press("left_square_bracket", "right_square_bracket", "right_square_bracket")
-        await see(scene.app, pilot, "run 3 of 3")
+        await press(
+            pilot, "left_square_bracket", "right_square_bracket", "right_square_bracket", until="run 3 of 3"
+        )
 
 
 async def test_where_it_is_narrow_one_run_is_told_of() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     async with scene.app.run_test(size=(70, 24)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
-        await pilot.press("h")
-        lines = await see(scene.app, pilot, "RUN 3 ✗ failed")
+        lines = await press(pilot, "h", until="RUN 3 ✗ failed")
         assert "the last good one" not in "\n".join(lines)
         assert scene.app.screen.query_one(RunList).count == 3
 
@@ -150,10 +138,8 @@ async def test_a_job_without_a_record_or_with_one_that_cannot_be_read(
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "✗ failed")
         for key in ("h", "r"):
-            await pilot.press(key)
-            await see(scene.app, pilot, "no source has a record of this job")
-        await pilot.press("f")
-        await see(scene.app, pilot, "Neither a record nor a log")
+            await press(pilot, key, until="no source has a record of this job")
+        await press(pilot, "f", until="Neither a record nor a log")
 
 
 async def test_the_whole_error_over_the_screen() -> None:
@@ -169,8 +155,7 @@ async def test_the_whole_error_over_the_screen() -> None:
         await see(scene.app, pilot, "line 5")
         await wait_until(lambda: screen_text(scene.app)[0].startswith(" jobs ›"), pilot)
         assert not scene.app.is_opening_input(), "nothing in the sheet takes keys: none of them has to wait"
-        await pilot.press("G")
-        lines = await see(scene.app, pilot, "[bold]the end␛[2J")
+        lines = await press(pilot, "G", until="[bold]the end␛[2J")
         assert "hunter2" not in "\n".join(lines)
         scene.app.screen.copy = copied.append  # type: ignore[attr-defined]
         await press(pilot, "y", "escape", until=lambda: bool(copied))

@@ -70,8 +70,7 @@ async def test_in_a_small_pane_why_begins_with_the_whole_sentence() -> None:
     scene = waiting(60)
     async with scene.app.run_test(size=(40, 10)) as pilot:
         await first(scene, pilot, "Its agent was started")
-        await pilot.press("w")
-        lines = await see(scene.app, pilot, "agent_never_started")
+        lines = await press(pilot, "w", until="agent_never_started")
         assert "no answer of it was read" in " ".join(" ".join(lines).split())
 
 
@@ -81,8 +80,7 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
         monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
-        await pilot.press("w")
-        lines = await see(scene.app, pilot, "program_failed")
+        lines = await press(pilot, "w", until="program_failed")
         assert any("status error  …/supervisor.log:88214" in line for line in lines)
         await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
         await see(scene.app, pilot, "error: no such element: crystal3")
@@ -94,8 +92,7 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
 
 async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
     async with opened() as (app, pilot):
-        await pilot.press("w")
-        await see(app, pilot, "evidence")
+        await press(pilot, "w", until="evidence")
         await press(pilot, *"jjjjjj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
@@ -128,6 +125,5 @@ async def test_what_cannot_be_read_is_named() -> None:
     scene = waiting(60)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await first(scene, pilot, "Its agent was started")
-        await pilot.press("w")
-        lines = await see(scene.app, pilot, "not known")
+        lines = await press(pilot, "w", until="not known")
         assert any("/srv/none/agent.log cannot be read" in line for line in lines)

@@ -22,6 +22,7 @@ from jobtui.screens.choices import LogSetScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
 from tests.journal_memory import T0, MemoryJournal
+from tests.screens.captured import until
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
@@ -50,10 +51,6 @@ async def on_logs(
     async with app.run_test(size=size) as pilot:
         await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
         yield app, pilot
-
-
-async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
-    await wait_until(lambda: all(word in text(app) for word in words), pilot)
 
 
 def source_of(journal: MemoryJournal) -> Journal:

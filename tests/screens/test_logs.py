@@ -15,13 +15,10 @@ async def test_the_ends_of_all_logs_come_first_then_each() -> None:
         await until(
             app, pilot, "all · supervisor.log · server.log", "following", "20:36:01 supervisor", "errors 39"
         )
-        await pilot.press("tab")
-        await until(app, pilot, "errors 39 of 1,431 lines")
+        await press(pilot, "tab", until="errors 39 of 1,431 lines")
         assert "20:36:01 canceling after reload" in text(app)
-        await pilot.press("tab")
-        await until(app, pilot, "errors 0 of 270 lines")
-        await pilot.press("shift+tab", "shift+tab")
-        await until(app, pilot, "of 1,701 lines")
+        await press(pilot, "tab", until="errors 0 of 270 lines")
+        await press(pilot, "shift+tab", "shift+tab", until="of 1,701 lines")
 
 
 async def test_a_search_goes_to_the_nearest_line_and_counts() -> None:
@@ -29,26 +26,20 @@ async def test_a_search_goes_to_the_nearest_line_and_counts() -> None:
         await until(app, pilot, "of 1,431 lines")
         await pilot.press("slash", *"crystal", "enter")
         await until_said(app, pilot, "not found")
-        await pilot.press("slash", *"_computejob(", "enter")
-        await until(app, pilot, "/_computejob( ")
+        await press(pilot, "slash", *"_computejob(", "enter", until="/_computejob( ")
         await press(pilot, "N", until=lambda: " of " in screen_text(app)[0])
         rank, _, total = screen_text(app)[0].partition("_computejob( ")[2].split()[:3]
-        await pilot.press("N")
-        await until(app, pilot, f"{int(rank) - 1} of {total}")
-        await pilot.press("n")
-        await until(app, pilot, f"{rank} of {total}")
+        await press(pilot, "N", until=f"{int(rank) - 1} of {total}")
+        await press(pilot, "n", until=f"{rank} of {total}")
         await press(pilot, "escape", until=lambda: "_computejob(" not in screen_text(app)[0])
 
 
 async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")
-        await pilot.press("colon", *"700", "enter")
-        await until(app, pilot, "line 700")
-        await pilot.press("slash", *"exit=", "enter")
-        await until(app, pilot, "/exit=")
-        await pilot.press("ampersand")
-        await until(app, pilot, "&exit=")
+        await press(pilot, "colon", *"700", "enter", until="line 700")
+        await press(pilot, "slash", *"exit=", "enter", until="/exit=")
+        await press(pilot, "ampersand", until="&exit=")
         await wait_until(
             lambda: all(
                 "exit=" in line or line.startswith("/") for line in screen_text(app)[2:-1] if line.strip()
@@ -63,8 +54,7 @@ async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
 async def test_errors_are_a_key_away() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")
-        await pilot.press("g")
-        await until(app, pilot, "line 1 ")
+        await press(pilot, "g", until="line 1 ")
         await pilot.press("E")
         await until_said(app, pilot, "no error above")
         await press(pilot, "e", until=lambda: "line 1 " not in screen_text(app)[0])
@@ -74,8 +64,7 @@ async def test_errors_are_a_key_away() -> None:
 async def test_a_bad_expression_is_told() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")
-        await pilot.press("slash", *"~foo(", "enter")
-        await until(app, pilot, "search failed")
+        await press(pilot, "slash", *"~foo(", "enter", until="search failed")
         await pilot.press("n")
         await until_said(app, pilot, "nothing more below")
 
@@ -85,8 +74,7 @@ async def test_what_is_written_is_shown_and_searched(tmp_path: Path) -> None:
     path.write_text(stamped(1, "needle one") + stamped(2, "plain"))
     async with on_logs([path]) as (app, pilot):
         await until(app, pilot, "needle one", "following")
-        await pilot.press("slash", *"needle", "enter")
-        await until(app, pilot, "1 of 1")
+        await press(pilot, "slash", *"needle", "enter", until="1 of 1")
         with path.open("a") as file:
             file.write(stamped(3, "needle two"))
         await until(app, pilot, "needle two", "of 2")
@@ -109,14 +97,12 @@ async def test_nothing_is_read_during_a_pause(tmp_path: Path) -> None:
     path.write_text(stamped(1, "before"))
     async with on_logs([path]) as (app, pilot):
         await until(app, pilot, "before")
-        await pilot.press("p")
-        await until(app, pilot, "paused")
+        await press(pilot, "p", until="paused")
         with path.open("a") as file:
             file.write(stamped(2, "meanwhile"))
         await pilot.pause(1.0)
         assert "meanwhile" not in text(app)
-        await pilot.press("p")
-        await until(app, pilot, "meanwhile")
+        await press(pilot, "p", until="meanwhile")
 
 
 async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,16 +114,13 @@ async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) ->
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("2")
         await until(app, pilot, "line 2", "following")
-        await pilot.press("p")
-        await until(app, pilot, "paused")
+        await press(pilot, "p", until="paused")
         with path.open("a") as file:
             file.write("line 3\n")
         await wait_until(lambda: app._session.store.sources()[0].records == 3, pilot)
-        await pilot.press("k", "G", "j", "6", "escape")
-        await until(app, pilot, "line 2")
+        await press(pilot, "k", "G", "j", "6", "escape", until="line 2")
         assert "line 3" not in text(app)
-        await pilot.press("p")
-        await until(app, pilot, "line 3")
+        await press(pilot, "p", until="line 3")
 
 
 async def test_what_came_right_before_a_pause_is_shown_on_every_screen() -> None:

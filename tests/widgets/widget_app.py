@@ -59,10 +59,11 @@ def text(app: App[None]) -> str:
     return "\n".join(screen_text(app))
 
 
-async def press(pilot: Pilot[Any], *keys: str, until: str | Callable[[], object]) -> None:
-    """Press keys, then wait until a text is on the screen, or something else holds."""
+async def press(pilot: Pilot[Any], *keys: str, until: str | Callable[[], object]) -> list[str]:
+    """Press keys, then wait until a text is on the screen, or something else holds; what is on it then."""
     await pilot.press(*keys)
     await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
+    return screen_text(pilot.app)
 
 
 class Stack(WidgetApp):
