@@ -7,6 +7,7 @@ Quasi jobs, which are only records of compute calls, are hidden unless the filte
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import islice
 
 from jobtui.analysis.filter_fields import (
     FIELD_BY_NAME,
@@ -35,7 +36,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
 from jobtui.model.jobs import Job
 
-__all__ = ["Filter", "FilterContext", "FilterError", "complete", "parse", "token_span"]
+__all__ = ["Filter", "FilterContext", "FilterError", "complete", "ids_beginning", "parse", "token_span"]
 
 _NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
@@ -44,6 +45,10 @@ _PLAIN_VALUE = r"[\w.@/+\-]+"
 _WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
 """The words of a text, also those of joinedLikeThis."""
 _MAX_ABBREVIATED = 200
+LEAST_ID = 3
+"""Characters of an id from which on it is completed."""
+MOST_OFFERED = 200
+"""Values offered at most."""
 STATE_WORDS = frozenset(
     {"pending", "queued", "waiting", "running", "completed", "done", "failed", "canceled", "cancelled"}
 )
@@ -108,13 +113,21 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
     token = text[start:end]
     found = re.fullmatch(_VALUE_HEAD, token, re.ASCII)
     if found is None:
-        return [name + ":" for field in FIELDS for name in field.names if name.startswith(token.lower())]
+        names = [name + ":" for field in FIELDS for name in field.names if name.startswith(token.lower())]
+        return names or ids_beginning(token, known)
     field = FIELD_BY_NAME.get(found["field"].lower())
     if field is None:
         return []
     begun = found["begun"].lower()
     words = VALUE_WORDS.get(field.kind) or known.get(field.name, ())
-    return [found["head"] + _as_value(word) for word in words if word.lower().startswith(begun)]
+    fitting = islice((word for word in words if word.lower().startswith(begun)), MOST_OFFERED)
+    return [found["head"] + _as_value(word) for word in fitting]
+
+
+def ids_beginning(text: str, known: Mapping[str, Iterable[str]]) -> list[str]:
+    """Ids of jobs that begin so, as known; none for so few characters that they would be chance."""
+    ids = known.get("id", ()) if len(text) >= LEAST_ID else ()
+    return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 
 
 def _as_value(word: str) -> str:

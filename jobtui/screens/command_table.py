@@ -1,12 +1,13 @@
 """The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
+from jobtui.analysis.filter import MOST_OFFERED, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
-from jobtui.analysis.filter import token_span
 from jobtui.analysis.spelling import nearest
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import safe
@@ -39,20 +40,15 @@ Known = Mapping[str, Sequence[str]]
 
 MOST_VALUES = 50
 """Values offered for a field of other filters."""
-MOST_OFFERED = 200
-"""Values offered for a field of the filter."""
 
 
-def known_values(jobs: Iterable[Job], views: Sequence[str]) -> Known:
-    """Values to complete with: those that the jobs have, and the views that were kept."""
-    apps, users, models = set(), set(), set()
-    for job in jobs:
-        apps.add(job.app)
-        users.add(job.owner)
-        models.add(job.model)
-    fields = {"app": apps, "user": users, "model": models}
-    offered = {name: sorted(filter(_can_be_typed, found))[:MOST_OFFERED] for name, found in fields.items()}
-    return {**offered, "view": views}
+def known_values(jobs: Collection[Job], views: Sequence[str]) -> Known:
+    """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views."""
+    fields = {"app": "app", "user": "owner", "model": "model"}
+    found = {name: set(map(attrgetter(key), jobs)) for name, key in fields.items()}
+    offered = {name: sorted(filter(_can_be_typed, values))[:MOST_OFFERED] for name, values in found.items()}
+    failed_first = sorted(jobs, key=lambda job: job.status is not JobStatus.FAILED)
+    return {**offered, "id": [job.id for job in failed_first], "view": views}
 
 
 def _can_be_typed(value: str) -> bool:
@@ -105,15 +101,27 @@ def _named(word: str) -> AppCommand | None:
 
 def complete_command(text: str, cursor: int, known: Known) -> Completion:
     head = text[:cursor]
-    if not head.strip() or " " not in head.lstrip():
-        start = len(head) - len(head.lstrip())
-        return _beginning(head, start, [command.name for command in COMMANDS])
+    last = head[head.rfind(" ") + 1 :]
+    if head.strip() == last:
+        begun = [name for name in COMMAND_BY_NAME if name.startswith(last)]
+        return Completion(cursor - len(last), cursor, begun or ids_beginning(last, known))
     try:
-        said = parse_command(head.rstrip() + " x")
+        name = parse_command(head.rstrip() + " x").command.name
     except CommandError:
         return Completion(cursor, cursor, ())
-    offer = _OFFERS.get(said.command.name)
-    return offer(head, known) if offer else Completion(cursor, cursor, ())
+    if name == "filter":
+        begin = head.index(" ", len(head) - len(head.lstrip())) + 1
+        start, end, choices = complete_filter_at(head[begin:], len(head) - begin, known)
+        return Completion(start + begin, end + begin, choices)
+    words = _OFFERS[name](last, known) if name in _OFFERS else ()
+    return Completion(cursor - len(last), cursor, [word for word in words if word.startswith(last)])
+
+
+_OFFERS: Mapping[str, Callable[[str, Known], Iterable[str]]] = {
+    "goto": ids_beginning,
+    "sort": lambda last, known: (last[: last.startswith("-")] + key for key in COLUMN_KEYS),
+    **dict.fromkeys(("view", "forget", "save"), lambda last, known: known.get("view", ())),
+}
 
 
 def complete_filter_at(text: str, cursor: int, known: Known) -> Completion:
@@ -132,29 +140,3 @@ def complete_fields(
     found = sorted(value for value in values(field.lower()) if value.lower().startswith(begun.lower()))
     plain = [value for value in found if not any(char in ' "(),' for char in value)]
     return Completion(start, end, [f"{field}:{value}" for value in plain[:MOST_VALUES]])
-
-
-def _beginning(head: str, start: int, words: Sequence[str]) -> Completion:
-    begun = head[start:]
-    return Completion(start, len(head), [word for word in words if word.startswith(begun)])
-
-
-def _last_word(head: str) -> int:
-    return len(head) - len(head.split(" ")[-1])
-
-
-def _of_filter(head: str, known: Known) -> Completion:
-    begin = head.index(" ", len(head) - len(head.lstrip())) + 1
-    start, end, choices = complete_filter_at(head[begin:], len(head) - begin, known)
-    return Completion(start + begin, end + begin, choices)
-
-
-_OFFERS: Mapping[str, Callable[[str, Known], Completion]] = {
-    "filter": _of_filter,
-    "sort": lambda head, known: _beginning(
-        head, _last_word(head) + head.split(" ")[-1].startswith("-"), COLUMN_KEYS
-    ),
-    "view": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
-    "forget": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
-    "save": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
-}

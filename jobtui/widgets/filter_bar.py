@@ -80,7 +80,8 @@ Completer = Callable[[str, int], Completion]
 class FilterBar(Vertical):
     """An input. Every change is told; `enter` closes it with a text, `escape` without.
 
-    With a history `up` and `down` bring back what was typed before; with a completer `tab` completes.
+    With a history `up` and `down` bring back what was typed before; with a completer `tab` completes,
+    and `right` takes what is shown behind the cursor.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -140,7 +141,7 @@ class FilterBar(Vertical):
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
         from jobtui.widgets.filter_input import FilterInput
 
-        self._input = FilterInput(self.before, self._placeholder)
+        self._input = FilterInput(self.before, self._placeholder, self.completer)
         yield self._mistake_line
         with Horizontal():
             yield Prompt(self.SIGN)

@@ -3,9 +3,11 @@
 from rich.highlighter import Highlighter
 from rich.text import Text
 from textual import events
+from textual.suggester import Suggester
 from textual.widgets import Input
 
 from jobtui.render.text import safe
+from jobtui.widgets.filter_bar import Completer
 
 
 class FilterInput(Input):
@@ -22,9 +24,15 @@ class FilterInput(Input):
     }
     """
 
-    def __init__(self, text: str, placeholder: str = "") -> None:
+    def __init__(self, text: str, placeholder: str = "", complete: Completer | None = None) -> None:
         self.underline = Underline()
-        super().__init__(text, placeholder=placeholder, highlighter=self.underline, select_on_focus=False)
+        super().__init__(
+            text,
+            placeholder=placeholder,
+            highlighter=self.underline,
+            select_on_focus=False,
+            suggester=Ghost(complete) if complete else None,
+        )
         self.cursor_blink = False
         self.was_pasted = False
         """Whether some of the text was pasted."""
@@ -64,3 +72,16 @@ class Underline(Highlighter):
     def highlight(self, text: Text) -> None:
         if self.end > self.start:
             text.stylize("underline", self.start, self.end)
+
+
+class Ghost(Suggester):
+    """How the last word may go on, dim behind the cursor; `right` takes it."""
+
+    def __init__(self, complete: Completer) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        start, end, choices = self._complete(value, len(value))
+        longer = (safe(one) for one in choices if start < end < start + len(one))
+        return next((value[:start] + one for one in longer), None)

@@ -55,16 +55,23 @@ def test_a_wrong_command_is_shown_at_its_place(said: str, wrong: str, hint: str)
     [
         ("so", ["sources", "sort"], 0),
         ("sort a", ["age", "app"], 5),
-        ("sort -ag", ["age"], 6),
+        ("sort -ag", ["-age"], 5),
         ("filter status:fai", ["status:failed"], 7),
         ("filter app:my", ["app:myapp"], 7),
         ("view mi", ["mine"], 5),
         ("quit ", [], 5),
         ("nonsense x", [], 10),
+        ("EPR", [FAILED], 0),
+        ("goto EPRS", [FAILED], 5),
+        ("filter -EPR", [FAILED], 8),
+        ("filter id:eprsqtuw-x,e", [f"id:eprsqtuw-x,{FAILED}"], 7),
+        ("EP", [], 0),
     ],
 )
 def test_commands_are_completed(head: str, choices: list[str], start: int) -> None:
-    found = complete_command(head, len(head), {"app": ["myapp", "srw"], "view": ["mine", "other"]})
+    found = complete_command(
+        head, len(head), {"app": ["myapp", "srw"], "view": ["mine", "other"], "id": [FAILED]}
+    )
     assert list(found.choices) == choices
     assert found.start == start
 
@@ -126,6 +133,9 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
         await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
         field = await prompt(pilot, "slash", "user:L")
         await press(pilot, "tab", "enter", until=lambda: table.count == 2)
+        await prompt(pilot, "colon", "EPRS")
+        await wait_until(lambda: f": {FAILED}" in text(scene.app), pilot)
+        await press(pilot, "right", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
 
 
 @pytest.mark.parametrize(
