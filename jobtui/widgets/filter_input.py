@@ -1,5 +1,7 @@
 """The input of the filter bar. Only here Textual's Input is needed."""
 
+from collections.abc import Callable, Sequence
+
 from rich.highlighter import Highlighter
 from rich.text import Text
 from textual import events
@@ -7,7 +9,9 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from jobtui.render.text import safe
-from jobtui.widgets.filter_bar import Completer
+
+Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
+"""As the filter bar has it: from where to where, and what may stand there."""
 
 
 class FilterInput(Input):

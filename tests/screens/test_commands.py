@@ -159,7 +159,7 @@ async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> N
         await wait_until(lambda: table.count == 9, pilot)
 
 
-async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
+async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_spelled_alike() -> None:
     async with on_jobs() as (scene, pilot, _):
         await say(pilot, "goto heights")
         await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
@@ -168,12 +168,7 @@ async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id in {job_id(4), job_id(7)}
         await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
-
-
-async def test_what_is_only_spelled_alike_is_offered_and_not_gone_to() -> None:
-    async with on_jobs() as (scene, pilot, _):
         await say(pilot, "goto Beamlime 7 survei")
-        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
         await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
 
 
