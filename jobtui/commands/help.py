@@ -119,7 +119,8 @@ def _spelled(flag: Flag | Setting) -> list[str]:
 
 def _offered(command: Command) -> list[str]:
     known: list[Flag | Setting] = [*flags_of(command), *SETTINGS]
-    return [word for flag in known for word in _spelled(flag)]
+    choices = command.argument.choices if command.argument else ()
+    return [*choices, *(word for flag in known for word in _spelled(flag))]
 
 
 def _bash() -> Iterable[str]:
@@ -137,7 +138,7 @@ def _bash() -> Iterable[str]:
     yield "  done"
     yield '  case "$command" in'
     for command in COMMANDS:
-        yield f"    {command.name}) _jobtui_offer -W {_quoted(_choices(command))} ;;"
+        yield f"    {command.name}) _jobtui_offer -W {_quoted(_offered(command))} ;;"
     words = [command.name for command in COMMANDS] + _offered(DASHBOARD)
     yield f"    *) _jobtui_offer -W {_quoted(words)} ;;"
     yield "  esac"
@@ -154,10 +155,6 @@ def _bash_values(setting: Setting) -> str:
         return offer
     roles = f"_jobtui_offer -S = -W {_quoted(heads)}"
     return f"{roles}; if [[ $COMPREPLY ]]; then compopt -o nospace 2>/dev/null; else {offer}fi; "
-
-
-def _choices(command: Command) -> list[str]:
-    return [*(command.argument.choices if command.argument else ()), *_offered(command)]
 
 
 def _quoted(words: Iterable[str]) -> str:
