@@ -38,10 +38,6 @@ Known = Mapping[str, Sequence[str]]
 """Values to offer, by the field of the filter language; those of `view` are the names that were kept."""
 
 
-MOST_VALUES = 50
-"""Values offered for a field of other filters."""
-
-
 def known_values(jobs: Collection[Job], views: Sequence[str]) -> Known:
     """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views."""
     fields = {"app": "app", "user": "owner", "model": "model"}
@@ -139,4 +135,4 @@ def complete_fields(
         return Completion(start, end, [f"{name}:" for name in names if name.startswith(field)])
     found = sorted(value for value in values(field.lower()) if value.lower().startswith(begun.lower()))
     plain = [value for value in found if not any(char in ' "(),' for char in value)]
-    return Completion(start, end, [f"{field}:{value}" for value in plain[:MOST_VALUES]])
+    return Completion(start, end, [f"{field}:{value}" for value in plain[:MOST_OFFERED]])
