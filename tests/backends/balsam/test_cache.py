@@ -20,7 +20,7 @@ from jobtui.model.ids import system_job_id
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.watching import EARLY, NOW, an_event, answers
+from tests.backends.balsam.watching import EARLY, NOW, an_event, answers, move_on
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.fakes import FakeCorrelation
 
@@ -60,6 +60,10 @@ class Run:
         return [target.partition("timestamp_after=")[2].partition("&")[0] for target in asked]
 
 
+def events_of(server: RecordedBalsam) -> list[tuple[int, Nanos]]:
+    return sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "balsam.sqlite3"
@@ -80,12 +84,10 @@ async def test_the_next_run_has_the_same_events_and_asks_for_the_last_only(path:
 async def test_what_came_meanwhile_is_asked_for_also_when_it_came_late(path: Path) -> None:
     server = RecordedBalsam()
     await Run(server, path).whole()
-    row = next(row for row in server.jobs if row["state"] == "RUNNING")
-    row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
-    server.events.append(an_event(90_001, row["id"], "2026-11-20T19:29:58", "RUNNING", "RUN_DONE"))
+    row = move_on(server, 90_001)
     server.events.append(an_event(90_002, row["id"], "2026-11-20T18:45:00", "READY", "STAGED_IN"))
     again = await Run(server, path).whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
 
 
 async def test_nothing_is_shown_before_the_server_has_answered(path: Path) -> None:
@@ -99,7 +101,7 @@ async def test_nothing_is_shown_before_the_server_has_answered(path: Path) -> No
     (health,) = again.store.sources()
     assert (health.state, health.read_at, len(again.store.changes)) == (SourceState.DOWN, None, 0)
     await again.whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
 
 
 async def test_another_server_at_the_same_address_begins_anew(path: Path) -> None:
@@ -108,7 +110,7 @@ async def test_another_server_at_the_same_address_begins_anew(path: Path) -> Non
     for row in server.events:
         row["timestamp"] = row["timestamp"].replace("T17:", "T18:")
     again = await Run(server, path).whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
     third = await Run(server, path).whole()
     assert third.events == again.events
 
@@ -119,17 +121,17 @@ async def test_events_that_changed_where_it_is_not_checked_do_not_make_it_ask_fo
     for row in server.events:
         row["timestamp"] = row["timestamp"].replace("T19:0", "T19:1")
     again = await Run(server, path).whole()
-    assert {(row["id"], nanos(row["timestamp"])) for row in server.events} <= set(again.events)
+    assert set(events_of(server)) <= set(again.events)
     assert "event ids went back" in again.note
     third = await Run(server, path).whole()
-    assert third.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert third.events == events_of(server)
 
 
 async def test_one_that_does_not_go_back_far_enough_is_not_used(path: Path) -> None:
     server = RecordedBalsam()
     await Run(server, path, since=nanos("2026-11-20T19:00:00")).whole()
     again = await Run(server, path).whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
 
 
 async def test_a_run_that_ended_while_it_began_leaves_no_gap(path: Path) -> None:
@@ -140,7 +142,7 @@ async def test_a_run_that_ended_while_it_began_leaves_no_gap(path: Path) -> None
             await broken.poller.poll_once()
         await broken.source.aclose()
         whole = await Run(server, path).whole()
-        assert whole.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+        assert whole.events == events_of(server)
 
 
 async def test_it_is_for_its_owner_alone(path: Path) -> None:
@@ -178,7 +180,7 @@ async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
     await Run(server, path).whole()
     broken(path)  # type: ignore[operator]
     again = await Run(server, path).whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
     (health,) = again.store.sources()
     assert health.state is SourceState.OK
     assert f"the cache {path} cannot be used" in again.note
@@ -201,7 +203,7 @@ async def test_it_has_a_bound_and_what_is_left_is_whole(path: Path) -> None:
     assert {(one.id, one.at) for one in kept} == expected
     await cache.aclose()
     again = await Run(server, path, most=200).whole()
-    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    assert again.events == events_of(server)
 
 
 CHANGES = st.builds(

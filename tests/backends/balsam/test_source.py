@@ -31,7 +31,17 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing,
 from jobtui.model.state_runs import by_run
 from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.watching import EARLY, NOW, URL, Watched, an_event, answers, caught_up, raises
+from tests.backends.balsam.watching import (
+    EARLY,
+    NOW,
+    URL,
+    Watched,
+    an_event,
+    answers,
+    caught_up,
+    move_on,
+    raises,
+)
 from tests.balsam_http import served
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.waiting import wait_until
@@ -95,10 +105,7 @@ async def test_late_events_are_found_and_none_comes_twice() -> None:
 
 async def test_a_change_while_it_looks_is_seen() -> None:
     watched = await caught_up()
-    server = watched.server
-    job = next(row for row in server.jobs if row["state"] == "RUNNING")
-    job["state"], job["last_update"] = "RUN_DONE", "2026-11-20T19:31:00.000001+00:00"
-    server.events.append(an_event(99_999, job["id"], "2026-11-20T19:30:59", "RUNNING", "RUN_DONE"))
+    job = move_on(watched.server, 99_999, at="19:30:59", seen="19:31:00.000001")
     await watched.poll(4)
     found = next(one for one in watched.store.jobs.values() if one.id == f"balsam/{job['id']}")
     assert found.native_status == "RUN_DONE"
@@ -153,21 +160,16 @@ async def test_what_would_be_ignored_is_not_asked() -> None:
 async def test_an_event_of_a_clock_that_is_behind_is_found() -> None:
     """A sender five minutes behind: its events are older than what is usually looked back for."""
     watched = await caught_up()
-    job = next(row for row in watched.server.jobs if row["state"] == "RUNNING")
-    job["state"], job["last_update"] = "RUN_DONE", "2026-11-20T19:31:00+00:00"
-    watched.server.events.append(an_event(99_999, job["id"], "2026-11-20T19:20:00", "RUNNING", "RUN_DONE"))
+    job = move_on(watched.server, 99_999, at="19:20:00", seen="19:31:00")
     await watched.poll(3)
     assert 99_999 in {one.id for one in watched.store.changes.of_job(JobId(f"balsam/{job['id']}"))}
 
 
 async def test_an_event_of_a_clock_that_is_ahead_hides_no_other() -> None:
     watched = await caught_up()
-    ahead, right = [row for row in watched.server.jobs if row["state"] == "RUNNING"][:2]
-    ahead["state"], ahead["last_update"] = "RUN_DONE", "2026-11-20T19:31:00+00:00"
-    watched.server.events.append(an_event(99_998, ahead["id"], "2026-11-20T19:36:00", "RUNNING", "RUN_DONE"))
+    move_on(watched.server, 99_998, at="19:36:00", seen="19:31:00")
     await watched.poll(3)
-    right["state"], right["last_update"] = "RUN_DONE", "2026-11-20T19:31:10+00:00"
-    watched.server.events.append(an_event(99_999, right["id"], "2026-11-20T19:31:09", "RUNNING", "RUN_DONE"))
+    move_on(watched.server, 99_999, at="19:31:09", seen="19:31:10")
     await watched.poll(3)
     assert {99_998, 99_999} <= {one.id for one in watched.store.changes.all()}
 
@@ -215,26 +217,24 @@ async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended() -> N
     row["last_update"] = "2026-11-20T19:31:00+00:00"
     row["state"] = 7
     await watched.poll(12)
-    (health,) = watched.store.sources()
-    assert (health.skipped, health.last_skips[-1].where) == (1, f"{URL}/jobs/{row['id']}")
+    assert (watched.health.skipped, watched.health.last_skips[-1].where) == (1, f"{URL}/jobs/{row['id']}")
     row["state"] = "FAILED"
     await watched.poll(12)
-    (health,) = watched.store.sources()
-    assert health.skipped == 0
+    assert watched.health.skipped == 0
 
 
 async def test_launchers_and_agents_that_fell_silent_are_told() -> None:
     watched = await caught_up()
-    (health,) = watched.store.sources()
     running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
     session = next(row for row in watched.server.sessions if row["batch_job_id"] == running["id"])
     session["heartbeat"] = "2026-11-20T19:20:00"
     watched.server.sites[0]["last_refresh"] = "2026-11-20T18:00:00.5"
     watched.source.client.ahead_s = 0.0
     await watched.poll(12)
-    (health,) = watched.store.sources()
-    assert f"batch job {running['id']}: its launcher was last heard of at 19:20Z" in (health.note or "")
-    assert "the agent of site demo-site was last heard of at 18:00Z" in (health.note or "")
+    assert f"batch job {running['id']}: its launcher was last heard of at 19:20Z" in (
+        watched.health.note or ""
+    )
+    assert "the agent of site demo-site was last heard of at 18:00Z" in (watched.health.note or "")
     held = [
         job for job in watched.store.jobs.values() if job.native_status == "RUNNING" and job.alert is not None
     ]
@@ -243,19 +243,21 @@ async def test_launchers_and_agents_that_fell_silent_are_told() -> None:
     session["heartbeat"] = "2026-11-20T19:30:00"
     watched.server.sites[0]["last_refresh"] = "2026-11-20T19:30:00"
     await watched.poll(12)
-    (health,) = watched.store.sources()
-    assert health.note == ""
+    assert watched.health.note == ""
     states = {job.native_status for job in watched.store.jobs.values() if job.alert}
     assert states <= {"AWAITING_PARENTS"}
 
 
+def set_clock(server: RecordedBalsam, ahead_s: int) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=ahead_s)
+    server.headers = {"Date": format_datetime(at, usegmt=True)}
+
+
 async def test_a_server_whose_clock_is_off_says_so() -> None:
     watched = await caught_up()
-    told = format_datetime(datetime.now(UTC) + timedelta(minutes=5), usegmt=True)
-    watched.server.headers = {"Date": told}
+    set_clock(watched.server, 300)
     await watched.poll(2)
-    (health,) = watched.store.sources()
-    assert "the server's clock is 5 min ahead" in (health.note or "")
+    assert "the server's clock is 5 min ahead" in (watched.health.note or "")
 
 
 async def test_the_whole_record_of_a_job() -> None:
@@ -302,12 +304,14 @@ JOB = system_job_id("balsam", 5)
 BACKUP_ID, NEW_JOB = 50_000, 5_000
 
 
-def a_job(balsam: RecordedBalsam, number: int, state: str, updated: str) -> None:
-    template = balsam.jobs[0]
-    balsam.jobs = [row for row in balsam.jobs if row["id"] != number]
-    balsam.jobs.append(
-        {**template, "id": number, "state": state, "last_update": f"2026-11-20T{updated}+00:00"}
-    )
+def a_job(server: RecordedBalsam, number: int, state: str, at: str = "19:20:00", **fields: object) -> Record:
+    """A job of that number, instead of the one it may have had."""
+    row = {
+        **server.jobs[0], "id": number, "state": state, "last_update": f"2026-11-20T{at}+00:00",
+        "parent_ids": [], "batch_job_id": None, "session_id": None, **fields,
+    }  # fmt: skip
+    server.jobs = [*(one for one in server.jobs if one["id"] != number), row]
+    return row
 
 
 def tell(balsam: RecordedBalsam, number: int, job: int, at: str, before: str, after: str) -> None:
@@ -324,6 +328,20 @@ def before_the_crash(balsam: RecordedBalsam) -> None:
     tell(balsam, BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
 
 
+async def read(watched: Watched, polls: int = 12) -> None:
+    await watched.poll(polls)
+    await watched.poller.catch_up()
+
+
+async def after_the_crash() -> Watched:
+    watched = Watched()
+    before_the_crash(watched.server)
+    await watched.poller.catch_up()
+    restored(watched.server)
+    await read(watched, 3)
+    return watched
+
+
 def restored(balsam: RecordedBalsam) -> None:
     """The backup, and what happened since: the job ran again, under ids of lost events."""
     balsam.events = [row for row in balsam.events if row["id"] < BACKUP_ID]
@@ -338,8 +356,7 @@ async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
     await watched.poller.catch_up()
     known = {(one.id, one.at) for one in watched.store.changes.all()}
     restored(watched.server)
-    await watched.poll(3)
-    await watched.poller.catch_up()
+    await read(watched, 3)
     job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
     assert (job.status, job.native_status) == (JobStatus.RUNNING, "RUNNING")
     assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), None)
@@ -348,8 +365,7 @@ async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
     now_known = [(one.id, one.at) for one in watched.store.changes.all()]
     assert set(now_known) == known | {(BACKUP_ID, nanos("2026-11-20T19:29:00"))}
     assert len(now_known) == len(set(now_known))
-    (health,) = watched.store.sources()
-    assert "event ids went back, seen at 19:30Z" in (health.note or "")
+    assert "event ids went back, seen at 19:30Z" in (watched.health.note or "")
 
 
 async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
@@ -362,20 +378,13 @@ async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
     server.events, server.sessions, server.batch_jobs = [], [], []
     server.sites = [{**row, "creation_date": "2026-11-20T19:20:00.000000"} for row in server.sites]
     tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
-    await watched.poll(3 + FRAME_EVERY)
-    await watched.poller.catch_up()
+    await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
-    (health,) = watched.store.sources()
-    assert "or set up anew? all was read anew" in (health.note or "")
+    assert "or set up anew? all was read anew" in (watched.health.note or "")
 
 
 async def test_it_goes_on_from_there() -> None:
-    watched = Watched()
-    before_the_crash(watched.server)
-    await watched.poller.catch_up()
-    restored(watched.server)
-    await watched.poll(3)
-    await watched.poller.catch_up()
+    watched = await after_the_crash()
     asked = len(watched.server.requests)
     a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
     tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
@@ -388,12 +397,7 @@ async def test_it_goes_on_from_there() -> None:
 
 
 async def test_runs_and_rates_are_those_that_were() -> None:
-    watched = Watched()
-    before_the_crash(watched.server)
-    await watched.poller.catch_up()
-    restored(watched.server)
-    await watched.poll(3)
-    await watched.poller.catch_up()
+    watched = await after_the_crash()
     a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
     tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
     await watched.poll(4)
@@ -437,37 +441,21 @@ def test_ids_that_come_again_do_not_mix_two_ways(first_id: int, back: int, later
 FIRST = 7_000
 
 
-def a_made_job(
-    server: RecordedBalsam, number: int, state: str, at: str = "19:20:00", **fields: object
-) -> Record:
-    row = {
-        **server.jobs[0], "id": number, "state": state, "last_update": f"2026-11-20T{at}+00:00",
-        "parent_ids": [], "batch_job_id": None, "session_id": None, **fields,
-    }  # fmt: skip
-    server.jobs.append(row)
-    return row
-
-
 def known(watched: Watched, number: int) -> Job:
     return watched.store.jobs[JobId(f"balsam/{number}")]
-
-
-async def read(watched: Watched, polls: int = 12) -> None:
-    await watched.poll(polls)
-    await watched.poller.catch_up()
 
 
 async def test_a_job_knows_how_its_parents_are() -> None:
     watched = Watched()
     server = watched.server
-    parent = a_made_job(server, FIRST, "FAILED")
-    gone = a_made_job(server, FIRST + 1, "RUNNING")
-    a_made_job(server, FIRST + 2, "AWAITING_PARENTS", parent_ids=[FIRST])
-    a_made_job(server, FIRST + 3, "AWAITING_PARENTS", parent_ids=[FIRST + 2])
-    a_made_job(server, FIRST + 4, "AWAITING_PARENTS", parent_ids=[FIRST + 1])
-    old = a_made_job(server, FIRST + 5, "JOB_FINISHED", "19:20:00")
+    parent = a_job(server, FIRST, "FAILED")
+    gone = a_job(server, FIRST + 1, "RUNNING")
+    a_job(server, FIRST + 2, "AWAITING_PARENTS", parent_ids=[FIRST])
+    a_job(server, FIRST + 3, "AWAITING_PARENTS", parent_ids=[FIRST + 2])
+    a_job(server, FIRST + 4, "AWAITING_PARENTS", parent_ids=[FIRST + 1])
+    old = a_job(server, FIRST + 5, "JOB_FINISHED", "19:20:00")
     old["last_update"] = "2026-10-01T00:00:00+00:00"  # before what is read
-    a_made_job(server, FIRST + 6, "AWAITING_PARENTS", parent_ids=[FIRST + 5, FIRST + 1])
+    a_job(server, FIRST + 6, "AWAITING_PARENTS", parent_ids=[FIRST + 5, FIRST + 1])
     server.jobs.remove(gone)
     await watched.poller.catch_up()
     await read(watched)
@@ -487,7 +475,7 @@ async def test_a_job_knows_how_its_parents_are() -> None:
 
 async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
     watched = Watched()
-    a_made_job(watched.server, FIRST, "READY")
+    a_job(watched.server, FIRST, "READY")
     item = {
         "id": 1, "job_id": FIRST, "direction": "in", "state": "error", "local_path": "in.dat",
         "transfer_info": {"error": "no such file"},
@@ -508,8 +496,8 @@ def two_allocations(server: RecordedBalsam) -> int:
     for row in server.jobs:
         row["batch_job_id"] = None if row["batch_job_id"] == running["id"] else row["batch_job_id"]
     running["status_info"] = {}
-    a_made_job(server, FIRST, "RUNNING", batch_job_id=running["id"], session_id=1)
-    a_made_job(server, FIRST + 1, "RESTART_READY", batch_job_id=running["id"], session_id=1)
+    a_job(server, FIRST, "RUNNING", batch_job_id=running["id"], session_id=1)
+    a_job(server, FIRST + 1, "RESTART_READY", batch_job_id=running["id"], session_id=1)
     for number in (FIRST, FIRST + 1):
         at = 10 * number
         server.events += [
@@ -569,20 +557,16 @@ async def test_allocations_and_sites_that_were_deleted_are_gone() -> None:
 async def test_new_jobs_are_seen_when_the_servers_clock_was_put_back(back_s: int) -> None:
     watched = Watched()
     server = watched.server
-
-    def tell(at: datetime) -> None:
-        server.headers = {"Date": format_datetime(at, usegmt=True)}
-
-    tell(datetime.now(UTC))
+    set_clock(server, 0)
     newest = datetime(2026, 11, 20, 19, 30, tzinfo=UTC)
     server.jobs[0]["last_update"] = newest.isoformat()
     await watched.poller.catch_up()
     await watched.poll(2)
-    tell(datetime.now(UTC) - timedelta(seconds=back_s))
+    set_clock(server, -back_s)
     await watched.poll(2)
     for number in range(3):
         at = newest - timedelta(seconds=back_s - number - 1)
-        a_made_job(server, FIRST + number, "STAGED_IN")["last_update"] = at.isoformat()
+        a_job(server, FIRST + number, "STAGED_IN")["last_update"] = at.isoformat()
         await read(watched, 1)
         assert f"balsam/{FIRST + number}" in watched.store.jobs
 
@@ -590,10 +574,10 @@ async def test_new_jobs_are_seen_when_the_servers_clock_was_put_back(back_s: int
 async def test_a_first_read_is_told_until_it_is_over() -> None:
     watched = Watched()
     await watched.poll(1)
-    assert watched.store.sources()[0].is_first_read
+    assert watched.health.is_first_read
     await watched.poller.catch_up()
     await watched.poll(1)
-    assert not watched.store.sources()[0].is_first_read
+    assert not watched.health.is_first_read
 
 
 GOOD = '{"id": 1, "site_id": 1, "state": "queued", "num_nodes": 2}'
@@ -735,12 +719,6 @@ async def polled(monkeypatch: pytest.MonkeyPatch, patience_s: float = 40.0) -> A
             slow.free.set()
 
 
-def move_on(balsam: RecordedBalsam, number: int) -> None:
-    row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
-    row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
-    balsam.events.append(an_event(number, row["id"], "2026-11-20T19:29:58", "RUNNING", "RUN_DONE"))
-
-
 async def test_an_answer_that_takes_long_is_waited_for_and_holds_up_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -794,20 +772,15 @@ async def test_a_server_that_goes_down_is_down_at_once_whatever_its_clock_shows(
     off_s: int, is_put_right: bool
 ) -> None:
     watched = Watched()
-
-    def tell(seconds: int) -> None:
-        at = datetime.now(UTC) + timedelta(seconds=seconds)
-        watched.server.headers = {"Date": format_datetime(at, usegmt=True)}
-
-    tell(off_s)
+    set_clock(watched.server, off_s)
     await watched.poller.catch_up()
     await watched.poll(3)
     if is_put_right:
-        tell(0)
+        set_clock(watched.server, 0)
         await watched.poll(3)
     watched.server.faults = [raises(httpx.ConnectError("refused"))] * 2
     await watched.poll(1)
-    (health,) = watched.store.sources()
+    health = watched.health
     assert health.state is SourceState.DOWN
     job = next(job for job in watched.store.jobs.values() if job.status.is_live)
     verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(health,)))

@@ -7,6 +7,7 @@ import httpx
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.health import SourceHealth
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
@@ -27,6 +28,11 @@ class Watched:
         self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW))
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
         self.poller = Poller(self.source, self.store)
+
+    @property
+    def health(self) -> SourceHealth:
+        (health,) = self.store.sources()
+        return health
 
     async def poll(self, times: int = 1) -> None:
         for _ in range(times):
@@ -55,3 +61,11 @@ def an_event(number: int, job: int, at: str, before: str, after: str) -> Record:
     return {
         "id": number, "job_id": job, "timestamp": at, "from_state": before, "to_state": after, "data": {}
     }  # fmt: skip
+
+
+def move_on(server: RecordedBalsam, number: int, at: str = "19:29:58", seen: str = "19:29:59") -> Record:
+    """A job that runs has run, as the event with this number tells; the job."""
+    job = next(row for row in server.jobs if row["state"] == "RUNNING")
+    job.update(state="RUN_DONE", last_update=f"2026-11-20T{seen}+00:00")
+    server.events.append(an_event(number, job["id"], f"2026-11-20T{at}", "RUNNING", "RUN_DONE"))
+    return job
