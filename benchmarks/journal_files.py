@@ -5,7 +5,6 @@ same number makes the same entries.
 """
 
 import hashlib
-import os
 import random
 import shutil
 import subprocess
@@ -16,6 +15,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from tests.backends.journal.make import journal_remote
+
 UNIT = "sirepo_job_supervisor.service"
 CONTAINER = "srj-p-user0007"
 FORM = 1
@@ -24,7 +25,6 @@ START_US = 1_700_000_000_000_000
 STEP_US = 40_000
 PROGRESS = 100_000
 
-_PLACES = ("/lib/systemd/systemd-journal-remote", "/usr/lib/systemd/systemd-journal-remote")
 _USERS = 40
 _BODIES = 4_000
 
@@ -53,11 +53,6 @@ def _make(directory: Path, entries: int) -> None:
         process.stdin.close()
         if process.wait():
             raise OSError(f"systemd-journal-remote ended with {process.returncode}")
-
-
-def journal_remote() -> str | None:
-    """The path of systemd-journal-remote, None where it is not installed."""
-    return next((place for place in _PLACES if os.path.exists(place)), None)
 
 
 def remote_writer(file: Path) -> "subprocess.Popen[bytes]":

@@ -7,7 +7,6 @@ benchmarks, and is a witness that outside text did not get through in tests.
 
 import codecs
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rich.cells import get_character_cell_size
@@ -153,10 +152,3 @@ class Painted:
     def _stray(self, what: str) -> None:
         if len(self.strays) < STRAYS_KEPT:
             self.strays.append(what)
-
-
-def strays_in(printed: str) -> Iterator[str]:
-    """Control characters and sequences in what a command printed for a terminal; colours may be there."""
-    for found in re.finditer(r"\x1b\[[0-9;]*m|(\x1b.{0,20}|[\x00-\x09\x0b-\x1f\x7f-\x9f])", printed):
-        if found[1]:
-            yield found[1]

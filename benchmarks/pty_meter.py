@@ -15,26 +15,11 @@ from benchmarks.terminal import NotReady, Program, Terminal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyReport:
-    key: str
-    pressed: int
     answered: int
     p50_ms: float
     p95_ms: float
     median_bytes: int
     most_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionReport:
-    """One session of a program: its first paint, its keys, then a time in which nobody touched it."""
-
-    first_paint_ms: float
-    first_bytes: int
-    keys: tuple[KeyReport, ...]
-    idle_bytes_per_s: float
-    idle_cpu_percent: float
-    rss_mb: float
-    rss_of_files_mb: float
 
 
 def first_paint_ms(program: Program) -> float:
@@ -66,8 +51,6 @@ def press_often(terminal: Terminal, key: str, presses: int) -> KeyReport:
     times = [answer.first_s * 1e3 for answer in answers]
     sizes = [answer.size_bytes for answer in answers]
     return KeyReport(
-        key=key,
-        pressed=presses,
         answered=len(answers),
         p50_ms=statistics.median(times),
         p95_ms=percentile(times, 0.95),
@@ -84,24 +67,3 @@ def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:
         pass
     passed = time.perf_counter() - started
     return (terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100
-
-
-def measure(
-    program: Program, keys: Sequence[str] = (), presses: int = 40, idle_s: float = 5.0
-) -> SessionReport:
-    """One whole session. Raises NotReady."""
-    with Terminal(program) as terminal:
-        paint_s = terminal.wait_for(program.ready)
-        terminal.settle()
-        first_bytes = terminal.received
-        reports = tuple(press_often(terminal, key, presses) for key in keys)
-        idle_bytes, idle_cpu = idle(terminal, idle_s)
-        return SessionReport(
-            first_paint_ms=paint_s * 1e3,
-            first_bytes=first_bytes,
-            keys=reports,
-            idle_bytes_per_s=idle_bytes,
-            idle_cpu_percent=idle_cpu,
-            rss_mb=terminal.rss_mb(),
-            rss_of_files_mb=terminal.rss_of_files_mb(),
-        )

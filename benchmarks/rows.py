@@ -66,11 +66,6 @@ def at_most_over(what: str, measured: float, unit: str, *, reference: float, lim
     )
 
 
-def beside(what: str, measured: float, unit: str, reference: float) -> Row:
-    ratio = measured / reference if reference else None
-    return Row(what=what, measured=measured, unit=unit, reference=reference, ratio=ratio)
-
-
 def report(rows: Iterable[Row], as_json: bool) -> int:
     """Print rows as a table or as JSON; 1 when a budget does not hold."""
     kept = list(rows)

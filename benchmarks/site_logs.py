@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from benchmarks.journal_files import UNIT, journal_remote, remote_writer
+from benchmarks.journal_files import UNIT, remote_writer
 from jobtui.model.specs import SourceSpec, parse_journal, parse_log
+from tests.backends.journal.make import journal_remote
 
 KEPT = 5
 """Rotated files of a log, as logrotate's `rotate 5`."""

@@ -6,10 +6,11 @@ The table is `benchmarks/table_live.py`, a program of nothing but the widget and
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.db_directory import write_db
-from benchmarks.pty_meter import idle, measure
+from benchmarks.pty_meter import idle, press_often
 from benchmarks.rows import Row, at_most, main
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
@@ -25,26 +26,35 @@ ROW_BYTES = 400
 REPAINT_BYTES = 15_000
 
 
-def table(*words: str) -> Program:
-    return Program(argv=[sys.executable, "-m", "benchmarks.table_live", *words], ready=READY)
+@contextmanager
+def table(*words: str) -> Iterator[Terminal]:
+    """The program once it is painted."""
+    argv = [sys.executable, "-m", "benchmarks.table_live", *words]
+    with Terminal(Program(argv=argv, ready=READY)) as terminal:
+        terminal.wait_for(READY)
+        terminal.settle()
+        yield terminal
 
 
 def live_table(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
     """Many jobs, of which 2 % change each second."""
-    told = measure(table("--jobs", str(jobs)), ("down", "pagedown"), presses, idle_s)
     what = f"job table, {jobs:,} jobs, 2 % changing each second"
-    for key in told.keys:
-        yield at_most(f"{what}: key {key.key}, p95", key.p95_ms, "ms", KEY_P95_MS)
-    yield at_most(f"{what}: CPU, no key pressed", told.idle_cpu_percent, "% of a core", LIVE_CPU_PERCENT)
-    yield at_most(f"{what}: memory", told.rss_mb, "MB", LIVE_RSS_MB)
+    with table("--jobs", str(jobs)) as terminal:
+        for key in ("down", "pagedown"):
+            yield at_most(
+                f"{what}: key {key}, p95", press_often(terminal, key, presses).p95_ms, "ms", KEY_P95_MS
+            )
+        cpu_percent = idle(terminal, idle_s)[1]
+        yield at_most(f"{what}: CPU, no key pressed", cpu_percent, "% of a core", LIVE_CPU_PERCENT)
+        yield at_most(f"{what}: memory", terminal.rss_mb(), "MB", LIVE_RSS_MB)
 
 
 def changed_row(idle_s: float) -> Row:
     """What one changed row costs: the table with one such row a second, less the same without."""
     sent = []
     for visible in ("1", "0"):
-        told = measure(table("--jobs", "1000", "--share", "0", "--visible", visible), idle_s=idle_s)
-        sent.append(told.idle_bytes_per_s)
+        with table("--jobs", "1000", "--share", "0", "--visible", visible) as terminal:
+            sent.append(idle(terminal, idle_s)[0])
     return at_most("job table: one changed row", sent[0] - sent[1], "bytes", ROW_BYTES)
 
 

@@ -4,18 +4,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
-from tests.balsam_server import RecordedBalsam
 from tests.loopback import QuietHandler, on_loopback
 
 CUT_AT = "x-cut-at"
 """A header of an answer that is not sent: after so many bytes of the answer the connection ends."""
 
 
+class Balsam(Protocol):
+    def answer(self, request: httpx.Request) -> httpx.Response: ...
+
+
 @contextmanager
-def served(balsam: RecordedBalsam) -> Iterator[str]:
+def served(balsam: Balsam) -> Iterator[str]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._answer(b"")
