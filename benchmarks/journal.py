@@ -59,14 +59,17 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
-    for what, field, value in (
-        ("a unit", "_SYSTEMD_UNIT", UNIT),
-        ("a container", "CONTAINER_NAME", CONTAINER),
+    """The reader alone, and the whole command from its start."""
+    logs = [sys.executable, "-m", "jobtui", "logs", CONTAINER, f"--journal={directory}"]
+    unit, container = ("_SYSTEMD_UNIT", UNIT), ("CONTAINER_NAME", CONTAINER)
+    for what, (field, value), show in (
+        ("a unit", unit, lambda: asyncio.run(_screen(directory, ((unit,),)))),
+        ("a container", container, lambda: asyncio.run(_screen(directory, ((container,),)))),
+        ("jobtui logs CONTAINER", container, partial(subprocess.run, logs, stdout=subprocess.DEVNULL)),
     ):
-        matches: Matches = (((field, value),),)
         ours, theirs = [], []
         for _ in range(rounds):
-            ours.append(_timed_ms(partial(_show, directory, matches)))
+            ours.append(_timed_ms(show))
             theirs.append(_timed_ms(partial(_journalctl, directory, f"{field}={value}")))
         yield at_most_times(
             f"journal of {entries:,}: last {SCREEN:,} entries of {what}",
@@ -75,10 +78,6 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
             reference=statistics.median(theirs),
             limit=FIRST_SCREEN_TIMES,
         )
-
-
-def _show(directory: Path, matches: Matches) -> None:
-    asyncio.run(_screen(directory, matches))
 
 
 async def _screen(directory: Path, matches: Matches) -> None:

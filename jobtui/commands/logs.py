@@ -9,13 +9,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
 from jobtui.analysis.paths import Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.base import unwrapped
 from jobtui.backends.job_reader import HasEntries
+from jobtui.backends.registry import JOURNAL
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
@@ -24,7 +25,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import contained
-from jobtui.model.ids import PREFIX_LENGTH, JobId
+from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, JobReader, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
@@ -69,12 +70,10 @@ async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine])
     for source, wanted in streams.items():
         for journal in journals:
             with suppress(SourceError):
-                found |= await journal.continuations(source, wanted, _begins_record)
+                found |= await journal.continuations(
+                    source, wanted, lambda text: LINE.match(text) is not None
+                )
     return found
-
-
-def _begins_record(text: str) -> bool:
-    return LINE.match(text) is not None
 
 
 def _continuing(line: JobLine, raw: RawLine) -> JobLine:
@@ -109,6 +108,8 @@ MOST_LINES = 100_000
 
 async def run(reader: Reader) -> Exit:
     following = reader.context.flag("follow") is not None
+    if not following and (told := await _of_container(reader, reader.context.words[0])):
+        return answer(_report(reader, told), reader, Exit.FINE)
     found = await resolve(reader, reader.context.words[0], to_end=following, kinds=KINDS)
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
@@ -129,6 +130,19 @@ async def run(reader: Reader) -> Exit:
     _print_followed(reader, shown, is_first=True)
     await _follow(reader, None if found.job is None else found.job.id, log, outputs)
     return reader.settle(Exit.FINE)
+
+
+async def _of_container(reader: Reader, name: str) -> list[JobLine]:
+    """What a container wrote to the journals, which are asked for its name: nothing else of them is read."""
+    context = reader.context
+    if split_container(name) is None or context.replay or context.flag("agent") or context.flag("op"):
+        return []
+    names = [f"{spec.target} CONTAINER_NAME={name}" for spec in reader.specs if JOURNAL.names(spec)]
+    chosen = _choice(reader, name, {}) if names else None
+    if chosen is None or not (lines := await _WholeLogs(reader, names, chosen).fresh()):
+        return []
+    complain(f"container {name}: what it wrote to {counted(len(names), 'journal')} is given")
+    return lines
 
 
 def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
@@ -197,7 +211,6 @@ class _WholeLogs:
         book = reader.session.logs()
         self._logs = {name: book.open(name) for name in names}
         self._ends: dict[str, int] = {}
-        self._parser = LogParser("")
         is_bounded = self._context.since is not None
         most = self._context.most
         self._most = (MOST_LINES if is_bounded else LAST_LINES) if most is None else most
@@ -234,6 +247,11 @@ class _WholeLogs:
             place = page.lines[0].place
         return found
 
+    @cached_property
+    def _parser(self) -> LogParser:
+        """Made for the first line without a time: an entry of a journal has one, and shapes load slowly."""
+        return LogParser("")
+
     def _time_of(self, line: LogLine) -> Nanos | None:
         return line.at or self._parser.time_of(line.text.encode(), self._context.clock.now())
 
@@ -256,20 +274,16 @@ class _Outputs:
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen = chosen
         self._to_end = to_end
-        self._places: dict[str, list[str]] = {}
+        self.places: dict[str, list[str]] = {}
         for directory, name in places:
-            self._places.setdefault(name, []).append(directory)
+            self.places.setdefault(name, []).append(directory)
         self._read: dict[str, tuple[int, int]] = {}
         self._problems: dict[str, str] = {}
-
-    @property
-    def are_told(self) -> bool:
-        return bool(self._places)
 
     async def fresh(self) -> list[JobLine]:
         """The lines that were not there at the last look; while it is followed, those that are whole."""
         found: list[JobLine] = []
-        for name, directories in self._places.items():
+        for name, directories in self.places.items():
             for directory in directories:
                 try:
                     part = await self._job_reader.read_file(directory, name, tail=True)
@@ -277,7 +291,7 @@ class _Outputs:
                     self._problems.setdefault(name, str(error))
                     continue
                 self._problems.pop(name, None)
-                self._places[name] = [directory]
+                self.places[name] = [directory]
                 found += filter(self._chosen, self._lines(f"{directory}/{name}", part))
                 break
         return found
@@ -321,7 +335,7 @@ async def _follow(
         lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None
     )
     try:
-        while not stopped.is_set() and (outputs.are_told or not following.done()):
+        while not stopped.is_set() and (outputs.places or not following.done()):
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), FOLLOW_PERIOD_S)
             looks += 1

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -100,8 +101,9 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
     from jobtui.backends.traces.files import TraceFile
 
     store = reader.session.store
-    if begins_with_spans(_head(path)):
-        return await _held_in(reader, TraceFile(path), path)
+    with suppress(OSError):  # reading it whole says why
+        if begins_with_spans(read_small(path, HEAD_BYTES)):
+            return await _held_in(reader, TraceFile(path), path)
     await read_too(reader, CondorFile(path))
     traces = store.traces_named_in(str(path))
     if traces:
@@ -115,14 +117,6 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
     return await _held_in(reader, TraceFile(path), path)
 
 
-def _head(path: Path) -> bytes:
-    """The beginning of a file, nothing of one that cannot be read: reading it whole says why."""
-    try:
-        return read_small(path, HEAD_BYTES)
-    except OSError:
-        return b""
-
-
 async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
     store = reader.session.store
     await read_too(reader, file)
@@ -131,12 +125,7 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 
 
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
-    from jobtui.analysis.traces.job_traces import (  # a trace id needs none
-        Way,
-        Ways,
-        ways_by_attribute,
-        ways_from_job,
-    )
+    from jobtui.analysis.traces.job_traces import Way, Ways, ways_by_attribute, ways_from_job
 
     names, client = job_attributes(reader), reader.session.traces
     job = await _job(reader, text)

@@ -50,28 +50,28 @@ def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[ob
     whole = run("logs", RUN_JID, "--json", *sources).json["lines"]
     assert {line["host"] for line in whole} == {"v3", "docker7"}
     assert all(line["line"] is None and line["cursor"] for line in whole)
+    start = next(n for n, line in enumerate(whole) if "stdin=b" in line["text"])
+    assert [line["continues"] for line in whole[start : start + 3]] == [False, True, True]
     units = run("logs", RUN_JID, "--json", "--unit", "sirepo.service", *sources).json["lines"]
     assert {line["source"] for line in units} == {"sirepo@v3"}
     assert units == [line for line in whole if line["source"] == "sirepo@v3"]
     container = run("logs", RUN_JID, "--json", "--unit", "srj-p-VUlhaMOD", *sources).json["lines"]
-    assert container
     assert {line["host"] for line in container} == {"docker7"}
     agent = run("logs", RUN_JID, "--json", "--agent", "srj-p-VUlhaMOD", "-n", "3", *sources).json["lines"]
     assert len(agent) == 3
     grepped = run("logs", RUN_JID, "--json", "--grep", "new status=", *sources).json["lines"]
     assert grepped
     assert all("new status=" in line["text"] for line in grepped)
+    assert "sirepo_job_supervisor@v3  " in run("logs", RUN_JID, "-n", "4", *sources).out
 
 
-def test_a_record_of_several_entries_is_whole(run: Runner, sources: tuple[object, ...]) -> None:
-    lines = run("logs", RUN_JID, "--json", *sources).json["lines"]
-    start = next(n for n, line in enumerate(lines) if "stdin=b" in line["text"])
-    assert [line["continues"] for line in lines[start : start + 3]] == [False, True, True]
-
-
-def test_as_text_streams_stand_in_front(run: Runner, sources: tuple[object, ...]) -> None:
-    ran = run("logs", RUN_JID, "-n", "4", *sources)
-    assert "sirepo_job_supervisor@v3  " in ran.out
+def test_a_container_has_what_it_wrote_itself(run: Runner, sources: tuple[object, ...]) -> None:
+    name = "srj-p-VUlhaMOD"
+    ran = run("logs", name, "--json", *sources)
+    wrote = [row for _, row in container_rows("docker") if row["CONTAINER_NAME"] == (name.encode(),)]
+    assert f"container {name}: what it wrote to 1 journal is given" in ran.err
+    assert all(line["source"].startswith(name) for line in ran.json["lines"])
+    assert len(ran.json["lines"]) == len(wrote) > 1
 
 
 def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:
