@@ -17,7 +17,8 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.times import duration, parse_duration
 from jobtui.commands.context import Context
-from jobtui.commands.find import print_not_found, resolve
+from jobtui.commands.find import SHOWN, print_not_found, resolve
+from jobtui.commands.jobs import in_order
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import Reader, configured, in_session, no_source, sources_to_watch, warn
 from jobtui.commands.streams import Exit, complain
@@ -35,10 +36,6 @@ from jobtui.store.store import NO_CHANGES, Changes
 
 TOLD_EVERY_S = 1.0
 """Changes are told at most this often."""
-MOST_AT_FIRST = 20
-"""Jobs told in the beginning; the others are counted."""
-MOST_AT_ONCE = 50
-"""Changes told at a time; of more it is said how many."""
 LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
 
@@ -79,7 +76,7 @@ class Teller:
     def __init__(self, session: Session, context: Context) -> None:
         self._store = session.store
         self._clock = context.clock
-        self._most = MOST_AT_FIRST if context.most is None else context.most
+        self._most = SHOWN if context.most is None else context.most  # told at a time
         self._news = News()
         self._changes = NO_CHANGES
         self._states: dict[str, SourceState] = {}
@@ -98,8 +95,7 @@ class Teller:
         told = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
         yield f"{counted(len(jobs), 'job')}: {told}." if jobs else "No jobs."
         yield from self._sources()
-        wanted = [job for job in jobs if job.status in LIVE]
-        wanted.sort(key=lambda job: (not needs_person(job, self._now_of(job)), -(job.updated_at or 0)))
+        wanted = in_order((job for job in jobs if job.status in LIVE), self._now_of)
         yield from (job_words(job, self._now_of(job)) for job in wanted[: self._most])
         if len(wanted) > self._most:
             yield f"and {len(wanted) - self._most:,} more that run or wait: jobtui jobs --plain lists them."
@@ -112,14 +108,14 @@ class Teller:
         self._news.forget(changes.gone)
         jobs = [job for job_id in changes.jobs if (job := self._store.job(job_id)) is not None]
         live = (job for job in self._store.jobs.values() if job.status in LIVE)
-        told = self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of)
+        told = in_order(self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of), self._now_of)
         yield from FAULTS.each(
             "telling what changed",
-            told[:MOST_AT_ONCE],
+            told[: self._most],
             lambda job: f"{clock_time(now)}Z {job_words(job, self._now_of(job))}",
         )
-        if len(told) > MOST_AT_ONCE:
-            yield f"{clock_time(now)}Z and {len(told) - MOST_AT_ONCE:,} more jobs changed."
+        if len(told) > self._most:
+            yield f"{clock_time(now)}Z and {len(told) - self._most:,} more jobs changed."
         yield from (f"{clock_time(now)}Z {line}" for line in self._sources())
 
     def _sources(self) -> Iterable[str]:
