@@ -79,8 +79,8 @@ class Ordering:
         if at is not None and fact.is_local:
             at = _settled(at, self._shifts.get(source))
         order, last, fine = at, self._last.get(source), 0
-        if order is not None and fact.what == "submit":  # nothing is before it, and ads have whole seconds
-            order, rank, fine = Nanos(order // SECOND * SECOND), FIRST, order
+        if order is not None and fact.what == "submit":  # nothing is before it; an ad may be a second ahead
+            order, rank, fine = Nanos(0), FIRST, order
         if order is None or (last is not None and order < last):
             order = last or Nanos(0)
         self._last[source] = order

@@ -119,3 +119,10 @@ def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternativ
     assert cause is not None
     assert cause.text.startswith("ValueError: tile 2")
     assert all(line != cause.line for line, _ in cause.alternatives)
+
+
+def test_the_head_of_an_agents_line_is_no_part_of_the_cause() -> None:
+    said = "sbatch: error: Batch job submission failed: Invalid partition name specified"
+    head = "Nov 23 22:01:26 12203     0 /lib/sirepo/pkcli/job_agent.py:1040:start exit=1 stdout= stderr="
+    assert (cause := find_cause(head + said)) is not None
+    assert cause.text == said

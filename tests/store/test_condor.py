@@ -162,6 +162,7 @@ def test_what_a_worker_says_later_does_not_wake_a_job_that_is_over() -> None:
         (2, submitted() + executing() + event(4, "2026-11-20 10:01:30Z", "Job was evicted.")
          + executing("2026-11-20 10:02:00Z"), 2),
         (5, submitted() + event(12, "2026-11-20 10:01:00Z", "Job was held."), 0),
+        (5, submitted("2026-11-20 10:01:00Z"), 0),
     ],
 )  # fmt: skip
 def test_what_an_ad_and_an_event_tell_of_one_moment_happened_once(
@@ -176,6 +177,7 @@ def test_what_an_ad_and_an_event_tell_of_one_moment_happened_once(
     assert len(detail.runs) == runs
     ads = {True: "HELD", False: "RUNNING"}
     assert [change.after for change in detail.changes].count(ads[state == 5]) == max(runs, 1)
+    assert detail.job.native_status == ads[state == 5]
 
 
 def test_a_job_without_a_schedd_becomes_the_one_that_has_it() -> None:
