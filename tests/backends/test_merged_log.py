@@ -13,7 +13,7 @@ import pytest
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends import agent_copies, copied_log
 from jobtui.backends.agent_copies import AgentCopies
-from jobtui.backends.base import Batch, RewindableSource, Source
+from jobtui.backends.base import Batch, Source
 from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.backends.logfile import LogFile
@@ -25,7 +25,6 @@ from jobtui.logs.merged import Mergeable, MergedLog
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import SECOND, FixedClock, Nanos, Offset, to_rfc3339
 from jobtui.model.pages import Extent, Level, Log, LogLine, LogUnreadable, Query, SearchState
-from jobtui.model.source_errors import SourceError
 from tests.analysis.captured import NEWEST, ROOT
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import LONG_S
@@ -388,6 +387,7 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
     batch = await source.poll(None)
     assert prefixes(batch) == ["ab01"]
     assert source.directories == (str(good.parent),)
+    assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
 async def test_of_very_many_only_the_newest_are_read(
@@ -452,16 +452,6 @@ async def in_one(log: Log) -> tuple[list[str], int]:
     assert not any(line.is_gap for line in page.lines)
     own = [line for line in page.lines if "_op opName" in line.text]
     return [line.text for line in own], len({line.origin for line in own})
-
-
-async def test_it_can_be_read_again_and_closed_twice(source: AgentCopies) -> None:
-    assert isinstance(source, RewindableSource)
-    assert not source.begins_after(Nanos(0))
-    assert source.starting_at(Nanos(0)).name == source.name
-    await source.aclose()
-    await source.aclose()
-    with pytest.raises(SourceError, match="closed"):
-        await source.poll(None)
 
 
 async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
