@@ -56,7 +56,7 @@ class _Parser:
     def parse(self) -> Invocation:
         """Take it apart. Raises UsageError."""
         while self._rest:
-            if self._command is not None and self._command.wraps and self._words:
+            if self._wraps(self._rest[-1]):
                 self._inner = parse(self._rest[::-1])
                 break
             word = self._rest.pop()
@@ -72,6 +72,13 @@ class _Parser:
         settings = {name: tuple(values) for name, values in self._settings.items()}
         command = self._command or DASHBOARD
         return Invocation(command, tuple(self._words), settings, self._flags, self._inner)
+
+    def _wraps(self, word: str) -> bool:
+        """Whether another command line begins here."""
+        command = self._command
+        if command is None or not command.wraps or command.argument is None:
+            return False
+        return bool(self._words) if command.argument.required else not word.startswith("-")
 
     def _take_words(self, words: Iterable[str]) -> None:
         for word in words:

@@ -108,7 +108,7 @@ class Command(NamedTuple):
     """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
 
     `reads` are settings of time that it takes for words of its own when they are given as flags. What stands
-    behind the argument of one that `wraps` is a command line of its own.
+    behind the argument of one that `wraps`, or in its place, is a command line of its own.
     """
 
     name: str
@@ -304,10 +304,11 @@ COMMANDS: tuple[Command, ...] = (
         _valued("user", "U", "only scripts of this user"),
     )),
     Command("doctor", "what every configured source is worth: reachable, readable, fresh, understood"),
-    Command("demo", "a simulated job system in a temporary directory, to look around in", None, (
-        _valued("seed", "N", "which of the possible worlds", Expects.COUNT),
+    Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
+            Argument("COMMAND", "a command line, such as explain ID", required=False), (
+        _valued("seed", "N", "which of the possible worlds, 1 without it", Expects.COUNT),
         _valued("incident", "NAME", "play a known failure; `list` names them"),
-    ), prints=False),
+    ), prints=False, wraps=True),
     Command("serve", "the dashboard in a browser, on this machine only unless told otherwise",
             Argument("THING", "where it opens; or demo, or replay FILE", required=False, many=True), (
         _valued("listen", "HOST:PORT", "where, 127.0.0.1:8417 without it; port 0 for any that is free"),

@@ -1,4 +1,4 @@
-"""`demo`: the dashboard on a simulated job system in a temporary directory; off a terminal, one-shot views.
+"""`demo`: the dashboard on a simulated job system in a temporary directory, or a command on it.
 
 The simulator writes what the real systems write, and it is read from there like theirs.
 """
@@ -12,19 +12,19 @@ from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
 from jobtui.backends.registry import SIREPO_DB, announce
-from jobtui.commands import jobs, runner
-from jobtui.commands.context import Context
+from jobtui.commands import runner
+from jobtui.commands.context import Context, make_context
 from jobtui.commands.open import has_terminal, of_specs
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import Reader, in_session, watch_clusters
+from jobtui.commands.reader import watch_clusters
+from jobtui.commands.record import REPLAYED
 from jobtui.commands.streams import Exit, complain
+from jobtui.config import load
 from jobtui.demo.balsam import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
-from jobtui.grammar import nearest
+from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
 from jobtui.model.clock import SystemClock
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
@@ -32,8 +32,6 @@ from jobtui.session import Session
 
 LIST = "list"
 DEFAULT_SEED = 1
-TELLING = (JobStatus.FAILED, JobStatus.RUNNING, JobStatus.COMPLETED)
-"""Of which status a job is chosen to print its timeline, the first that there is."""
 
 
 def run(context: Context) -> Exit:
@@ -48,6 +46,10 @@ def run(context: Context) -> Exit:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` names them"
         complain(f"no incident {incident!r}{hint}")
         return Exit.USAGE
+    inner = context.invocation.inner
+    if inner is not None and inner.command.name not in REPLAYED:
+        complain(f"{inner.command.name} is nothing that can be asked of the demo")
+        return Exit.USAGE
     seed = whole(context.flag("seed"), DEFAULT_SEED)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)
@@ -58,13 +60,21 @@ def run(context: Context) -> Exit:
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
-    if not has_terminal():
-        return _print_views(context, specs)
+    inner = context.invocation.inner
+    if inner is not None or not has_terminal():
+        return _run_on(context, inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {}), specs)
     with _living(demo):
         session = Session([announce(spec) for spec in specs], context.clock)
         watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
         context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
+
+
+def _run_on(context: Context, inner: Invocation, specs: tuple[SourceSpec, ...]) -> Exit:
+    flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
+    config = load({**context.invocation.settings, **inner.settings}, os.environ)
+    made = config._replace(sources=specs, begins=("demo", *flags))
+    return Exit(runner(inner.command.name)(make_context(inner, made, context.open_dashboard)))
 
 
 def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
@@ -89,24 +99,3 @@ def _living(demo: LiveDemo) -> Iterator[None]:
     finally:
         stopped.set()
         thread.join()
-
-
-def _print_views(context: Context, specs: tuple[SourceSpec, ...]) -> Exit:
-    plain = context._replace(config=context.config._replace(sources=specs))
-    jobs.run(plain)
-    chosen: list[JobId] = []
-
-    async def choose(reader: Reader) -> Exit:
-        await reader.read_jobs()
-        known = reader.session.store.jobs.values()
-        of_status = (
-            job.id for status in TELLING for job in known if job.status is status and not job.is_quasi
-        )
-        chosen.extend([*of_status][:1])
-        return Exit.FINE
-
-    in_session(plain, choose)
-    for job_id in chosen:
-        print_lines([""])
-        runner("timeline")(plain._replace(invocation=context.invocation._replace(words=(job_id,))))
-    return Exit.FINE

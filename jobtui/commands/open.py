@@ -38,7 +38,7 @@ def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ..
     What stands in the configuration file is found there again. `specs` are spelled where no setting names
     them. None: for the same shell, which has the same variables and finds the same sources.
     """
-    words: list[str] = []
+    words = [*config.begins]
     for setting in SETTINGS:
         effective = config.settings[setting.name]
         if effective.origin == setting.flag or (specs is not None and effective.origin == setting.variable):

@@ -262,6 +262,8 @@ class Config(NamedTuple):
     mounts: Mapping[str, str] = {}
     alarms: Alarms = Alarms()
     looks: Looks = Looks()
+    begins: tuple[str, ...] = ()
+    """How a command line on these sources begins where flags do not name them, such as `demo`."""
 
     @property
     def job_attributes(self) -> tuple[str, ...]:

@@ -11,14 +11,17 @@ from tests.commands.running import AT, Runner, sources_of
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 
 
-def test_the_views_are_printed_and_nothing_is_left_behind(
+def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behind(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ran = run("demo", "--seed", "3")
-    assert ran.code == 0
-    assert "STATE" in ran.out
-    assert "+START" in ran.out
+    failed = run("demo", "jobs", "status:failed", "--json").json["jobs"][0]["id"]
+    assert failed in run("demo").out
+    why = run("demo", "explain", failed, "--json")
+    assert why.code == 1
+    assert f"jobtui demo logs {failed}" in why.out
+    assert run("demo", "--seed", "3", "explain", failed).code == 4
+    assert run("demo", "wait", failed).code == 2
     assert [*tmp_path.iterdir()] == []
 
 
