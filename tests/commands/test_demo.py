@@ -34,14 +34,11 @@ def test_incidents_are_listed_and_a_wrong_one_is_exit_2(run: Runner) -> None:
     assert '"agent-death"' in wrong.err
 
 
-def test_a_thing_without_a_terminal_is_shown(run: Runner) -> None:
+def test_without_a_terminal_a_thing_is_shown_and_nothing_is_the_job_table(run: Runner) -> None:
     shown = run(FAILED, "--at", AT, *sources_of("local"))
     assert shown == run("show", FAILED, "--at", AT, *sources_of("local"))
     assert shown.code == 1
     assert run(FAILED, "--json", *sources_of("local")).json["schema"] == "jobtui/show/1"
-
-
-def test_nothing_without_a_terminal_is_the_job_table(run: Runner) -> None:
     assert run("--at", AT, *sources_of("local")) == run("jobs", "--at", AT, *sources_of("local"))
 
 
