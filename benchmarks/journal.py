@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
+from benchmarks.db_scan import timed_ms
 from benchmarks.journal_files import CONTAINER, UNIT, export_entries, kept_journal, remote_writer
 from benchmarks.rows import Row, at_most, at_most_times, main
 from jobtui.backends.journal import local
@@ -69,8 +70,8 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
     ):
         ours, theirs = [], []
         for _ in range(rounds):
-            ours.append(_timed_ms(show))
-            theirs.append(_timed_ms(partial(_journalctl, directory, f"{field}={value}")))
+            ours.append(timed_ms(show))
+            theirs.append(timed_ms(partial(_journalctl, directory, f"{field}={value}")))
         yield at_most_times(
             f"journal of {entries:,}: last {SCREEN:,} entries of {what}",
             statistics.median(ours),
@@ -108,7 +109,7 @@ def _paged(directory: Path, rounds: int) -> Iterator[Row]:
         return times
 
     ours, cpu, places = zip(*asyncio.run(pages()), strict=True)
-    theirs = [_timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in places]
+    theirs = [timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in places]
     what = f"journal: {SCREEN:,} entries further back"
     yield at_most_times(
         what, statistics.median(ours), "ms", reference=statistics.median(theirs), limit=FIRST_SCREEN_TIMES
@@ -201,12 +202,6 @@ def longest_step() -> Iterator[Callable[[], float]]:
 
     with mock.patch.object(asyncio.Handle, "_run", timed):
         yield lambda: longest
-
-
-def _timed_ms(run: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    run()
-    return 1_000 * (time.perf_counter() - began)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,16 @@
 It opens at the file's end, so the text of the last line on the wire shows that it is painted.
 """
 
-import argparse
+import sys
 from pathlib import Path
 from typing import cast
 
 from textual.screen import Screen
 
+from jobtui.analysis.correlation import NothingRead
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SystemClock
 from jobtui.model.job_reader import JobReader
-from jobtui.model.ops import Correlation
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.shared import Shared
 from jobtui.store.store import Store
@@ -28,7 +28,7 @@ class LogApp(LeanApp[None]):
         self.animation_level = "none"
         clock = SystemClock()
         # Nothing is asked about jobs here
-        store, job_reader = Store(cast("Correlation", None), clock), cast("JobReader", None)
+        store, job_reader = Store(NothingRead(), clock), cast("JobReader", None)
         self._path = path
         self._shared = Shared(store, clock, job_reader, logs=SessionLogs(lambda: []))
         for known in THEMES:
@@ -39,13 +39,5 @@ class LogApp(LeanApp[None]):
         return LogsScreen(self._shared, str(self._path))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("path", type=Path, metavar="FILE")
-    LogApp(parser.parse_args().path).run(mouse=False)
-
-
 if __name__ == "__main__":
-    main()
+    LogApp(Path(sys.argv[1])).run(mouse=False)

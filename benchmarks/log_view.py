@@ -9,17 +9,15 @@ where that is not installed, in the same process; the file is in the page cache.
 import asyncio
 import random
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.minimal_app import READY
-from benchmarks.pty_meter import first_paints_ms, idle, press_often, ratio
-from benchmarks.rows import Row, at_most, at_most_times, main
+from benchmarks.pty_meter import first_paint, idle, press_often
+from benchmarks.rows import Row, at_most, at_most_times_in_turn, main
+from benchmarks.startup import run_ms
 from benchmarks.terminal import Program, Terminal
 from jobtui.logs.pages import LogPages
 from jobtui.model.pages import query_of
@@ -29,7 +27,6 @@ LINES, QUICK_LINES = 1_000_000, 100_000
 RUNS, QUICK_RUNS = 9, 3
 PRESSES, QUICK_PRESSES = 100, 30
 IDLE_S, QUICK_IDLE_S = 10.0, 3.0
-FIRST_PAINT_RATIO = 1.6
 PAGE_LIMIT_MS = 30.0
 RSS_LIMIT_MB = 150.0
 SEARCH_RATIO = 3.0
@@ -43,7 +40,7 @@ def measure(quick: bool) -> Iterator[Row]:
         path = Path(folder) / "supervisor.log"
         write_log(path, QUICK_LINES if quick else LINES)
         what = f"log view, {path.stat().st_size >> 20} MB, {QUICK_LINES if quick else LINES:,} lines"
-        yield _first_paint(path, what, QUICK_RUNS if quick else RUNS)
+        yield first_paint(f"{what}: first paint, at the tail", _program(path), QUICK_RUNS if quick else RUNS)
         presses, idle_s = (QUICK_PRESSES, QUICK_IDLE_S) if quick else (PRESSES, IDLE_S)
         yield from _session(path, what, presses, idle_s)
         yield from _search(path, what, QUICK_RUNS if quick else RUNS)
@@ -67,19 +64,6 @@ def write_log(path: Path, count: int) -> None:
 def _program(path: Path) -> Program:
     argv = [sys.executable, "-m", "benchmarks.log_live", str(path)]
     return Program(argv=argv, ready=LAST, environ={"PYTHONPATH": str(ROOT)})
-
-
-def _first_paint(path: Path, what: str, runs: int) -> Row:
-    minimal = Program(argv=[sys.executable, "-m", "benchmarks.minimal_app"], ready=READY)
-    ours, theirs = first_paints_ms([_program(path), minimal], runs)
-    return at_most_times(
-        f"{what}: first paint, at the tail",
-        statistics.median(ours),
-        "ms",
-        reference=statistics.median(theirs),
-        limit=FIRST_PAINT_RATIO,
-        ratio=ratio(ours, theirs),
-    )
 
 
 def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row]:
@@ -106,20 +90,16 @@ def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row
 def _search(path: Path, what: str, runs: int) -> Iterator[Row]:
     program = "rg" if shutil.which("rg") else "grep"
     for typed in (NEEDLE, NEEDLE.lower()):
-        rounds = [(_found_s(path, typed), _grep_s(program, path, typed)) for _ in range(runs)]
+        is_lower = typed == typed.lower()
+        grep = [program, "-c", "-F", *(["-i"] if is_lower else []), typed, str(path)]
+        rounds = [(_found_ms(path, typed), run_ms(grep, {})) for _ in range(runs)]
+        name = "the same, ignoring case" if is_lower else "a rare text"
+        searched = f"{what}: searched for {name}, beside {program} -c"
         ours, theirs = zip(*rounds, strict=True)
-        name = "a rare text" if typed == NEEDLE else "the same, ignoring case"
-        yield at_most_times(
-            f"{what}: searched for {name}, beside {program} -c",
-            1e3 * statistics.median(ours),
-            "ms",
-            reference=1e3 * statistics.median(theirs),
-            limit=SEARCH_RATIO,
-            ratio=ratio(ours, theirs),
-        )
+        yield at_most_times_in_turn(searched, ours, theirs, SEARCH_RATIO)
 
 
-def _found_s(path: Path, typed: str) -> float:
+def _found_ms(path: Path, typed: str) -> float:
     async def search() -> float:
         log = LogPages(path)
         extent = await log.look()
@@ -129,21 +109,14 @@ def _found_s(path: Path, typed: str) -> float:
         started = time.perf_counter()
         found = log.search(query, extent.end)
         await found.run()
-        seconds = time.perf_counter() - started
+        passed_ms = (time.perf_counter() - started) * 1e3
         found.cancel()
         await log.aclose()
         if len(found.hits) != 1:
             raise RuntimeError(f"found {len(found.hits)} lines where there is one")
-        return seconds
+        return passed_ms
 
     return asyncio.run(search())
-
-
-def _grep_s(program: str, path: Path, typed: str) -> float:
-    case = ["-i"] if typed == typed.lower() else []
-    started = time.perf_counter()
-    subprocess.run([program, "-c", "-F", *case, typed, str(path)], stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -1,41 +1,39 @@
 """Measures terminal programs from outside, each on a pseudo-terminal of its own: paint, keys, idling, memory.
 
 Byte counts are exact. Times depend on the machine and on what else it does, so two programs are started in
-turn and their ratio is given, and keys are pressed often enough for a 95th percentile. Linux only; uses
-nothing but the standard library, so that it can measure any program.
+turn and their ratio is given, and keys are pressed often enough for a 95th percentile. Linux only.
 """
 
 import statistics
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from benchmarks.minimal_app import READY
+from benchmarks.rows import Row, at_most_times_in_turn
 from benchmarks.terminal import NotReady, Program, Terminal
 
+FIRST_PAINT_RATIO = 1.6
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyReport:
+
+class KeyReport(NamedTuple):
     answered: int
-    p50_ms: float
     p95_ms: float
     median_bytes: int
-    most_bytes: int
 
 
-def first_paint_ms(program: Program) -> float:
-    """Milliseconds from starting the program to its ready text. Raises NotReady."""
+def first_paint(what: str, program: Program, runs: int) -> Row:
+    """From starting a program to its ready text, beside the minimal program, started in turn with it."""
+    argv = [sys.executable, "-m", "benchmarks.minimal_app"]
+    minimal = Program(argv=argv, ready=READY, environ=program.environ)
+    ours, theirs = zip(*([_painted_ms(one) for one in (program, minimal)] for _ in range(runs)), strict=True)
+    return at_most_times_in_turn(what, ours, theirs, FIRST_PAINT_RATIO)
+
+
+def _painted_ms(program: Program) -> float:
     with Terminal(program) as terminal:
         return terminal.wait_for(program.ready) * 1e3
-
-
-def first_paints_ms(programs: Sequence[Program], runs: int) -> list[list[float]]:
-    """First paints of several programs, started in turn so that a busy moment hits all; one list for each."""
-    rounds = [[first_paint_ms(program) for program in programs] for _ in range(runs)]
-    return [list(column) for column in zip(*rounds, strict=True)]
-
-
-def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -48,15 +46,8 @@ def press_often(terminal: Terminal, key: str, presses: int) -> KeyReport:
     answers = [answer for answer in (terminal.press(key) for _ in range(presses)) if answer]
     if not answers:
         raise NotReady(f"key {key!r} had no answer")
-    times = [answer.first_s * 1e3 for answer in answers]
-    sizes = [answer.size_bytes for answer in answers]
-    return KeyReport(
-        answered=len(answers),
-        p50_ms=statistics.median(times),
-        p95_ms=percentile(times, 0.95),
-        median_bytes=int(statistics.median(sizes)),
-        most_bytes=max(sizes),
-    )
+    p95_ms = percentile([answer.first_s * 1e3 for answer in answers], 0.95)
+    return KeyReport(len(answers), p95_ms, int(statistics.median(answer.size_bytes for answer in answers)))
 
 
 def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:

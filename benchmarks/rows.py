@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
+from statistics import median
 
 HEAD = ("what", "budget", "measured", "reference", "ratio", "holds")
 Cells = tuple[str, ...]
@@ -50,6 +51,18 @@ def at_most_times(
         ratio=ratio,
         budget=f"<= {limit:g} x reference",
         holds=ratio <= limit,
+    )
+
+
+def at_most_times_in_turn(what: str, ours: Sequence[float], theirs: Sequence[float], limit: float) -> Row:
+    """Milliseconds, each measured in turn with its reference: medians, and the median of the ratios."""
+    return at_most_times(
+        what,
+        median(ours),
+        "ms",
+        reference=median(theirs),
+        limit=limit,
+        ratio=median(a / b for a, b in zip(ours, theirs, strict=True)),
     )
 
 

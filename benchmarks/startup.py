@@ -10,14 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.db_directory import write_db
-from benchmarks.minimal_app import READY
-from benchmarks.pty_meter import first_paints_ms, ratio
-from benchmarks.rows import Row, at_most_over, at_most_times, main
+from benchmarks.pty_meter import first_paint
+from benchmarks.rows import Row, at_most_over, main
 from benchmarks.terminal import Program
 
 ROOT = Path(__file__).parents[1]
 ONE_SHOT_OVER_BARE_MS = 150
-FIRST_PAINT_RATIO = 1.6
 TABLE_HEAD = "STATE"
 """On the wire once the job table is painted, with or without jobs."""
 A_ROW = "Beamline"
@@ -68,18 +66,9 @@ def first_paints(home: Path, small: Path, large: Path, runs: int) -> Iterator[Ro
         ),
     }
     environ = isolated(home)
-    minimal = Program(argv=[sys.executable, "-m", "benchmarks.minimal_app"], ready=READY, environ=environ)
     for name, (words, ready) in cases.items():
-        ours = Program(argv=[sys.executable, "-m", "jobtui", *words], ready=ready, environ=environ)
-        taken, reference = first_paints_ms([ours, minimal], runs)
-        yield at_most_times(
-            name,
-            statistics.median(taken),
-            "ms",
-            reference=statistics.median(reference),
-            limit=FIRST_PAINT_RATIO,
-            ratio=ratio(taken, reference),
-        )
+        command = [sys.executable, "-m", "jobtui", *words]
+        yield first_paint(name, Program(argv=command, ready=ready, environ=environ), runs)
 
 
 def measure(quick: bool) -> Iterator[Row]:

@@ -61,7 +61,7 @@ from tests.jaeger_server import Jaeger as JaegerServer
 from tests.modules import MODULES
 from tests.trace_servers import Site, Spans, served
 from tests.tracing import TRACE_ID
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 SECRET = "hunter2"
 JOB, OTHER, BAD = map(a_job, range(3))
@@ -189,8 +189,7 @@ async def test_a_source_that_raises_costs_no_other_source(
         await wait_until(lambda: expected_faults.all() or method == "aclose")
         if method == "poll":
             assert (broken.state, broken.reason) == (SourceState.DOWN, expected_faults.all()[0].words)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
     assert [fault.kind for fault in expected_faults.all()] == ["Injected"]
 
 
@@ -303,8 +302,7 @@ async def test_a_source_that_cannot_be_made_costs_no_other_source(expected_fault
         running = asyncio.ensure_future(session.run())
         await wait_until(lambda: JOB.id in session.store.jobs)
         await wait_until(lambda: session.store.sources()[0].state is SourceState.DOWN)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
     assert [fault.stage for fault in expected_faults.all()] == ["opening logfile"]
 
 
@@ -683,7 +681,7 @@ def test_a_change_that_cannot_be_told_costs_no_other(
     monkeypatch.setattr(watch, "job_words", lambda job, now: fail() if job == BAD else words(job, now))
     store = Store(FakeCorrelation(), FixedClock(NOW))
     store.add_source("db", "sirepo_db")
-    held: Any = SimpleNamespace(store=store, clock=FixedClock(NOW))
+    held: Any = SimpleNamespace(store=store, clock=FixedClock(NOW), most=None)
     teller = watch.Teller(held, held)
     store.apply("db", batch(JOB, BAD, OTHER))
     store.fail("db", "gone")

@@ -25,7 +25,7 @@ from jobtui.store.store import Store
 from jobtui.transport.blocks import Limits
 from tests.builders import a_job, job_id
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 
 class Failing(ScriptedSource):
@@ -239,8 +239,7 @@ async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
             while session.store.correlation.ops_of(LAST_JOB) == before:
                 seen.clear()
                 await seen.wait()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
         assert session.store.correlation.ops_of(FIRST_JOB)
 
 
@@ -259,8 +258,7 @@ async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() ->
             while not session.store.correlation.ops_of(FIRST_JOB):
                 heard.clear()
                 await heard.wait()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
 
 
 def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from textual.css.query import NoMatches
 
@@ -65,6 +65,11 @@ def _within(condition: Callable[[], object], timeout_s: float) -> Callable[[], b
 def _named(condition: Callable[[], object]) -> str:
     code = getattr(condition, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
+
+
+async def stop(task: "asyncio.Task[Any]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def is_zombie(pid: int) -> bool:

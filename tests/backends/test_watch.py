@@ -27,7 +27,7 @@ from jobtui.transport.watch import (
 from jobtui.transport.worker import Worker
 from tests.backends.db_files import jid
 from tests.loopback import Timer
-from tests.waiting import LONG_S, wait_for, wait_until
+from tests.waiting import LONG_S, stop, wait_for, wait_until
 
 
 class Seen:
@@ -347,8 +347,7 @@ async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path
     waiting = asyncio.create_task(news.wait(LONG_S))
     await asyncio.sleep(0)
     assert queues() == before + 1
-    waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
+    await stop(waiting)
     assert queues() == before
     assert news.arm()
     append(path)

@@ -19,7 +19,7 @@ from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 URL = "https://balsam.test"
 LINE = "2026-11-20 17:31:39.707 | 12 | DEBUG | balsam.site.service.processing:1] Job 7 advanced to FAILED\n"
@@ -45,8 +45,7 @@ async def watching(
         watch_sites(session, specs)
         running = asyncio.create_task(session.run())
         yield session, source
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
 
 
 def kinds(session: Session) -> list[str]:

@@ -16,7 +16,7 @@ from jobtui.model.traces import Trace
 from jobtui.session import Session
 from tests.backends.traces.sending import growth_kb
 from tests.sdk_sender import STEPS
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 pytestmark = pytest.mark.real
 
@@ -36,8 +36,7 @@ async def watched() -> AsyncIterator[tuple[Session, str]]:
         running = asyncio.create_task(session.run())
         await wait_until(lambda: receiver.port)
         yield session, f"http://127.0.0.1:{receiver.port}"
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
 
 
 async def ran(*command: str, **environ: str) -> str:

@@ -1,6 +1,6 @@
 """The dashboard on a recording: all of it goes through time together."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -65,45 +65,39 @@ def shown(app: JobtuiApp) -> dict[str | None, JobStatus]:
     return {job.name: job.status for job in app.screen.query_one(JobTable).visible_jobs}
 
 
-async def until(app: JobtuiApp, pilot: Pilot[None], status: JobStatus | None) -> None:
-    """Wait until the job is shown so, None for not at all."""
-    await wait_until(lambda: "other" in shown(app) and shown(app).get("the one") is status, pilot)
+def shows(app: JobtuiApp, status: JobStatus | None) -> Callable[[], bool]:
+    """Whether the job is shown so, None for not at all."""
+    return lambda: "other" in shown(app) and shown(app).get("the one") is status
 
 
 @asynccontextmanager
 async def at_the_end(replay: RecordingReplay) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     app = app_on(replay)
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, JobStatus.FAILED)
+        await wait_until(shows(app, JobStatus.FAILED), pilot)
         yield app, pilot
 
 
 async def test_it_opens_at_the_end_and_goes_back_and_on(replay: RecordingReplay) -> None:
     async with at_the_end(replay) as (app, pilot):
         assert "replay ■ 20:44:30Z of 20:34:30 to 20:44:30" in text(app)
-        await pilot.press("comma", "comma", "comma")
-        await until(app, pilot, JobStatus.RUNNING)
+        await press(pilot, "comma", "comma", "comma", until=shows(app, JobStatus.RUNNING))
         assert "20:41:30Z of" in text(app)
         await press(pilot, "less_than_sign", until=lambda: replay.clock.now() == at(180))
-        await pilot.press("less_than_sign")
-        await until(app, pilot, JobStatus.PENDING)
+        await press(pilot, "less_than_sign", until=shows(app, JobStatus.PENDING))
         assert replay.clock.now() == at(60)
-        await pilot.press("less_than_sign")
-        await until(app, pilot, None)
+        await press(pilot, "less_than_sign", until=shows(app, None))
         await pilot.press("less_than_sign", "comma")
         await pilot.pause()
         assert replay.clock.now() == at(0)  # there is nothing before
-        await pilot.press("greater_than_sign")
-        await until(app, pilot, JobStatus.PENDING)
-        await pilot.press("full_stop", "full_stop")
-        await until(app, pilot, JobStatus.RUNNING)
+        await press(pilot, "greater_than_sign", until=shows(app, JobStatus.PENDING))
+        await press(pilot, "full_stop", "full_stop", until=shows(app, JobStatus.RUNNING))
         assert replay.clock.now() == at(180)
 
 
 async def test_a_time_can_be_typed(replay: RecordingReplay) -> None:
     async with at_the_end(replay) as (app, pilot):
-        await pilot.press("colon", *"at 20:38", "enter")
-        await until(app, pilot, JobStatus.RUNNING)
+        await press(pilot, "colon", *"at 20:38", "enter", until=shows(app, JobStatus.RUNNING))
         assert replay.clock.now() == at(210)
         await press(pilot, "colon", *"at noon", "enter", until="noon is no time")
         assert replay.clock.now() == at(210)
@@ -111,10 +105,9 @@ async def test_a_time_can_be_typed(replay: RecordingReplay) -> None:
 
 async def test_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
     async with at_the_end(replay) as (app, pilot):
-        await pilot.press("colon", *"at 20:36", "enter")
-        await until(app, pilot, JobStatus.PENDING)
+        await press(pilot, "colon", *"at 20:36", "enter", until=shows(app, JobStatus.PENDING))
         await press(pilot, "p", "p", "p", "p", until="▶ 600x")
-        await until(app, pilot, JobStatus.FAILED)
+        await wait_until(shows(app, JobStatus.FAILED), pilot)
         await wait_until(lambda: "replay ■ 20:44:30Z" in text(app), pilot)
         assert replay.clock.now() == at(END_S)
 
@@ -122,8 +115,7 @@ async def test_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
 async def test_other_screens_are_at_the_same_time(replay: RecordingReplay) -> None:
     async with at_the_end(replay) as (app, pilot):
         await press(pilot, "6", "comma", "comma", "comma", until="replay ■ 20:41:30Z")
-        await pilot.press("1")
-        await until(app, pilot, JobStatus.RUNNING)
+        await press(pilot, "1", until=shows(app, JobStatus.RUNNING))
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 10)])

@@ -27,7 +27,7 @@ from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import Limits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import LONG_S, stop, wait_until
 
 
 class Closed(Protocol):
@@ -109,8 +109,7 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -
     asker = asyncio.ensure_future(ask())
     async with asyncio.timeout(LONG_S):
         await is_asked.wait()
-        asker.cancel()
-        await asyncio.gather(asker, return_exceptions=True)
+        await stop(asker)
         may_answer.set()
         await is_heard.wait()
         await ask()

@@ -27,7 +27,7 @@ from tests.backends.journal.make import (
 )
 from tests.backends.journal.readers import MakeReader, Way, each_way
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, stop
 
 pytestmark = [needs_journal_tools, each_way]
 
@@ -424,12 +424,10 @@ async def test_who_is_cancelled_loses_nothing(way: Way, directory: Path) -> None
         for _ in range(5):
             task = asyncio.create_task(follower.following.take(500))
             await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await stop(task)
         waiting = asyncio.create_task(follower.following.changed(60.0))
         await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        await stop(waiting)
         assert messages(await follower.until(3_000)) == [f"m{n}" for n in range(3_000)]
         await follower.end()
 

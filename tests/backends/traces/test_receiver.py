@@ -30,7 +30,7 @@ from tests.backends.traces.sending import (
 )
 from tests.sdk_sender import STEPS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
-from tests.waiting import wait_until
+from tests.waiting import stop, wait_until
 
 HEAD = (
     b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
@@ -269,8 +269,7 @@ async def test_the_sdk_of_opentelemetry_sends_to_it(packing: str) -> None:
         out, err = await sender.communicate()
         assert sender.returncode == 0, err
         (trace_id,) = await _known(session, STEPS + 2)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await stop(running)
         assert trace_id == out.decode()
         trace = session.store.traces.trace(trace_id)
         assert trace is not None
