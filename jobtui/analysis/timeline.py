@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from jobtui.analysis.times import duration
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
@@ -181,7 +182,7 @@ def _status(run: Sequence[StateChange], *, is_open: bool) -> OpStatus:
 def _step(change: StateChange, before: StateChange | None) -> Step:
     since = ""
     if before is not None:
-        since = f" after {seconds_between(before.at, change.at):.3f} s"
+        since = f" after {duration(seconds_between(before.at, change.at))}"
     detail = ", ".join(f"{name}: {value}" for name, value in (change.detail or {}).items())
     return Step(
         step=_words(change),

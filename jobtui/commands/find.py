@@ -432,7 +432,7 @@ def _judge(thing: str, candidates: tuple[Candidate, ...]) -> Exit:
 
 def _row(candidate: Candidate) -> list[Cell]:
     return [
-        Cell(f"{candidate.score:.2f}"),
+        Cell(f"{100 * candidate.score:.0f} %"),
         Cell(candidate.kind),
         Cell(show(candidate.id)),
         Cell(show(candidate.job or "")),

@@ -231,7 +231,7 @@ def _complain_of(thing: str, found: FoundTrace, book: TraceBook) -> None:
         among = f", among {read:,} that were read" if read else ""
         complain(f"no trace was found for {what!r}{among}{said}")
     for one in found.candidates[:SHOWN]:
-        complain(f"perhaps {one.trace_id} ({one.score:.2f}: {'; '.join(one.why)})")
+        complain(f"perhaps {one.trace_id} ({100 * one.score:.0f} % sure: {'; '.join(one.why)})")
 
 
 def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:

@@ -69,7 +69,7 @@ class TraceTab(JobTab):
                 f"no source that was asked knows of trace {tracing.link.trace_id}, which {tracing.link.why}",
             )
         maybe = tracing.ways.candidates
-        told = [f"{one.score:.0%}  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
+        told = [f"{100 * one.score:.0f} %  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
         head = ["These were submitted near it, ↵ lets you choose one:"] if told else []
         return (*NONE_FOUND, *head, *told, *map(show, tracing.ways.notes))
 

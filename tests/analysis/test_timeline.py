@@ -189,7 +189,7 @@ def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
     )  # fmt: skip
     assert [step.step for step in second.steps] == ["RESTART_READY", "RUNNING on 1 node"]
     assert second.status is OpStatus.REPLIED
-    assert "after 60.000 s" in first.steps[2].text
+    assert "after 1m" in first.steps[2].text
     assert "no such element" in first.steps[3].text
 
 

@@ -173,7 +173,7 @@ def test_a_job_that_names_no_trace_has_candidates_and_no_trace(run: Runner, tmp_
     assert found["trace_id"] == EXPECTED["jobsub-ok"]["traceID"]
     assert 0 < found["score"] < 1
     assert found["why"]
-    assert f"perhaps {found['trace_id']}" in ran.err
+    assert f"perhaps {found['trace_id']} ({100 * found['score']:.0f} % sure: " in ran.err
 
 
 def test_the_attribute_that_holds_the_job_can_be_said(run: Runner, tmp_path: Path) -> None:

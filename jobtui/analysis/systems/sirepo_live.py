@@ -106,8 +106,8 @@ def agent_timeout(case: Case) -> Finding | None:
     limit = (real(found["seconds"]) if found else None) or _agent_limit_s(case)
     return Finding(
         Code.AGENT_NEVER_STARTED,
-        f"Its agent was started and never answered: the supervisor gave up after {limit:g} s, and the run "
-        f"stays {case.status} for ever.",
+        f"Its agent was started and never answered: the supervisor gave up after {age(limit)}, and the "
+        f"run stays {case.status} for ever.",
         CERTAIN,
         (case.last(Mark.AGENT_START, Mark.AGENT_WAIT), timeout),
         Mark.AGENT_ALIVE,
@@ -126,7 +126,7 @@ def agent_start(case: Case) -> Finding | None:
     if waited is not None and waited <= limit + GRACE_S:
         return Finding(
             Code.AGENT_STARTING,
-            f"Its agent is being started{_for(waited)}; it has up to {limit:g} s.",
+            f"Its agent is being started{_for(waited)}; it has up to {age(limit)}.",
             SURE,
             (wait,),
             Mark.AGENT_ALIVE,
@@ -134,7 +134,7 @@ def agent_start(case: Case) -> Finding | None:
         )
     return Finding(
         Code.AGENT_NEVER_STARTED,
-        f"Its agent was started{_ago_s(waited)} and no answer of it was read; it has {limit:g} s.",
+        f"Its agent was started{_ago_s(waited)} and no answer of it was read; it has {age(limit)}.",
         LIKELY if case.last(Mark.AGENT_WAIT, Mark.AGENT_START) is not None else PLAUSIBLE,
         (wait,),
         Mark.AGENT_ALIVE,

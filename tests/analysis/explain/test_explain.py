@@ -53,7 +53,7 @@ def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
             verdicts.append(explain(evidence_of(path.stem, data, detail, Nanos(written_at(detail) + SOON))))
     assert [verdict.code for verdict in verdicts] == [Code.AGENT_NEVER_STARTED]
     assert verdicts[0].limit_s == 8, "the usual limit, where the line does not tell it"
-    assert "8 s" in verdicts[0].sentence
+    assert "8s" in verdicts[0].sentence
     assert verdicts[0].missing_step == "the agent's first message"
     assert any("timeout=8" in evidence.text for evidence in verdicts[0].evidence)
 
