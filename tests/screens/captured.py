@@ -40,7 +40,7 @@ async def on_logs(
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     app = app_on(paths)
     async with app.run_test(size=size) as pilot:
-        await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
+        await press(pilot, "2", until=LogsScreen)
         yield app, pilot
 
 

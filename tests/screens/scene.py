@@ -248,7 +248,7 @@ async def say(pilot: Pilot[None], said: str) -> None:
 
 async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
     await wait_until(scene.is_read, pilot)
-    await press(pilot, "ctrl+p", until=lambda: isinstance(scene.app.screen, CommandPalette))
+    await press(pilot, "ctrl+p", until=CommandPalette)
     scene.app.screen.query_one(CommandInput).value = query
     return scene.app.screen.query_one(CommandList)
 

@@ -45,7 +45,7 @@ async def on_agents(
 ) -> AsyncIterator[tuple[Scene, Pilot[None]]]:
     scene = Scene(agents=agents() if known is None else known)
     async with read(scene, size=size) as (_, pilot):
-        await press(pilot, "3", until=lambda: isinstance(scene.app.screen, AgentsScreen))
+        await press(pilot, "3", until=AgentsScreen)
         await pilot.pause()
         yield scene, pilot
 
@@ -118,7 +118,7 @@ async def test_a_filter_is_typed_previewed_kept_and_ended() -> None:
         assert "/state:lost · 1 of 7 agents" in text(scene.app)
         await pilot.press("escape")
         assert len(shown(scene)) == 7
-        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "escape", until=JobsScreen)
 
 
 async def test_a_filter_with_a_mistake_filters_nothing_and_says_what_is_right() -> None:
@@ -160,7 +160,7 @@ async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
         assert isinstance(screen, AgentsScreen)
         table = screen.query_one(RecordTable)
         table.go([str(agent.agent) for agent in table.records].index("yBWz"))
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
+        await press(pilot, "enter", until=LogsScreen)
         await wait_until(lambda: any("'agent_id': 'yBWz…'" in line for line in screen_text(app)[:4]), pilot)
         assert "yBWz7FvyLy" not in text(app)
 
@@ -168,7 +168,7 @@ async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
 async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to_type() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "t7K7")
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ErrorScreen))
+        await press(pilot, "enter", until=ErrorScreen)
         await wait_until(lambda: "cannot be read from here" in text(scene.app), pilot)
         assert "[hosts]" in text(scene.app)
         assert "ssh v4.example.org" in text(scene.app)
@@ -176,14 +176,14 @@ async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to
         await pilot.press("y")
         await until_said(scene.app, pilot, "copied ssh v4.example.org")
         assert copied(scene.app, [w for w in written if "52;c;" in w]).startswith(COMMAND)
-        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, AgentsScreen))
+        await press(pilot, "escape", until=AgentsScreen)
 
 
 async def test_enter_on_a_docker_agent_whose_host_is_configured_reads_its_journal() -> None:
     async with on_agents() as (scene, pilot):
         scene.app._shared.hosts = {"v4": "/no/such/journal"}
         await on_row(scene, pilot, "t7K7")
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, LogsScreen))
+        await press(pilot, "enter", until=LogsScreen)
         log = log_of(agents()[1], {"v4": "/no/such/journal"})
         found = where_to_open(scene.app._shared, agents()[1], log)
         assert found is not None
@@ -246,7 +246,7 @@ async def test_y_copies_the_command_and_capital_y_all() -> None:
 async def test_o_goes_to_the_job_an_agent_works_for() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "WUt4")
-        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "o", until=JobScreen)
         assert FAILED in text(scene.app)
 
 
@@ -254,10 +254,10 @@ async def test_of_several_jobs_one_is_chosen_and_without_any_it_is_said() -> Non
     other = HeldOp(OpPrefix("k2Wc"), "analysis", JobId(job_id(4)))
     known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"))
     async with on_agents(known) as (scene, pilot):
-        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, ChoosingScreen))
+        await press(pilot, "o", until=ChoosingScreen)
         await wait_until(lambda: "analysis k2Wc" in text(scene.app), pilot)
-        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
-        await press(pilot, "3", until=lambda: isinstance(scene.app.screen, AgentsScreen))
+        await press(pilot, "j", "enter", until=JobScreen)
+        await press(pilot, "3", until=AgentsScreen)
         await on_row(scene, pilot, "idle")
         await pilot.press("o")
         await until_said(scene.app, pilot, "it holds no op")
@@ -312,6 +312,6 @@ async def test_the_journal_of_a_configured_host_shows_that_container_and_no_othe
         await press(pilot, "3", until="t7K7")
         table = app.screen.query_one(RecordTable)
         table.go([str(agent.agent) for agent in table.records].index("t7K7"))
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
+        await press(pilot, "enter", until=LogsScreen)
         await wait_until(lambda: "old says 4" in text(app), pilot)
         assert "new says" not in text(app)

@@ -135,7 +135,7 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
         await press(pilot, "tab", "enter", until=lambda: table.count == 2)
         await prompt(pilot, "colon", "EPRS")
         await wait_until(lambda: f": {FAILED}" in text(scene.app), pilot)
-        await press(pilot, "right", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "right", "enter", until=JobScreen)
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
 async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> None:
     async with on_jobs() as (scene, pilot, table):
         await prompt(pilot, key, pasted)
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "enter", until=JobScreen)
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id == FAILED
-        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "escape", until=JobsScreen)
         assert not scene.app.screen.query(FilterBar)
         await wait_until(lambda: table.count == 9, pilot)
 
@@ -164,10 +164,10 @@ async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_sp
         await say(pilot, "goto heights")
         await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
         await wait_until(lambda: "this is its name, as 2 jobs do" in text(scene.app), pilot)
-        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "j", "enter", until=JobScreen)
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id in {job_id(4), job_id(7)}
-        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "escape", until=JobsScreen)
         await say(pilot, "goto Beamlime 7 survei")
         await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
 
@@ -220,25 +220,14 @@ def test_a_file_with_nonsense_in_it_is_said_to_be_so(tmp_path: Path) -> None:
 
 async def test_columns_are_chosen_moved_and_sorted_by() -> None:
     async with on_jobs() as (scene, pilot, table):
-        await press(pilot, "c", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
+        await press(pilot, "c", until=ColumnsScreen)
         await wait_until(lambda: "✓ state" in text(scene.app), pilot)
-        await press(
-            pilot,
-            "j",
-            "space",
-            "j",
-            "s",
-            "s",
-            "K",
-            "K",
-            "enter",
-            until=lambda: isinstance(scene.app.screen, JobsScreen),
-        )
+        await press(pilot, "j", "space", "j", "s", "s", "K", "K", "enter", until=JobsScreen)
         heading = text_of(table)[0].split()
         assert heading[0] == "USER▼"
         assert "AGE" not in heading
         assert table.sorted_by == ("user", True)
-        await press(pilot, "c", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
+        await press(pilot, "c", until=ColumnsScreen)
         await press(pilot, "d", "enter", until=lambda: "AGE" in text_of(table)[0])
 
 

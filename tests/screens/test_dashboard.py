@@ -30,14 +30,10 @@ async def reached(pilot: Pilot[None], kind: type[LiveScreen]) -> None:
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int]) -> None:
     async with read(size=size) as (scene, pilot):
-        await pilot.press("j", "G", "enter")
-        await reached(pilot, JobScreen)
-        await pilot.press("tab", "j", "k", "6")
-        await reached(pilot, SourcesScreen)
-        await pilot.press("j", "enter")
-        await reached(pilot, ReadingScreen)
-        await pilot.press("question_mark")
-        await reached(pilot, HelpScreen)
+        await press(pilot, "j", "G", "enter", until=JobScreen)
+        await press(pilot, "tab", "j", "k", "6", until=SourcesScreen)
+        await press(pilot, "j", "enter", until=ReadingScreen)
+        await press(pilot, "question_mark", until=HelpScreen)
         assert all(len(line) <= size[0] for line in screen_text(scene.app))
         await pilot.press("q")
         await wait_until(lambda: not scene.app.is_running, None)
@@ -48,22 +44,17 @@ async def test_one_key_from_anywhere() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await reached(pilot, JobScreen)
-        await pilot.press("6")
-        await reached(pilot, SourcesScreen)
-        await pilot.press("6")
-        await reached(pilot, SourcesScreen)
+        await press(pilot, "6", until=SourcesScreen)
+        await press(pilot, "6", until=SourcesScreen)
         assert len(scene.app.screen_stack) == 3
-        await pilot.press("question_mark", "question_mark")
-        await reached(pilot, HelpScreen)
-        await pilot.press("1")
-        await reached(pilot, JobsScreen)
+        await press(pilot, "question_mark", "question_mark", until=HelpScreen)
+        await press(pilot, "1", until=JobsScreen)
         assert len(scene.app.screen_stack) == 1
 
 
 async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
     async with read() as (scene, pilot):
-        await pilot.press("6")
-        await reached(pilot, SourcesScreen)
+        await press(pilot, "6", until=SourcesScreen)
         listed, about = scene.app.screen.query_one(SourceList), scene.app.screen.query_one(TextPane)
         await wait_until(lambda: len(text_of(listed)) > 3, pilot)
         _, first, second, third, *_ = text_of(listed)
@@ -78,8 +69,7 @@ async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
 async def test_help_names_every_key() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 200)) as pilot:
-        await pilot.press("question_mark")
-        await reached(pilot, HelpScreen)
+        await press(pilot, "question_mark", until=HelpScreen)
         text = "\n".join(screen_text(scene.app))
         for action in (one for one in ACTIONS if one.topic is not Topic.REPLAY):
             assert action.help in text
@@ -89,8 +79,7 @@ async def test_help_names_every_key() -> None:
 async def test_help_begins_with_the_keys_of_the_screen() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("2", "question_mark")
-        await reached(pilot, HelpScreen)
+        await press(pilot, "2", "question_mark", until=HelpScreen)
         lines = [line.strip() for line in screen_text(scene.app)]
         assert "On this screen (logs)" in lines[3:5]
         assert any(line.endswith("Search a text; ~ before it: a regular expression") for line in lines[4:10])
@@ -103,12 +92,10 @@ async def test_what_cannot_be_seen_does_not_work() -> None:
         assert jobs.is_current
         await press(pilot, "ctrl+p", until=lambda: scene.app.screen is not jobs)
         assert jobs.is_current, "it shines through the palette"
-        await pilot.press("escape", "6")
-        await reached(pilot, SourcesScreen)
+        await press(pilot, "escape", "6", until=SourcesScreen)
         assert scene.app.screen.is_current
         assert not jobs.is_current
-        await pilot.press("escape")
-        await reached(pilot, JobsScreen)
+        await press(pilot, "escape", until=JobsScreen)
         assert jobs.is_current
 
 

@@ -61,7 +61,7 @@ async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) ->
 
 async def test_where_there_is_nothing_it_is_said_so() -> None:
     async with on_jobs(notifications=True) as (scene, pilot, _):
-        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
+        await press(pilot, "question_mark", until=HelpScreen)
         await press(pilot, "P", "ctrl+y", until=lambda: len(said(scene)) == 2)
         assert said(scene) == ["there is no file behind this", "copied jobtui --help"]
 

@@ -176,14 +176,7 @@ async def test_every_screen_is_shown_whatever_its_handlers_raise(
         assert stop.sign in text(app)
         known = {name.rpartition(".")[2] for name in raised}
         assert known & {"on_mount", "_tick", "_flush", "on_resize"}, raised
-        await press(
-            pilot,
-            "escape",
-            "escape",
-            "escape",
-            "question_mark",
-            until=lambda: isinstance(app.screen, HelpScreen),
-        )
+        await press(pilot, "escape", "escape", "escape", "question_mark", until=HelpScreen)
         assert app.is_running
     assert {fault.kind for fault in expected_faults.all()} == {"Injected"}, expected_faults.all()
     assert not any(SECRET in fault.line for fault in expected_faults.all())
@@ -345,7 +338,7 @@ async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> 
     async with read(size=(160, 40)) as (scene, pilot):
         scene.app._handle_exception(Injected(SECRET))
         await until(scene.app, pilot, "1 fault")
-        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
+        await press(pilot, "question_mark", until=HelpScreen)
     assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
 
 
@@ -368,7 +361,7 @@ async def test_a_key_or_paste_that_raises_costs_itself(
         else:
             scene.app.post_message(events.Paste("something"))
         await wait_until(expected_faults.all, pilot)
-        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
+        await press(pilot, "question_mark", until=HelpScreen)
     assert [fault.stage for fault in expected_faults.all()] == [stage]
 
 
@@ -394,11 +387,11 @@ async def test_a_fault_that_cannot_be_told_is_counted_too(
 
     monkeypatch.setattr(JobsScreen, "say_fault", say)
     monkeypatch.setattr(JobsScreen, "on_click", fail, raising=False)
-    async with read() as (scene, pilot):
+    async with read() as (_, pilot):
         await pilot.click()
         stages = {"in fail", "telling of a fault"}
         await wait_until(lambda: {fault.stage for fault in expected_faults.all()} == stages, pilot)
-        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
+        await press(pilot, "question_mark", until=HelpScreen)
 
 
 async def test_a_screen_that_cannot_be_composed_says_so(

@@ -17,18 +17,14 @@ from tests.widgets.widget_app import press, screen_text, text
 
 async def test_sources_are_as_they_were_left() -> None:
     async with read() as (scene, pilot):
-        await pilot.press("6", "j", "j")
-        await on(scene.app, pilot, SourcesScreen)
+        await press(pilot, "6", "j", "j", until=SourcesScreen)
         rows = scene.app.screen.query_one(SourceList)
         assert rows.cursor == 2
-        await pilot.press("1")
-        await on(scene.app, pilot, JobsScreen)
-        await pilot.press("6")
-        await on(scene.app, pilot, SourcesScreen)
+        await press(pilot, "1", until=JobsScreen)
+        await press(pilot, "6", until=SourcesScreen)
         assert scene.app.screen.query_one(SourceList) is rows
         assert rows.cursor == 2
-        await pilot.press("escape")
-        await on(scene.app, pilot, JobsScreen)
+        await press(pilot, "escape", until=JobsScreen)
 
 
 async def test_a_log_is_at_its_line_searched_and_filtered_as_it_was_left() -> None:
@@ -55,21 +51,16 @@ async def test_the_way_back_leads_through_every_screen_and_is_said() -> None:
         await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
         await say(pilot, f"goto {FAILED}")
         await on(scene.app, pilot, JobScreen)
-        await pilot.press("h", "2")
-        await on(scene.app, pilot, LogsScreen)
-        await pilot.press("6")
-        await on(scene.app, pilot, SourcesScreen)
+        await press(pilot, "h", "2", until=LogsScreen)
+        await press(pilot, "6", until=SourcesScreen)
         trail = "EPRSqtUW…heightWeightReport › logs › sources"
         await wait_until(lambda: trail in screen_text(scene.app)[0], pilot)
-        await pilot.press("question_mark", "2")
-        await on(scene.app, pilot, LogsScreen)
+        await press(pilot, "question_mark", "2", until=LogsScreen)
         assert [type(screen) for screen in scene.app.screen_stack] == [JobsScreen, JobScreen, LogsScreen]
-        await pilot.press("escape")
-        await on(scene.app, pilot, JobScreen)
+        await press(pilot, "escape", until=JobScreen)
         await wait_until(lambda: "jobs › EPRSqtUW-IVh7w74d" in screen_text(scene.app)[0], pilot)
         assert "no source has a record" in text(scene.app), "the tab is another one"
-        await pilot.press("escape")
-        await on(scene.app, pilot, JobsScreen)
+        await press(pilot, "escape", until=JobsScreen)
 
 
 async def test_no_way_around_makes_the_stack_grow() -> None:

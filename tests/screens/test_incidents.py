@@ -49,9 +49,9 @@ async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
     scene = Scene([batch(*JOBS)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await at_incidents(scene, pilot)
-        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, ChoosingScreen))
+        await press(pilot, "o", until=ChoosingScreen)
         assert sum("no such element" in line for line in screen_text(scene.app)) == 5
-        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "j", "enter", until=JobScreen)
         assert str(job_id(2)) in screen_text(scene.app)[0]
         await press(pilot, "escape", "enter", until=str(job_id(1)))
 

@@ -112,14 +112,12 @@ async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyP
     async with scene.app.run_test(size=(60, 20)) as pilot:
         await ready(scene, pilot)
         monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
-        await press(
-            pilot, "y", "tab", "y", "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen)
-        )
+        await press(pilot, "y", "tab", "y", "enter", until=ReadingScreen)
         assert copied[0] == FAILED
         assert copied[1].startswith("new status=error")
         pane = scene.app.screen.query_one(TextPane)
         await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
-        await press(pilot, "escape", "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "escape", "escape", until=JobsScreen)
 
 
 async def test_times_of_day_on_the_timeline() -> None:

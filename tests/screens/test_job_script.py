@@ -67,7 +67,7 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
     scene = scene_of(place, "1")
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "s", until="environment")
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
+        await press(pilot, "enter", until=ReadingScreen)
         await see(scene.app, pilot, "[bold]done␛[31m")
 
 

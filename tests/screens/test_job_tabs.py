@@ -44,9 +44,9 @@ async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_on
 async def test_a_line_opens_its_log_there() -> None:
     async with opened() as (app, pilot):
         await press(pilot, "l", until="14 lines of 2 logs")
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
+        await press(pilot, "enter", until=LogsScreen)
         await see(app, pilot, "line 257")
-        await press(pilot, "escape", until=lambda: isinstance(app.screen, JobScreen))
+        await press(pilot, "escape", until=JobScreen)
         assert "14 lines of 2 logs" in "\n".join(screen_text(app))
 
 
@@ -58,7 +58,7 @@ async def test_the_files_of_a_job_and_what_is_in_them() -> None:
         assert str(CAPTURE)[:30] in lines[4]
         await press(pilot, "j", until='"simulationType": "myapp"')
         await press(pilot, "j", until="subprocess")
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, ReadingScreen))
+        await press(pilot, "enter", until=ReadingScreen)
         assert "parameters.py" in screen_text(app)[0]
 
 
@@ -151,7 +151,7 @@ async def test_the_whole_error_over_the_screen() -> None:
     async with scene.app.run_test(size=(80, 24)) as pilot:
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
         await see(scene.app, pilot, "✗ failed")
-        await press(pilot, "e", until=lambda: isinstance(scene.app.screen, ErrorScreen))
+        await press(pilot, "e", until=ErrorScreen)
         await see(scene.app, pilot, "line 5")
         await wait_until(lambda: screen_text(scene.app)[0].startswith(" jobs ›"), pilot)
         assert not scene.app.is_opening_input(), "nothing in the sheet takes keys: none of them has to wait"
@@ -165,8 +165,8 @@ async def test_the_whole_error_over_the_screen() -> None:
 
 async def test_the_error_of_a_source() -> None:
     async with read(size=(80, 24)) as (scene, pilot):
-        await press(pilot, "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
+        await press(pilot, "6", until=SourcesScreen)
         await pilot.press("e")
         assert isinstance(scene.app.screen, SourcesScreen)
-        await press(pilot, "G", "e", until=lambda: isinstance(scene.app.screen, ErrorScreen))
+        await press(pilot, "G", "e", until=ErrorScreen)
         await see(scene.app, pilot, "no such file: /srv/none/agent.log")

@@ -82,7 +82,7 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
         monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
         lines = await press(pilot, "w", until="program_failed")
         assert any("status error  …/supervisor.log:88214" in line for line in lines)
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
+        await press(pilot, "enter", until=ReadingScreen)
         await see(scene.app, pilot, "error: no such element: crystal3")
         await pilot.press("escape", "G", "y")
         assert copied == [
@@ -93,14 +93,14 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
 async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
     async with opened() as (app, pilot):
         await press(pilot, "w", until="evidence")
-        await press(pilot, *"jjjjjj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
+        await press(pilot, *"jjjjjj", "enter", until=ReadingScreen)
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
 
 
 async def test_a_failed_run_beside_a_good_one() -> None:
     async with opened() as (app, pilot):
-        await press(pilot, "d", until=lambda: isinstance(app.screen, ReadingScreen))
+        await press(pilot, "d", until=ReadingScreen)
         text = "\n".join(await see(app, pilot, "beside the last good run"))
         assert f"beside {GOOD} run 1: the last good run of heightWeightReport" in text
         assert "here they part" in text

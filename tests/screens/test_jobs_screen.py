@@ -185,12 +185,12 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
     async with on_jobs() as (scene, pilot, table):
         await pilot.press("j", "j", "down")
         here = table.cursor_id
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "enter", until=JobScreen)
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id == here
         scene.db.add(batch(a_job(11, started_at=ago(0), name="while away")))
         await wait_until(lambda: scene.store.job(job_id(11)) is not None, pilot)
-        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "escape", until=JobsScreen)
         await wait_until(lambda: table.total == 11, pilot)
         assert table.cursor_id == here
 

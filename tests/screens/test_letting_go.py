@@ -10,7 +10,6 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.job_table import JobTable
-from tests.screens.captured import on
 from tests.screens.scene import read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -29,12 +28,10 @@ async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -
         jobs = scene.app.screen
         await wait_until(lambda: drawn(jobs) > 30 and " sure" in text(scene.app), pilot)
         before = screen_text(scene.app)
-        await pilot.press("6")
-        await on(scene.app, pilot, SourcesScreen)
+        await press(pilot, "6", until=SourcesScreen)
         await wait_until(lambda: drawn(jobs) == 0, pilot)
         await wait_until(lambda: drawn(scene.app.screen) > 30, pilot)
-        await pilot.press("1")
-        await on(scene.app, pilot, JobsScreen)
+        await press(pilot, "1", until=JobsScreen)
         await wait_until(lambda: drawn(jobs) > 30, pilot)
         assert screen_text(scene.app) == before
         assert jobs.query_one(JobTable).is_attached

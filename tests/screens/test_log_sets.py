@@ -49,7 +49,7 @@ async def on_logs(
     session = Session(sources, FixedClock(Nanos(T0 + 60 * SECOND)))
     app = JobtuiApp(session)
     async with app.run_test(size=size) as pilot:
-        await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
+        await press(pilot, "2", until=LogsScreen)
         yield app, pilot
 
 
@@ -68,19 +68,9 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
         )
         journal.write("from a new one", unit="sirepo.service", host="v3", pid=9)
         await until(app, pilot, "from a new one")
-        await press(pilot, "s", until=lambda: isinstance(app.screen, LogSetScreen))
+        await press(pilot, "s", until=LogSetScreen)
         assert " ✓ p-VUlh@v7" in text(app)
-        await press(
-            pilot,
-            "a",
-            "space",
-            "down",
-            "down",
-            "down",
-            "space",
-            "enter",
-            until=lambda: isinstance(app.screen, LogsScreen),
-        )
+        await press(pilot, "a", "space", "down", "down", "down", "space", "enter", until=LogsScreen)
         await until(app, pilot, "2 logs", "of the server", "of the agent")
         await wait_until(lambda: "of the supervisor" not in text(app), pilot)
         await pilot.press("tab", "tab", "tab")
@@ -90,7 +80,7 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
 async def test_one_chosen_log_is_shown_as_it_is() -> None:
     async with on_logs([source_of(a_journal())]) as (app, pilot):
         await until(app, pilot, "of the agent", "p-VUlh@v7")
-        await press(pilot, "s", until=lambda: isinstance(app.screen, LogSetScreen))
+        await press(pilot, "s", until=LogSetScreen)
         await pilot.press("a", "enter")
         await until(app, pilot, "of the supervisor 29", "errors 0 of 30 lines")
 

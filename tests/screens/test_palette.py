@@ -17,7 +17,7 @@ async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
         found = await opened(scene, pilot, "choose col")
         await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
         assert words(found)[0].startswith("c ")
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
+        await press(pilot, "enter", until=ColumnsScreen)
 
 
 async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a_replay() -> None:
@@ -36,7 +36,7 @@ async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
         for query in (FAILED, "beamline test", "status:failed"):
             found = await opened(scene, pilot, query)
             await wait_until(lambda found=found: any(FAILED in word for word in words(found)), pilot)  # type: ignore[misc]
-            await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+            await press(pilot, "enter", until=JobScreen)
             assert isinstance(scene.app.screen, JobScreen)
             assert scene.app.screen.job_id == FAILED
             await press(pilot, "escape", until=lambda: len(scene.app.screen_stack) == 1)
@@ -59,7 +59,7 @@ async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         found = await opened(scene, pilot, "pb5u")
         await wait_until(lambda: f"op pb5u, run of {FAILED}" in words(found), pilot)
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "enter", until=JobScreen)
         await pilot.press("escape")
         found = await opened(scene, pilot, "srj-p-u8sKq2Pe")
         await wait_until(lambda: "agent hOJT srj-p-u8sKq2Pe" in words(found), pilot)

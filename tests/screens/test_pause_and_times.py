@@ -55,11 +55,11 @@ async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None
 
 async def test_other_screens_are_paused_too_and_catch_up_afterwards() -> None:
     async with read() as (scene, pilot):
-        await press(pilot, "p", "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
+        await press(pilot, "p", "6", until=SourcesScreen)
         await wait_until(lambda: "paused" in top(scene.app), pilot)
         scene.db.add(batch(a_job(77, name="latecomer", started_at=ago(0))))
         await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
-        await press(pilot, "p", "1", until=lambda: isinstance(scene.app.screen, JobsScreen))
+        await press(pilot, "p", "1", until=JobsScreen)
         table = scene.app.screen.query_one(JobTable)
         await wait_until(lambda: "latecomer" in "\n".join(text_of(table)), pilot)
         await wait_until(lambda: "paused" not in top(scene.app), pilot)
@@ -128,7 +128,7 @@ async def test_what_came_right_before_a_pause_is_shown_on_every_screen() -> None
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = scene.app.screen.query_one(JobTable)
         await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        await press(pilot, "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
+        await press(pilot, "6", until=SourcesScreen)
         scene.db.add(batch(a_job(77, name="just in time", started_at=ago(0))))
         await wait_until(lambda: scene.store.job(job_id(77)), pilot)
         await press(pilot, "p", until=lambda: "paused" in top(scene.app))

@@ -80,9 +80,9 @@ async def test_a_job_without_a_trace_id_offers_those_submitted_near_it_and_opens
         await press(pilot, "T", until="These were submitted near it")
         assert SUBMITTED["traceID"] in text(app)
         assert FAR["traceID"] not in text(app)
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, ChoosingScreen))
+        await press(pilot, "enter", until=ChoosingScreen)
         assert SUBMITTED["traceID"] in text(app)
-        await press(pilot, "enter", until=lambda: isinstance(app.screen, TraceScreen))
+        await press(pilot, "enter", until=TraceScreen)
         await wait_until(lambda: "log_host_time" in text(app), pilot)
 
 

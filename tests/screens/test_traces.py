@@ -263,7 +263,7 @@ async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
         assert "sure: a span of the job's trace" in text(scene.app)
         await press(pilot, "T", until="! load: no crystal3")
         assert "sure: its spans name the job" in text(scene.app)
-        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, TraceScreen))
+        await press(pilot, "enter", until=TraceScreen)
         await wait_until(lambda: here(scene.app) == "load", pilot)
 
 
@@ -355,7 +355,7 @@ async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None
             pilot,
             *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
             "enter",
-            until=lambda: isinstance(app.screen, TraceScreen),
+            until=TraceScreen,
         )
         assert isinstance(app.screen, TraceScreen)
         assert app.screen.trace_id == FAILED_TRACE
@@ -404,7 +404,7 @@ async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
             pilot,
             *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
             "enter",
-            until=lambda: isinstance(app.screen, TraceScreen),
+            until=TraceScreen,
         )
         assert isinstance(app.screen, TraceScreen)
         assert app.screen.trace_id == FAILED_TRACE
@@ -422,7 +422,7 @@ async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple
         await wait_until(lambda: not any(one.error for one in app._session.store.sources()), pilot)
         site.answer = late  # type: ignore[method-assign]
         await press(pilot, "colon", *"81419552", "enter", until="asking servers of traces")
-        await press(pilot, "escape", "5", until=lambda: isinstance(app.screen, TracesScreen))
+        await press(pilot, "escape", "5", until=TracesScreen)
         gate.set()
         await press(
             pilot,

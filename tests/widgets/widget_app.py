@@ -8,6 +8,7 @@ from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -59,10 +60,16 @@ def text(app: App[None]) -> str:
     return "\n".join(screen_text(app))
 
 
-async def press(pilot: Pilot[Any], *keys: str, until: str | Callable[[], object]) -> list[str]:
-    """Press keys, then wait until a text is on the screen, or something else holds; what is on it then."""
+async def press(
+    pilot: Pilot[Any], *keys: str, until: str | type[Screen[Any]] | Callable[[], object]
+) -> list[str]:
+    """Press keys, then wait for a text or a kind of screen, or until something holds; what is shown then."""
     await pilot.press(*keys)
-    await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
+    if isinstance(until, type):
+        await wait_until(lambda: isinstance(pilot.app.screen, until) and pilot.app.screen.is_mounted, pilot)
+        await pilot.pause()
+    else:
+        await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
     return screen_text(pilot.app)
 
 
