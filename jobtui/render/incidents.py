@@ -44,8 +44,9 @@ def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
 def _why(one: Incident) -> str:
     """One line that says why; how many of several jobs it is of, where that is not all."""
     text, count, of = one.cause
-    if len(one.jobs) == 1:
-        return show(one.sentence)
+    if len(one.jobs) == 1:  # the line, and where it is, without what leads to it
+        _, found, place = one.sentence.partition(f": {text}")
+        return show(text + place if found else one.sentence)
     parts = f"{count:,} of {of:,}" if count < of else f"{count:,}"
     told = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
     return show(text) + told
