@@ -90,12 +90,8 @@ class HelpScreen(ReadingScreen):
     """The keys and the filter language."""
 
     def __init__(self, shared: Shared, place: Place) -> None:
-        super().__init__(
-            shared,
-            "keys",
-            help_text(place, shared.player is not None),
-            Taken("", Command("jobtui", "--help")),
-        )
+        text = help_text(place, shared.player is not None)
+        super().__init__(shared, "keys", text, Taken("", Command("jobtui", "--help")))
 
 
 def help_text(place: Place, replays: bool = True) -> Iterator[Paragraph]:
