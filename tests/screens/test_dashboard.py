@@ -3,11 +3,9 @@
 from base64 import b64decode
 
 import pytest
-from textual.pilot import Pilot
 
 from jobtui.actions import ACTIONS, Topic
 from jobtui.model.faults import Faults
-from jobtui.screens.base import LiveScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
@@ -15,16 +13,12 @@ from jobtui.screens.text import HelpScreen, ReadingScreen
 from jobtui.theme import ANSI, ANSI_LIGHT, LIGHT, PLAIN
 from jobtui.widgets.record_list import SourceList
 from jobtui.widgets.text_pane import TextPane
+from tests.screens.captured import on
 from tests.screens.scene import FAILED, Scene, read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of
 
 SIZES = [(200, 60), (120, 40), (80, 24), (69, 20), (40, 10), (20, 5), (10, 3), (3, 1)]
-
-
-async def reached(pilot: Pilot[None], kind: type[LiveScreen]) -> None:
-    await wait_until(lambda: isinstance(pilot.app.screen, kind), pilot)
-    await pilot.pause()
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
@@ -43,7 +37,7 @@ async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int])
 async def test_one_key_from_anywhere() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await reached(pilot, JobScreen)
+        await on(scene.app, pilot, JobScreen)
         await press(pilot, "6", until=SourcesScreen)
         await press(pilot, "6", until=SourcesScreen)
         assert len(scene.app.screen_stack) == 3
@@ -103,7 +97,7 @@ async def test_copying_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     written: list[str] = []
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await reached(pilot, JobScreen)
+        await on(scene.app, pilot, JobScreen)
         assert scene.app._driver is not None
         monkeypatch.setattr(scene.app._driver, "write", written.append)
         await pilot.press("y")
@@ -134,9 +128,6 @@ async def test_a_fault_of_our_own_is_listed_without_telling_secrets(expected_fau
     async with read(size=(120, 30)) as (scene, pilot):
         scene.app.call_later(fail)
         await wait_until(lambda: expected_faults.all(), pilot)
-        await press(
-            pilot, "6", "G", until=lambda: "ValueError at tests." in "\n".join(screen_text(scene.app))
-        )
-        shown = "\n".join(screen_text(scene.app))
+        shown = "\n".join(await press(pilot, "6", "G", until="ValueError at tests."))
     assert "1 fault of jobtui itself" in shown
     assert "token" not in shown

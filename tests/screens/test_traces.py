@@ -343,6 +343,13 @@ def shows(app: JobtuiApp, count: int) -> bool:
 
 
 JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
+KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
+
+
+async def leads_to_its_trace(app: JobtuiApp, pilot: Pilot[None], typed: str) -> None:
+    await press(pilot, *(KEYS.get(sign, sign) for sign in typed), "enter", until=TraceScreen)
+    assert isinstance(app.screen, TraceScreen)
+    assert app.screen.trace_id == FAILED_TRACE
 
 
 @pytest.mark.parametrize(
@@ -351,17 +358,7 @@ JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
 async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None:
     async with on_files() as (app, pilot):
         await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE) > 29, pilot)
-        await press(
-            pilot,
-            *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
-            "enter",
-            until=TraceScreen,
-        )
-        assert isinstance(app.screen, TraceScreen)
-        assert app.screen.trace_id == FAILED_TRACE
-
-
-KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
+        await leads_to_its_trace(app, pilot, typed)
 
 
 async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,14 +397,7 @@ async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
 ) -> None:
     app, _ = on_server
     async with app.run_test(size=SIZE) as pilot:
-        await press(
-            pilot,
-            *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
-            "enter",
-            until=TraceScreen,
-        )
-        assert isinstance(app.screen, TraceScreen)
-        assert app.screen.trace_id == FAILED_TRACE
+        await leads_to_its_trace(app, pilot, typed)
 
 
 async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:
