@@ -158,6 +158,31 @@ async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: p
     assert told[-1] == Reached(0, 0, 200)
 
 
+async def test_logs_that_go_on_for_ever_are_read_until_each_had_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(poller, "RESTS_S", 0.0)
+    script = [Batch(cursor=str(number), more=number % 2 == 0) for number in range(5_000)]
+    sources = [ScriptedSource(script[at:], name=str(at), kind="logfile") for at in (0, 1)]
+    store = Store(FakeCorrelation(), FixedClock(Nanos(0)))
+    await poller.read_again([Poller(one, store) for one in sources], store, lambda _: None)
+    assert max(one.polls for one in sources) < 10
+
+
+async def test_nothing_changes_when_a_log_fails_while_it_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = short_tail(CAPTURE / "supervisor.log")
+    failing = ScriptedSource([SourceError("not now")] * 9, name=log.name, kind="logfile")
+    monkeypatch.setattr(log, "starting_at", lambda at: failing)
+    async with Session([log]) as session:
+        await session.catch_up()
+        before = session.store.correlation
+        with pytest.raises(SourceError, match="not now"):
+            await session.reach_back(Nanos(0))
+        assert session.store.correlation is before
+
+
 async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

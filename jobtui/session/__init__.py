@@ -144,9 +144,9 @@ class Session:
         """Read the logs again, from `at` on, if one was read from later only; whether it was done.
 
         What is read again, and what is known besides as it is no longer to be had, take the place of what is
-        known when all was read: nothing is missing meanwhile, and nothing afterwards. A source that cannot
-        be read again stays as it is. Raises SourceError, and changes nothing, when that is too much (see
-        `store.rereading`).
+        known when all was read: nothing is missing meanwhile, and nothing afterwards. A source that is down
+        stays as it is. Raises SourceError, and changes nothing, when one fails that is not, or when that is
+        too much (see `read_again`).
         """
         async with self._reaching:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
@@ -164,6 +164,10 @@ class Session:
                     held = self._group.create_task(asyncio.Event().wait())
                 await self._hold(old)
                 await read_again(fresh, again, progress)
+                down = {one.name: one.error for one in again.sources() if one.state is SourceState.DOWN}
+                for one in self.store.sources():
+                    if one.name in down and one.state is not SourceState.DOWN:
+                        raise SourceError(f"{one.name}: {down[one.name]}")  # what it told here would be lost
             except BaseException:
                 # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 self._put_in_place(old, old)
@@ -171,7 +175,6 @@ class Session:
                 if held is not None:
                     held.cancel()
                 raise
-            down = {one.name for one in again.sources() if one.state is SourceState.DOWN}
             now = [was if was.source.name in down else new for was, new in zip(old, fresh, strict=True)]
             self._put_in_place(old, now)
             self.store.take_over(again)

@@ -176,27 +176,26 @@ REACHED_BYTES = 2 << 30
 REACHED_RECORDS = 5_000_000
 """The same for a source that does not know its size."""
 GB = 1 << 30
-
-
 RESTS_S = 1.0
 """How long what has no more is left alone while others are read again: meanwhile it grows and is rotated."""
 
 
 async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable[[Reached], None]) -> None:
-    """Let pollers read until none has more, in the order of time, telling how far they are.
+    """Let pollers read until each had no more, in the order of time, telling how far they are.
 
-    So what a log and its copies have in common is told once and in its order, wherever each begins. Raises
-    SourceError when more than REACHED_BYTES would have to be read, before they are, and when a source that
-    does not know its size has more than REACHED_RECORDS.
+    So what a log and its copies have in common is told once and in its order, wherever each begins. What is
+    written all the time has more for ever, so none is waited for twice. Raises SourceError before more than
+    REACHED_BYTES are read, and when a source that does not know its size has more than REACHED_RECORDS.
     """
     waiting: dict[Poller, Batch] = {}
     begun: set[Poller] = set()
     resting: dict[Poller, float] = {}
     asked = list(pollers)
+    unfinished = set(pollers)
     while asked:
-        for poller, batch in zip(asked, await asyncio.gather(*(one.fetch() for one in asked)), strict=True):
-            if batch is not None:
-                waiting[poller] = batch
+        fetched = await asyncio.gather(*(one.fetch() for one in asked))
+        waiting |= {one: batch for one, batch in zip(asked, fetched, strict=True) if batch is not None}
+        unfinished -= {*asked} - waiting.keys()
         if not begun:
             _refuse_too_much(pollers, store)
         asked = []
@@ -205,8 +204,10 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
             begun.add(poller)
             if await poller.take(waiting.pop(poller)):
                 _refuse_too_many(poller, store)
-                asked = [poller, *(one for one, until in resting.items() if until <= monotonic())]
+                if unfinished:
+                    asked = [poller, *(one for one, until in resting.items() if until <= monotonic())]
             else:
+                unfinished.discard(poller)
                 resting[poller] = monotonic() + RESTS_S
             progress(_reached(pollers, store))
             await asyncio.sleep(0)
