@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -37,18 +36,17 @@ class Failing(ScriptedSource):
         raise self._error
 
 
-def a_detail(number: int = 0) -> JobDetail:
-    return JobDetail(job=a_job(number), runs=(), history=(), native={})
+DETAIL = JobDetail(job=a_job(0), runs=(), history=(), native={})
 
 
 def with_detail(name: str = "/srv/db") -> ScriptedSource:
-    return ScriptedSource(name=name, details={job_id(): a_detail()})
+    return ScriptedSource(name=name, details={job_id(): DETAIL})
 
 
 async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
     source = with_detail()
     async with Session([source], clock) as session:
-        assert await session.look_up(job_id()) == a_detail()
+        assert await session.look_up(job_id()) == DETAIL
         assert session.store.job(job_id()) == a_job()
         assert await session.look_up(job_id(7)) is None
         (health,) = session.store.sources()
@@ -59,7 +57,7 @@ async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
 async def test_a_source_that_is_down_is_noted_and_the_next_is_asked(clock: FixedClock) -> None:
     sources = [Failing(SourceMissing("a: gone"), "a"), with_detail("b")]
     async with Session(sources, clock) as session:
-        assert await session.look_up(job_id()) == a_detail()
+        assert await session.look_up(job_id()) == DETAIL
         down, up = session.store.sources()
     assert (down.state, down.error) == (SourceState.DOWN, "a: gone")
     assert up.state is SourceState.OK
@@ -103,23 +101,18 @@ def short_tail(path: Path) -> LogFile:
     return LogFile(path, "supervisor", start=TailBytes(8_000))
 
 
-async def test_reaching_back_finds_what_lies_before_the_tail() -> None:
+async def test_reaching_back_finds_what_lies_before_the_tail_once() -> None:
     async with Session([short_tail(CAPTURE / "supervisor.log")]) as session:
         await session.catch_up()
         assert session.store.correlation.ops_of(FIRST_JOB) == ()
         assert await session.reach_back(Nanos(0))
-        assert [op.name for op in session.store.correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
-
-
-async def test_reaching_back_does_nothing_when_the_log_was_read_from_before() -> None:
-    async with Session([LogFile(CAPTURE / "supervisor.log", "supervisor")]) as session:
-        await session.catch_up()
         correlation = session.store.correlation
+        assert [op.name for op in correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
         assert not await session.reach_back(Nanos(0))
         assert session.store.correlation is correlation
 
 
-async def test_reading_back_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reading_back_tells_how_far_it_is() -> None:
     path = CAPTURE / "supervisor.log"
     source = LogFile(path, "supervisor", start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
     told: list[Reached] = []
@@ -136,12 +129,18 @@ async def test_reading_back_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch)
     assert told[-1].records == path.read_bytes().count(b"\n")
 
 
-async def test_too_much_is_not_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "REACHED_BYTES", 20_000)
-    async with Session([short_tail(CAPTURE / "supervisor.log")]) as session:
+@pytest.mark.parametrize("why", ["would have to be read", "not now"])
+async def test_too_much_or_a_failure_changes_nothing(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    log = short_tail(CAPTURE / "supervisor.log")
+    if why == "not now":
+        failing = ScriptedSource([SourceError(why)] * 2, name=log.name, kind="logfile")
+        monkeypatch.setattr(log, "starting_at", lambda at: failing)
+    else:
+        monkeypatch.setattr(poller, "REACHED_BYTES", 20_000)
+    async with Session([log]) as session:
         await session.catch_up()
         before = session.store.correlation
-        with pytest.raises(SourceError, match="would have to be read"):
+        with pytest.raises(SourceError, match=why):
             await session.reach_back(Nanos(0))
         assert session.store.correlation is before
 
@@ -158,9 +157,7 @@ async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: p
     assert told[-1] == Reached(0, 0, 200)
 
 
-async def test_logs_that_go_on_for_ever_are_read_until_each_had_no_more(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_reading_logs_that_go_on_for_ever_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "RESTS_S", 0.0)
     script = [Batch(cursor=str(number), more=number % 2 == 0) for number in range(5_000)]
     sources = [ScriptedSource(script[at:], name=str(at), kind="logfile") for at in (0, 1)]
@@ -169,23 +166,7 @@ async def test_logs_that_go_on_for_ever_are_read_until_each_had_no_more(
     assert max(one.polls for one in sources) < 10
 
 
-async def test_nothing_changes_when_a_log_fails_while_it_is_read_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    log = short_tail(CAPTURE / "supervisor.log")
-    failing = ScriptedSource([SourceError("not now")] * 9, name=log.name, kind="logfile")
-    monkeypatch.setattr(log, "starting_at", lambda at: failing)
-    async with Session([log]) as session:
-        await session.catch_up()
-        before = session.store.correlation
-        with pytest.raises(SourceError, match="not now"):
-            await session.reach_back(Nanos(0))
-        assert session.store.correlation is before
-
-
-async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(second: int, *, more: bool) -> Batch:
         record = LogRecord("log", second, 0, Nanos(second * SECOND), None, "", {}, f"line {second}")
         return Batch(cursor=str(second), records=(record,), more=more)
@@ -195,16 +176,11 @@ async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
     )
     long = ScriptedSource([lines(second, more=second < 60) for second in range(2, 61)], kind="logfile")
     monkeypatch.setattr(poller, "monotonic", map(float, range(10_000)).__next__)
-    correlation = FakeCorrelation()
-    seconds: list[int] = []
-
-    def feed(records: Iterable[LogRecord]) -> set[JobId]:
-        seconds.extend(record.line for record in records)
-        return set()
-
-    monkeypatch.setattr(correlation, "feed", feed)
+    correlation, fed = FakeCorrelation(), list[LogRecord]()
+    monkeypatch.setattr(correlation, "feed", lambda records: fed.extend(records) or set())  # type: ignore[func-returns-value]
     store = Store(correlation, FixedClock(Nanos(0)))
     await poller.read_again([Poller(short, store), Poller(long, store)], store, lambda reached: None)
+    seconds = [record.line for record in fed]
     assert seconds == sorted(seconds)
     assert seconds.count(40) == 2
 

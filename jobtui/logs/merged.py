@@ -220,11 +220,6 @@ LOOK_S = 0.3
 """How long a look waits for logs that are slow; their lines come with a later one."""
 
 
-def no_offsets() -> Offsets:
-    """Nothing is known of clocks."""
-    return {}
-
-
 class MergedLog(HeldLog):
     """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
 
@@ -232,7 +227,7 @@ class MergedLog(HeldLog):
         self,
         logs: Mapping[str, Mergeable],
         *,
-        offsets: Callable[[], Offsets] = no_offsets,
+        offsets: Callable[[], Offsets] = dict,
         now: Callable[[], Nanos] = wall_clock,
         lines_kept: int = LINES_KEPT,
     ) -> None:
