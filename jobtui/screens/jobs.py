@@ -1,6 +1,7 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +12,7 @@ from textual.widget import Widget
 from jobtui.actions import Place
 from jobtui.analysis.flags import differing
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
@@ -162,12 +164,8 @@ class JobsFilteringScreen(FilteringScreen):
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
 
-        known = self.known_values()
-        return FilterBar(
-            self._filter.text,
-            history=self.filters,
-            completer=lambda text, cursor: complete_filter_at(text, cursor, known),
-        )
+        completer = partial(complete_filter_at, known=self.known_values())
+        return FilterBar(self._filter.text, history=self.filters, completer=completer)
 
 
 class JobsScreen(JobsFilteringScreen):
@@ -358,13 +356,14 @@ class JobsScreen(JobsFilteringScreen):
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        self._rule.words = table_words(self._table, self._filter.text)
+        self._rule.words = table_words(self._table, self._filter.text, self._strip.sources)
         self._rule.set_class(bool(self._filter.text or self._table.selected), "-needed")
 
     def _show_surroundings(self) -> None:
         now = self.shared.now()
         self._header.set_counts(self._table.rows.tally.counts(now), len(self._table.rows.needy))
         self._strip.sources = self.shared.store.sources()
+        self._show_words()
         self._show_one_line()
 
     def _show_one_line(self) -> None:
@@ -409,14 +408,16 @@ class JobsScreen(JobsFilteringScreen):
         )
 
 
-def table_words(table: JobTable, filter_text: str) -> str:
+def table_words(table: JobTable, filter_text: str, sources: Sequence[SourceHealth]) -> str:
+    more = "+" if any(source.is_first_read for source in sources) else ""
     key, reverse = table.sorted_by
     order = "urgent first" if key is None else f"by {key}"
-    hidden = table.total - table.count
+    hidden, jobs = table.total - table.count, counted(table.total if filter_text else table.count, "job")
+    count = jobs.replace(" ", f"{more} ")
     if filter_text:
-        count = f"{table.count:,} of {counted(table.total, 'job')}"
-    else:
-        count = counted(table.count, "job") + (f", {hidden:,} hidden" if hidden else "")
+        count = f"{table.count:,}{more} of {count}"
+    elif hidden:
+        count += f", {hidden:,}{more} hidden"
     parts = [
         f"{len(table.selected):,} marked" if table.selected else "",
         f"/{safe(filter_text)}" if filter_text else "",

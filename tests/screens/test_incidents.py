@@ -77,9 +77,7 @@ async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pyte
         await press(pilot, "7", until="400 jobs of the last 1d")
 
 
-async def test_while_sources_are_read_it_says_so_and_looks_again_soon(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.incidents.EARLY_S", 0.0)
     scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
     scene.db.hold()

@@ -218,12 +218,14 @@ async def test_copying_takes_the_id_under_the_cursor_or_all_marked(monkeypatch: 
         assert copied == [job_id(1), f"{job_id(1)}\n{job_id(2)}"]
 
 
-async def test_one_toast_when_a_source_goes_down_and_one_when_it_is_back() -> None:
-    async with on_jobs(notifications=True) as (scene, pilot, _):
-        scene.db.add(SourceUnreachable(f"{scene.db.name}: [red]no answer[/]"), batch(*jobs()))
+async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> None:
+    down = SourceUnreachable("/srv/db: [red]no answer[/]")
+    script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]
+    async with on_jobs(Scene(script), notifications=True) as (scene, pilot, _):
         await wait_until(lambda: len(scene.app._notifications) == 1, pilot)
+        await see(scene.app, pilot, "9+ jobs, 1+ hidden")
         toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
-        assert toasts == [("source down", f"{scene.db.name}: [red]no answer[/]")]
+        assert toasts == [("source down", str(down))]
 
 
 async def test_a_job_only_named_in_logs_does_no_harm() -> None:
