@@ -98,7 +98,8 @@ def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[Ste
     That is the first step which only one of them has and that tells something, else the first that took much
     longer in the first run.
     """
-    pairs = [pair for ops in _paired(_plain(left), _plain(right), _name) for pair in _of_ops(*ops, now)]
+    paired = _paired(_plain(left), _plain(right), lambda op: op.name)
+    pairs = [pair for ops in paired for pair in _of_ops(*ops, now)]
     in_one = [at for at, pair in enumerate(pairs) if pair.is_in_one]
     telling = [at for at in in_one if pairs[at].text not in EVERYDAY]
     slower = [at for at, pair in enumerate(pairs) if pair.component and pair.is_slower]
@@ -109,10 +110,6 @@ def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[Ste
 
 def _plain(ops: Sequence[Op]) -> list[Op]:
     return [op for op in ops if op.name not in CLUTTER]
-
-
-def _name(op: Op) -> str:
-    return op.name
 
 
 def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]:
@@ -350,23 +347,32 @@ TELLING_FACTS = frozenset({"user", "driver", "host", "image", "mode"})
 FINAL = ("status ", "reply ", "job_cmd exited", "job_cmd ended")
 
 
-def history_of(job: Job, runs: Sequence[Run], ops: Sequence[Op]) -> History | None:
-    """How earlier runs of a job stand to its last one, which failed; None where there is nothing to tell."""
+def history_of(
+    job: Job, runs: Sequence[Run], ops: Sequence[Op], like: tuple[Job, tuple[Op, ...]] | None = None
+) -> History | None:
+    """How earlier runs of a job, else a good one like it, stand to its last one, which failed."""
     last = runs[-1]
     before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
     alike = tuple(run.number for run in before if last.error and run.error == last.error)
     good = last_good(before, last.number)
-    if good is None:
-        return History(alike) if alike else None
-    this, other = (Side(job, run, ops_in(window_of(runs, run.number), ops)) for run in (last, good))
-    differs = tuple(map(mask_text, _differences(this, other)))
-    return History(alike, good.number, good.ended_at or good.started_at, differs)
+    this = Side(job, last, ops_in(window_of(runs, last.number), ops))
+    if good is not None:
+        other = Side(job, good, ops_in(window_of(runs, good.number), ops))
+        differs = tuple(map(mask_text, (*_facts_apart(this, other), *_steps_apart(this, other))))
+        return History(alike, good.number, good.ended_at or good.started_at, differs)
+    if like is not None:  # the logs of another job may not be read as far back: its steps tell nothing
+        differs = tuple(map(mask_text, _facts_apart(this, Side(like[0], None, like[1]))))
+        return History(alike, good_at=like[0].ended_at, differs=differs, good_job=like[0].id)
+    return History(alike) if alike else None
 
 
-def _differences(this: Side, good: Side) -> Iterator[str]:
+def _facts_apart(this: Side, good: Side) -> Iterator[str]:
     for fact in _facts(this, good):
-        if fact.differs and fact.name in TELLING_FACTS:
+        if fact.left and fact.right and fact.differs and fact.name in TELLING_FACTS:
             yield f"{fact.name} {fact.left}, {fact.right} in the good one"
+
+
+def _steps_apart(this: Side, good: Side) -> Iterator[str]:
     mine, theirs = (
         [s.step for op in side.ops if op.name == "run" for s in op.steps] for side in (this, good)
     )

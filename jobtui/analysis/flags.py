@@ -161,10 +161,6 @@ def _has_no_progress(job: Job, now: Nanos) -> bool:
     )
 
 
-def _is_over_limit(job: Job, now: Nanos) -> bool:
-    return _over_limit_s(job, now) > LIMIT_GRACE_S
-
-
 def _has_exception(job: Job, now: Nanos) -> bool:
     return job.needs_logs and job.message is not None and job.message.startswith(_EXCEPTION)
 
@@ -208,7 +204,7 @@ def _last_word(job: Job) -> Nanos | None:
 
 _GRAVE: Mapping[Flag, Callable[[Job, Nanos], bool]] = {
     Flag.NO_PROGRESS: _has_no_progress,
-    Flag.OVER_LIMIT: _is_over_limit,
+    Flag.OVER_LIMIT: lambda job, now: _over_limit_s(job, now) > LIMIT_GRACE_S,
     Flag.EXCEPTION: _has_exception,
     Flag.STALE: _is_stale,
     Flag.NEVER_STARTS: _never_starts,

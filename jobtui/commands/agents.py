@@ -1,7 +1,5 @@
 """`agents [FILTER]`: the agents that the logs speak of, what each holds, and where its log is."""
 
-from collections.abc import Mapping
-
 from jobtui.analysis.agent_filter import AgentTest, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import AgentLog, log_of
@@ -38,7 +36,7 @@ async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
         "agents",
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},
         CSV_COLUMNS,
-        lambda: (_flat_record(agent, log) for agent, log in found),
+        lambda: (agent_record(agent, log) | {"ops": [op.op for op in agent.ops]} for agent, log in found),
         lambda width, colour: () if reader.nothing_read else agent_table(found, reader.now, width, colour),
     )
     return answer(report, reader, Exit.FINE)
@@ -52,10 +50,6 @@ def _within(agent: Agent, reader: Reader) -> bool:
         return True
     gone = since is not None and not agent.state.is_live and max(times) < since
     return not gone and not (until is not None and min(times) > until)
-
-
-def _flat_record(agent: Agent, log: AgentLog) -> Mapping[str, object]:
-    return agent_record(agent, log) | {"ops": [op.op for op in agent.ops]}
 
 
 def where_log_is(reader: Reader, agent: Agent) -> AgentLog:

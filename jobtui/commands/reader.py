@@ -38,7 +38,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import condor_id
-from jobtui.model.health import Skip, SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.source_errors import SourceError
@@ -299,7 +299,8 @@ class Reader:
                 complain(f"{source.name}: {source.note}")
             if source.skipped and source.last_skips:
                 skip = source.last_skips[-1]
-                complain(f"{source.name}: {source.skipped} skipped, such as {_skip_text(skip)}")
+                where = "" if skip.where in skip.why else f"{skip.where}: "
+                complain(f"{source.name}: {source.skipped} skipped, such as {where}{skip.why}")
         if self.partial:
             complain("interrupted: what is printed is partial")
         return Exit.NO_SOURCE if self.nothing_read else code
@@ -319,10 +320,6 @@ async def show_progress(words: Callable[[], str]) -> None:
             await asyncio.sleep(PROGRESS_EVERY_S)
     finally:
         clear_progress()
-
-
-def _skip_text(skip: Skip) -> str:
-    return skip.why if skip.where in skip.why else f"{skip.where}: {skip.why}"
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:

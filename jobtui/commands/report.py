@@ -9,7 +9,7 @@ import msgspec
 
 from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_jobs
 from jobtui.analysis.reports.cooperative import at_once
-from jobtui.analysis.reports.curves import Curve, Series, Window, curve_turns
+from jobtui.analysis.reports.curves import Series, Window, curve_turns
 from jobtui.analysis.reports.rates import (
     BALSAM,
     SIREPO,
@@ -389,7 +389,7 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
         yield _painted(line, colour).rstrip()
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
     yield paint(times, "dim", colour)
-    if (low := _lowest(curves, frame)) < 0:
+    if (low := min(curve.step(frame.since, frame.until).low for curve in curves)) < 0:
         yield f"note: the lowest value is {low:g}; what is below 0 is drawn at 0"
 
 
@@ -399,10 +399,6 @@ def _frame(series: Sequence[Series], window: Window, now: Nanos) -> Frame:
     until = now if window.until is None else min(now, window.until)
     until = Nanos(max(until, since + SECOND))
     return Frame(since, until, terminal_columns(), ROWS)
-
-
-def _lowest(curves: Sequence[Curve], frame: Frame) -> float:
-    return min(curve.step(frame.since, frame.until).low for curve in curves)
 
 
 def _painted(line: Line, colour: bool) -> str:

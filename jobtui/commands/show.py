@@ -94,10 +94,6 @@ def _outputs(detail: JobDetail | None, mounts: Mapping[str, str]) -> Iterator[Pl
         yield Place("program output", path, exists=_is_there(path))
 
 
-def _root(detail: JobDetail | None) -> str | None:
-    return os.path.dirname(os.path.dirname(detail.path)) if detail and detail.path else None
-
-
 def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
     kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
     yield Place("agent", kind, agent.host)
@@ -110,8 +106,9 @@ def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
 
 def _agent_logs(job: Job, detail: JobDetail | None) -> Iterator[Place]:
     """The copies of a cluster agent's log that the supervisor keeps."""
-    root, parts = _root(detail), split_jid(job.id)
-    if root and parts and job.mode == CLUSTER_MODE:
+    parts = split_jid(job.id)
+    if detail and detail.path and parts and job.mode == CLUSTER_MODE:
+        root = os.path.dirname(os.path.dirname(detail.path))
         path = os.path.join(root, "user", parts.uid, "agent-sbatch")
         if _is_there(path):
             yield Place("agent log copies", path, exists=True)

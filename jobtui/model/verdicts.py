@@ -206,13 +206,15 @@ class Chain(NamedTuple):
 class History(NamedTuple):
     """Earlier runs of the same job by number: those that failed as the last one, the last good one.
 
-    `differs` says in words, masked, what is known to be otherwise in the last one than in the good one.
+    Where none was good, `good_job` is the last good job of the same user and kind before it. `differs` says
+    in words, masked, what is known to be otherwise in the last one than in the good one.
     """
 
     as_runs: tuple[int, ...]
     good_run: int | None = None
     good_at: Nanos | None = None
     differs: tuple[str, ...] = ()
+    good_job: str | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

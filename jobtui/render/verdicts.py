@@ -59,6 +59,8 @@ def history_line(verdict: Verdict) -> str:
     alike = ", ".join(map(str, history.as_runs[-MOST_RUNS:]))
     at = f" ({date_time(history.good_at, local=False)}Z)" if history.good_at is not None else ""
     good = f"run {history.good_run} was good{at}" if history.good_run is not None else ""
+    if history.good_job is not None:
+        good = f"job {show(history.good_job)} of the same user was good{at}"
     differs = f"differs: {show(', '.join(history.differs))}" if history.differs else ""
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 

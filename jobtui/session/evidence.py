@@ -155,6 +155,20 @@ class Gatherer:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         return await self.with_killer(await self._with_record(job_id, await self._read_record(job_id)))
 
+    def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
+        """The last good job of the same user and kind before one that failed and has no good run itself."""
+        job = failed.job
+        if job is None or failed.detail is None or job.status not in ENDED_BADLY or not job.owner:
+            return None
+        from jobtui.analysis.compare import choose  # most jobs have not failed
+
+        mine = [one for one in self._store.jobs.values() if one.owner == job.owner]
+        before = (one for one in mine if 0 < (one.ended_at or 0) <= (job.queued_at or 0))
+        chosen = choose(job, failed.detail.runs, before)
+        if chosen is None or chosen.number is not None:
+            return None
+        return self._store.jobs[chosen.job_id], tuple(self._store.correlation.ops_of(chosen.job_id))
+
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
         job = self._store.job(job_id)
@@ -263,6 +277,8 @@ class Gatherer:
         Of one that is stuck, with the last lines it wrote. Itself where nobody can have ended the program, or
         it is not known when that was.
         """
+        if (good := self._good_before(evidence)) is not None:
+            evidence = msgspec.structs.replace(evidence, good=good)
         knows, verdict, job = self._store.correlation, explain(evidence), evidence.job
         if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
             return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))

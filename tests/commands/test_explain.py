@@ -91,15 +91,16 @@ def test_a_failed_job_names_the_line_of_its_output_that_says_why(capture: str, j
     assert not [step for step in document["next"] if "run.log" in step["command"]]
 
 
-def test_a_job_that_did_not_fail_has_no_cause(run: Runner) -> None:
+def test_a_good_job_has_no_cause_and_is_named_for_a_failed_one_of_its_kind(run: Runner) -> None:
     job = "3pMDuIiL-2cmdSPql-activityAnimation"
     assert run("explain", job, "--json", "--at", AT, *sources_of("sbatch")).json["cause"] is None
+    ran = run("explain", "VUlhaMOD-tD9ZqDpL", "--json", "--at", AT, *sources_of("docker"))
+    assert ran.json["history"]["good_job"] == "VUlhaMOD-slPcrZWi-heightWeightReport"
 
 
 def test_an_unknown_job_is_not_explained(run: Runner) -> None:
     ran = run("explain", "AAAAAAAA-BBBBBBBB-model", "--json", *sources_of("local"))
-    assert ran.code == 4
-    assert ran.json["verdict"] is None
+    assert (ran.code, ran.json["verdict"]) == (4, None)
 
 
 def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Runner) -> None:

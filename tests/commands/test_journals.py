@@ -77,9 +77,8 @@ def test_a_container_has_what_it_wrote_itself(run: Runner, sources: tuple[object
 def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:
     ran = run("doctor", "--at", AT, "--journal", journals)
     assert ran.code == 0
-    assert "2 files opened" in ran.out
-    assert "sirepo_job_supervisor@v3" in ran.out
-    assert "newest entry" in ran.out
+    for words in ("2 files opened", "sirepo_job_supervisor@v3", "newest entry"):
+        assert words in ran.out
 
 
 def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
     `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
     job of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says
-    who ended it, and `last_lines` are those that a stuck one wrote last.
+    who ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same
+    user and kind before a failed one, with its ops.
     """
 
     job_id: JobId
@@ -119,6 +120,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     killer: Killer | None = None
     last_lines: tuple[Fact, ...] = ()
+    good: tuple[Job, tuple[Op, ...]] | None = None
 
     def origin_of(self, source: str) -> str:
         """The source that gave what a line or record names as its own: a journal gives many streams."""

@@ -157,11 +157,11 @@ def explain(evidence: Evidence) -> Verdict:
 
 def _history(verdict: Verdict, evidence: Evidence) -> History | None:
     job, runs = evidence.job, evidence.detail.runs if evidence.detail is not None else ()
-    if job is None or len(runs) < 2 or verdict.concern is not Concern.FAILED:
+    if job is None or not runs or verdict.concern is not Concern.FAILED:
         return None
     from jobtui.analysis.compare import history_of  # most jobs have not failed
 
-    return history_of(job, runs, evidence.ops)
+    return history_of(job, runs, evidence.ops, evidence.good)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:

@@ -15,10 +15,6 @@ from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Contradiction, Verdict
 
 
-def _none(evidence: Evidence) -> tuple[Contradiction, ...]:
-    return ()
-
-
 class JobSystem(NamedTuple):
     """What only the jobs of one system need; `Job.system` is its name.
 
@@ -27,7 +23,7 @@ class JobSystem(NamedTuple):
 
     name: str
     explain: Callable[[Evidence], Verdict]
-    contradictions: Callable[[Evidence], tuple[Contradiction, ...]] = _none
+    contradictions: Callable[[Evidence], tuple[Contradiction, ...]] = lambda evidence: ()
 
 
 SYSTEMS = (

@@ -196,15 +196,12 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
         found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
     if run is not None and run.candidates:
         found.append(f"its op may as well belong to {', '.join(run.candidates)}")
-    found += [f"{_short(source)} is damaged near its lines: some cannot be read" for source in case.damaged]
+    damaged = (source.rpartition("/")[2] for source in case.damaged)
+    found += [f"{source} is damaged near its lines: some cannot be read" for source in damaged]
     found += [f"lines are missing: {gap}" for gap in case.gaps]
     if run is not None and run.dropped_steps:
         found.append(f"{run.dropped_steps} steps of its op are not kept")
     return tuple(dict.fromkeys((*finding.doubts, *found, *unread(case.sources))))
-
-
-def _short(source: str) -> str:
-    return source.rpartition("/")[2]
 
 
 def _is_sending_missing(case: Case) -> bool:

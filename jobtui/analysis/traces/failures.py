@@ -12,7 +12,7 @@ from typing import NamedTuple
 from jobtui.analysis.traces.tree import Tree, Wait, build_tree, end_of, skew_ns, waits_of
 from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
-from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
+from jobtui.model.traces import Span, SpanEvent, SpanLog, Trace
 
 EXCEPTION = "exception"
 """The name of the event with which an exception is noted (OpenTelemetry's semantic conventions)."""
@@ -166,13 +166,10 @@ def _owners(tree: Tree) -> dict[SpanId, int]:
     for span in tree.spans:
         key = id(span.resource)
         if key not in known:
-            known[key] = numbers.setdefault(_described(span.resource), len(numbers))
+            attributes = sorted(span.resource.attributes.items(), key=lambda item: item[0])
+            known[key] = numbers.setdefault(repr((span.resource.service, attributes)), len(numbers))
         owners[span.span_id] = known[key]
     return owners
-
-
-def _described(resource: Resource) -> str:
-    return repr((resource.service, sorted(resource.attributes.items(), key=lambda item: item[0])))
 
 
 class Findings(NamedTuple):
