@@ -123,7 +123,8 @@ def differences(told: Mapping[str, Any], site: Site) -> Differences:
     names_known, names_true = (Counter(op[:3] for op in ops.elements()) for ops in (known, true))
     twice = [op for op in extra if op in true or names_known[op[:3]] > max(1, names_true[op[:3]])]
     missed = site.lived().ops - told["dropped"] - known.total()
-    others = tuple(f"op not as it was: {op}" for op in extra if op not in twice)
+    was = {op[:3]: op[3:] for op in (true - known).elements()}
+    others = tuple(f"op not as it was: {op}, was {was.get(op[:3])}" for op in extra if op not in twice)
     return Differences(max(0, missed + len(twice)), max(len(twice), -missed), others)
 
 

@@ -1,7 +1,8 @@
 """Agents: processes that run programs for one user and report to the supervisor."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jobtui.demo.kernel import Queue
 from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
@@ -104,14 +105,8 @@ class Agent:
     def reply(self, order: Order, name: str = "ok", **reply: object) -> Message:
         return Message(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
-    def update(
-        self,
-        command: AgentCommand,
-        state: str,
-        *,
-        error: str | None = None,
-        parallel: Mapping[str, object] | None = None,
-    ) -> None:
+    def update(self, command: AgentCommand, state: str, **told: Any) -> None:
+        """Send a status, with what is told of it: `error`, `parallel`."""
         command.state = state
         self.send(
             Message(
@@ -121,8 +116,7 @@ class Agent:
                 serial=command.serial,
                 state=state,
                 start=command.start,
-                error=error,
-                parallel=parallel,
+                **told,
             )
         )
 

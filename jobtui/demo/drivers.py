@@ -6,6 +6,8 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from random import Random
+from typing import Any
 
 from jobtui.demo.agents import SIGTERM, Agent, AgentCommand
 from jobtui.demo.kernel import Event, Kernel, Lock, Queue, Timer
@@ -366,6 +368,7 @@ class ContainerOutput(Stream):
         super().__init__(driver.site.kernel)
         self._driver = driver
         self._whole = whole
+        self._chance = Random(driver.site.rng.random())  # asked as often as paths are long
         self._pipe = b""
         self._held = ""
         self._reading = False
@@ -375,7 +378,7 @@ class ContainerOutput(Stream):
         self._pipe += text.encode() + b"\n"
         if not self._reading:
             self._reading = True
-            delay = round(self._driver.site.rng.uniform(*FORWARD_S) * 1e9)
+            delay = round(self._chance.uniform(*FORWARD_S) * 1e9)
             self._kernel.at(Nanos(at + delay), self._read)
 
     def _read(self) -> None:
@@ -501,15 +504,8 @@ class ClusterAgent(Agent):
         self._follow(order, "pending")
         self.send(self.reply(order, state="ok"))
 
-    def update(
-        self,
-        command: AgentCommand,
-        state: str,
-        *,
-        error: str | None = None,
-        parallel: Mapping[str, object] | None = None,
-    ) -> None:
-        super().update(command, state, error=error, parallel=parallel)
+    def update(self, command: AgentCommand, state: str, *, error: str | None = None, **told: Any) -> None:
+        super().update(command, state, error=error, **told)
         if (files := self._files.get(command.jid)) is not None:
             percent = self.site.slurm.state(command.jid, self.site.kernel.now)[1]
             files.noted(state, command.start)

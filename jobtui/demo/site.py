@@ -126,7 +126,7 @@ class Process:
         self.pid = pid
         self.alive = True
         self.tasks = TaskGroup(kernel)
-        self._rng = rng
+        self._rng = random.Random(rng.random())  # how many lines it writes depends on the lengths of paths
         self._lines = lines
         self._stream = stream
         self._has_head = head

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.filter import Filter, FilterContext, FilterError, complete, parse, token_span
 from jobtui.analysis.filter_fields import FIELDS
-from jobtui.analysis.times import age, duration, parse_duration, parse_moment
+from jobtui.analysis.times import age, duration, looks_like_time, parse_duration, parse_moment, time_near
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -195,6 +195,13 @@ def test_moments_without_a_zone_are_in_the_zone_given() -> None:
     today = parse_moment("today")
     assert today is not None
     assert to_rfc3339(today.span(NOW, 19_800).start) == "2026-11-20T18:30:00Z"
+
+
+@pytest.mark.parametrize(("text", "at"), TABLES["times_in_a_log"].items())
+def test_times_in_a_log_are_seen_from_the_line_that_is_read(text: str, at: str) -> None:
+    found = [time_near(text, here, NOW) for here in (before(2 * 86_400 - 4_469), NOW)]
+    words = ["" if one is None else to_rfc3339(one) for one in found]
+    assert " ".join(dict.fromkeys(words) if looks_like_time(text) else ("no time",)).strip() == at
 
 
 @pytest.mark.parametrize("text", TABLES["no_moments"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.demo.incidents import INCIDENTS
-from tests.commands.running import AT, Runner, sources_of
+from tests.commands.running import AT, ROOT, Runner, sources_of
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 
@@ -15,8 +15,8 @@ def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behi
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    failed = run("demo", "jobs", "status:failed", "--json").json["jobs"][0]["id"]
-    assert failed in run("demo").out
+    failed = (ROOT / "README.md").read_text().split("jobtui demo explain ")[1].split()[0]
+    assert failed in run("demo", "jobs", "status:failed").out
     why = run("demo", "explain", failed, "--json")
     assert why.code == 1
     assert f"jobtui demo logs {failed}" in why.out

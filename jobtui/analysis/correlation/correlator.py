@@ -46,9 +46,11 @@ LINES_KNOWN = 50_000
 """Lines known again at least, and three times as many at most."""
 SURE = 2
 """So many lines of one log that another has, too, and they are taken for copies."""
+PROCESSES_KNOWN = 20_000
+"""Processes of which is known how far their forgotten lines go."""
 
-Lines = dict[int, tuple[str, int, int, int]]
-"""Of each line the log that had it first, how often that had it, how often any had it at most, its second."""
+Lines = dict[int, tuple[str, int, int, int, int]]
+"""Of each line the log that had it first, how often that had it, how often any at most, second, process."""
 
 
 class Once:
@@ -62,8 +64,8 @@ class Once:
         self._older: Lines = {}
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
-        self._newest = self._older_end = self._forgotten = 0
-        """The newest seconds of all lines and of the older ones; before the last one lines are forgotten."""
+        self._forgotten: dict[int, int] = {}
+        """The newest second of the forgotten lines of each process."""
         self._origins: dict[str, str] = {}
         self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()
@@ -81,34 +83,38 @@ class Once:
         if record.shape not in self._shapes or record.at is None or record.pid is None:
             return not is_told
         second = record.at // SECOND  # a file tells no more of a time
-        line = hash((second, record.pid, record.container, record.text))
-        return self._is_new_line(record.source, line, second) and not is_told
+        process = hash((record.pid, record.container))
+        line = hash((second, process, record.text))
+        return self._is_new_line(record.source, process, line, second, is_told)
 
-    def _is_new_line(self, source: str, line: int, second: int) -> bool:
+    def _is_new_line(self, source: str, process: int, line: int, second: int, is_told: bool) -> bool:
         end = self._ends.get(source, second)
-        self._ends[source], self._newest = max(second, end), max(second, self._newest)
-        owner, own, told, _ = self._lines.get(line) or self._older.get(line) or (source, 0, 0, 0)
-        if not told and end <= second < self._forgotten and source in self._copied:
+        self._ends[source] = max(second, end)
+        owner, own, told, _, _ = self._lines.get(line) or self._older.get(line) or (source, 0, 0, 0, 0)
+        if not told and end <= second < self._forgotten.get(process, 0) and source in self._copied:
             return False  # a copy far behind the others: this line was read before and is forgotten
         if source == owner:
             count = own = own + 1
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
-        self._keep(line, (owner, own, max(told, count), second))
-        if count > told:
-            return True
+        is_new = count > told and not is_told  # the log that gives it may be taken in later
+        self._keep(line, (owner, own, count if is_new else told, second, process))
+        if is_new or source == owner:
+            return is_new
         self.repeated[source, owner] += 1
         if self.repeated[source, owner] == SURE and self.origin(owner) != source:
             self._origins[source] = self.origin(owner)
             self._copied |= {source, owner}
         return False
 
-    def _keep(self, line: int, known: tuple[str, int, int, int]) -> None:
+    def _keep(self, line: int, known: tuple[str, int, int, int, int]) -> None:
         self._lines[line] = known
         if len(self._lines) > LINES_KNOWN:
-            self._forgotten, self._older_end = self._older_end, self._newest
-            rest = {line: known for line, known in self._older.items() if known[3] >= self._forgotten}
+            ends = self._forgotten = {} if len(self._forgotten) > PROCESSES_KNOWN else self._forgotten
+            for _, _, _, second, process in self._older.values():
+                ends[process] = max(second, ends.get(process, 0))
+            rest = {line: known for line, known in self._older.items() if known[3] >= ends[known[4]]}
             self._older, self._lines = self._lines if len(rest) > LINES_KNOWN else rest | self._lines, {}
             self._again.clear()
 

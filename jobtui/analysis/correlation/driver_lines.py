@@ -46,6 +46,7 @@ _WORDS: Mapping[str, Callable[[LogRecord], str]] = {
 }
 """What a line says of why an agent is no more."""
 
+_HELD = re.compile(r"_Op\(\w+, (\w{4})")
 _STARTING = frozenset({"agent_exec_dir", "container_up"})
 """Lines of a start, which tell it where reading began behind its first one."""
 FREED_BY_START = "_agent_start"
@@ -76,20 +77,28 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
         agent.fall(life, record.at, why)
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
         agent.explain(_WORDS[record.shape](record))
-    _steps_of_lost_ops(state, record, agent)
+    step = _END_STEPS.get(record.shape, "")
+    for op in _lost_ops(state, record, agent) if step else ():
+        op.add(record, step, Component.DRIVER, Certainty.PREFIX)
+        if op.jid is not None:
+            state.others.add(op.jid)
+        if op.sends:
+            op.end(OpStatus.DESTROYED, record.at)
     return None
 
 
-def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> None:
-    step = _END_STEPS.get(record.shape)
-    for op in state.ops.open_ops() if step else ():
-        mine = (op.agent or op.assigned_agent) == agent.agent and op.kind == agent.kind
-        if mine and op.belongs_to_user(agent.uid) and step:
-            op.add(record, step, Component.DRIVER, Certainty.PREFIX)
-            if op.jid is not None:
-                state.others.add(op.jid)
-            if op.sends:
-                op.end(OpStatus.DESTROYED, record.at)
+def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[OpTrack]:
+    """The ops that it had; as a rule the end of its connection, which ends them, is told before its exit."""
+    lost = [
+        op
+        for op in state.ops.open_ops()
+        if (op.agent or op.assigned_agent) == agent.agent
+        and op.kind == agent.kind
+        and op.belongs_to_user(agent.uid)
+    ]
+    held = _HELD.findall(record.fields["held"] or "") if record.shape == "agent_exited" else ()
+    ended = (state.ops.kept_with(prefix, lambda op: op.has_agent(agent))[-1:] for prefix in held)
+    return lost + [op for ops in ended for op in ops if op.status is OpStatus.DESTROYED]
 
 
 def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
@@ -157,8 +166,6 @@ REPLY_WORDS = frozenset({"ok", "error", None})
 """Names of messages that do not tell the name of the op they answer."""
 NAMED_IN_REPLIES = frozenset({"run", "analysis"})
 """Ops whose answers bore their name until 2024."""
-
-_HELD = re.compile(r"_Op\(\w+, (\w{4})")
 
 _WAYPOINTS = frozenset({"agent_start_wanted", "agent_wait", "agent_ready", "slot_wait_driver"})
 

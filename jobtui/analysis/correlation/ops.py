@@ -200,41 +200,38 @@ class OpTrack:
     def freeze(self) -> Op:
         """The record of what is known now; the same one until something changes."""
         if self.frozen is None:
-            self.frozen = self._frozen()
+            self.frozen = Op(
+                key=self.key,
+                op=self.op,
+                name=self.name,
+                status=self.status,
+                jid=self.jid,
+                op_id=self.op_id,
+                api=self.api,
+                job_cmd=self.job_cmd,
+                driver=self.driver,
+                agent=self.agent,
+                assigned_agent=self.assigned_agent,
+                kind=self.kind,
+                uid=self.uid or None,
+                run_dir=self.run_dir,
+                sent_dir=self.sent_dir,
+                result=self.result,
+                error=self.error,
+                created_at=self.created_at,
+                sent_at=self.sent_at,
+                arrived_at=self.arrived_at,
+                replied_at=self.replied_at,
+                ended_at=self.ended_at,
+                sends=self.sends,
+                replies=self.replies,
+                updates=self.updates,
+                certainty=self.certainty,
+                candidates=self.candidates,
+                steps=in_order(self.steps),
+                dropped_steps=self.dropped_steps,
+            )
         return self.frozen
-
-    def _frozen(self) -> Op:
-        return Op(
-            key=self.key,
-            op=self.op,
-            name=self.name,
-            status=self.status,
-            jid=self.jid,
-            op_id=self.op_id,
-            api=self.api,
-            job_cmd=self.job_cmd,
-            driver=self.driver,
-            agent=self.agent,
-            assigned_agent=self.assigned_agent,
-            kind=self.kind,
-            uid=self.uid or None,
-            run_dir=self.run_dir,
-            sent_dir=self.sent_dir,
-            result=self.result,
-            error=self.error,
-            created_at=self.created_at,
-            sent_at=self.sent_at,
-            arrived_at=self.arrived_at,
-            replied_at=self.replied_at,
-            ended_at=self.ended_at,
-            sends=self.sends,
-            replies=self.replies,
-            updates=self.updates,
-            certainty=self.certainty,
-            candidates=self.candidates,
-            steps=in_order(self.steps),
-            dropped_steps=self.dropped_steps,
-        )
 
 
 def place_of(line: Step | LogRecord) -> tuple[int | None, str]:

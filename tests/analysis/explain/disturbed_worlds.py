@@ -70,7 +70,6 @@ class World(Protocol):
     @property
     def sources(self) -> Mapping[str, str]:
         """Kind by name."""
-        ...
 
     begin: Nanos
     length_s: int
@@ -79,15 +78,12 @@ class World(Protocol):
 
     def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
         """What a source tells that happened in between."""
-        ...
 
     def truth(self, at: Nanos, lag_s: float) -> set[str]:
         """The verdicts that are right at a time, and those that were so many seconds before."""
-        ...
 
     def contradict(self, draw: random.Random) -> str | None:
         """Let one source tell another end than the others; its name, None where only one source tells."""
-        ...
 
 
 class Turn(NamedTuple):
