@@ -17,7 +17,7 @@ from jobtui.model.verdicts import Cause
 
 LONGEST = 600
 """Characters of a line that are looked at, half of them from its end."""
-LEAST, LEAST_SYMPTOM = 50.0, 30.0
+LEAST = 50.0
 """What a line must weigh to be the cause, and to be told where nothing else says more."""
 EARLY = 14
 """Characters before which words of an end are all that a line tells."""

@@ -149,6 +149,35 @@ def parse_moment(text: str) -> Moment | None:
     return None if day is None else Moment(length, date=day // _DAY, time_of_day=time_of_day, zone=zone)
 
 
+_LIKE_A_TIME = re.compile(
+    r"[+-]\d[\w. ]*|(?:today|yesterday)[\d:. ]*|\d{4}-\d\d?-\d\d?(?:[T ][\d:.Z+-]*)?|\d\d?:[\d:.Z+-]*",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def looks_like_time(text: str) -> bool:
+    """Whether somebody who typed this meant a time, be it a wrong one; no id and no command does."""
+    return _LIKE_A_TIME.fullmatch(text) is not None
+
+
+def time_near(text: str, here: Nanos, now: Nanos, offset_s: int = 0) -> Nanos | None:
+    """The time that "20:42:55", "-10m" or a date and time names to who reads a line of the time `here`.
+
+    A length with its sign counts from the line. A time of day is of its day, or the last such before `now`.
+    """
+    if text[:1] in ("+", "-"):
+        seconds = parse_duration(text[1:])
+        step = round((seconds or 0.0) * SECOND)
+        return None if seconds is None else Nanos(here - step if text[0] == "-" else here + step)
+    moment = parse_moment(text)
+    if moment is None or moment.ago is not None:
+        return None
+    if moment.date is None and moment.days_back is None:
+        offset = offset_s * SECOND if moment.zone is None else moment.zone
+        now = min(now, Nanos(((here + offset) // _DAY + 1) * _DAY - offset - 1))
+    return moment.span(now, offset_s).start
+
+
 def _time_of_day(found: re.Match[str]) -> int | None:
     hour, minute, second = (whole(found[name], 0) for name in ("hour", "minute", "second"))
     if hour > 23 or minute > 59 or second > 59:

@@ -27,7 +27,6 @@ class OpenDashboard(Protocol):
 
         `title` names what is watched, `words` are the flags with which another jobtui watches the same.
         """
-        ...
 
 
 class OutputFormat(StrEnum):

@@ -77,7 +77,6 @@ class ListsJobs(Protocol):
 
     async def job_ids(self) -> list[JobId]:
         """The id of every job. Raises SourceError."""
-        ...
 
 
 Got = TypeVar("Got")

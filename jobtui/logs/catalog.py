@@ -88,25 +88,12 @@ def _names_of(source: Source) -> tuple[str, ...]:
 
 def opened(name: str) -> "LogPages | ListedLog":
     """The log of a file by its path, of copies by their directory, of a remote file by its address."""
-    if OVER_SSH.match(name):
-        return _remote(name)
-    return _copied(name) if COPIES.search(name) else _pages(name)
+    is_remote = OVER_SSH.match(name) is not None
+    if is_remote or COPIES.search(name):
+        from jobtui.backends.copied_log import CopiedLines
+        from jobtui.logs.lists import ListedLog, RemoteLines
 
-
-def _copied(directory: str) -> "ListedLog":
-    from jobtui.backends.copied_log import CopiedLines
-    from jobtui.logs.lists import ListedLog
-
-    return ListedLog(directory, CopiedLines(Path(directory)))
-
-
-def _remote(address: str) -> "ListedLog":
-    from jobtui.logs.lists import ListedLog, RemoteLines
-
-    return ListedLog(address, RemoteLines(address))
-
-
-def _pages(name: str) -> "LogPages":
+        return ListedLog(name, RemoteLines(name) if is_remote else CopiedLines(Path(name)))
     # Needed first when somebody reads a log, not when the program starts
     from jobtui.logs.pages import LogPages
 

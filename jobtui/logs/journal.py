@@ -57,6 +57,7 @@ from jobtui.model.pages import (
     Extent,
     Hits,
     Level,
+    Log,
     LogLine,
     LogSearch,
     LogUnreadable,
@@ -480,7 +481,7 @@ TAKES = 5
 """How often more is taken in one look."""
 
 
-class JournalPages:
+class JournalPages(Log):
     """The selected entries of the journal that `make_reader` opens."""
 
     def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
@@ -666,11 +667,9 @@ class JournalPages:
     def overview(self) -> Overview:
         return self._overview.overview()
 
-    async def number_of(self, place: Place) -> int | None:
-        return None
-
-    async def place_of_line(self, number: int) -> Place | None:
-        return None
+    async def place_of_time(self, at: Nanos) -> Place | None:
+        page = await self.after(place_at(at), 1)
+        return page.lines[0].place if page.lines else None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         return await error_in(self._slow, place, self.extent, forward=forward)

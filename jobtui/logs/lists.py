@@ -6,7 +6,7 @@ Only `tail` is run there. What an agent's log says of its environment is masked,
 import asyncio
 import posixpath
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
@@ -21,6 +21,7 @@ from jobtui.model.pages import (
     Extent,
     Hits,
     Level,
+    Log,
     LogLine,
     LogSearch,
     LogUnreadable,
@@ -54,7 +55,7 @@ def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
     return Overview(known, lines, errors, complete)
 
 
-class HeldLog(ABC):
+class HeldLog(Log):
     """A log that has its `lines` in memory, in the order of their places. They have no numbers."""
 
     _overview: Overview | None = None
@@ -67,9 +68,6 @@ class HeldLog(ABC):
     @property
     def _is_complete(self) -> bool:
         return True
-
-    async def work(self) -> bool:
-        return False
 
     def overview(self) -> Overview:
         if self._overview is None:
@@ -86,11 +84,8 @@ class HeldLog(ABC):
             wanted = lines[: bisect_left(lines, place, key=place_of)][::-1]
         return next((line.place for line in wanted if line.level is Level.ERROR), None)
 
-    async def number_of(self, place: Place) -> int | None:
-        return None
-
-    async def place_of_line(self, number: int) -> Place | None:
-        return None
+    async def place_of_time(self, at: Nanos) -> Place | None:
+        return next((line.place for line in self.lines if line.at is not None and line.at >= at), None)
 
     def search(self, query: Query, around: Place) -> LogSearch:
         return ListSearch(self, query)

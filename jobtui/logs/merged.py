@@ -399,6 +399,11 @@ class MergedLog(HeldLog):
 
     # The log as a whole.
 
+    async def place_of_time(self, at: Nanos) -> Place | None:
+        while self.extent.begin > first_place(at) and await self._read_earlier():
+            pass
+        return await super().place_of_time(at)
+
     async def aclose(self) -> None:
         tasks = [*self._takes.values(), *self._waits.values()]
         for task in tasks:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from jobtui.formats.parser import LogParser
 from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
+from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.files import Look, look, open_file, source_error
 from jobtui.transport.watch import Watch
@@ -31,7 +31,7 @@ SLICE_S = 0.05
 T = TypeVar("T")
 
 
-class LogPages:
+class LogPages(Log):
     """The log at `path`."""
 
     def __init__(self, path: Path) -> None:
@@ -187,6 +187,12 @@ class LogPages:
             if counted == number - 1 or at == before or at >= segment.size:
                 offset = at
         return segment.base + min(offset, max(0, segment.size - 1))
+
+    async def place_of_time(self, at: Nanos) -> Place | None:
+        for segment in self.segments:
+            if (offset := await self._work(partial(segment.offset_of_time, at))) is not None:
+                return segment.base + offset
+        return None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         extent = self.extent

@@ -19,7 +19,7 @@ from jobtui.formats.parser import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.model.source_errors import SourceUnreachable
-from jobtui.transport.blocks import RAW_LINE_BYTES
+from jobtui.transport.blocks import RAW_LINE_BYTES, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile
 
 PAGE_BYTES = 4 << 20
@@ -385,6 +385,11 @@ class Segment:
             return iter(())
         data = self.source.read(begin - before, before + end - begin + LEVEL_BYTES)
         return (begin - before + at for at in error_lines(data, before, before + end - begin))
+
+    def offset_of_time(self, at: Nanos) -> int | None:
+        """Where the first line of this time or later begins; None when none is so late, or has a time."""
+        offset = offset_of_time(self.source, self.size, at, self._timer())
+        return offset if offset is not None and offset < self.size else None
 
     def count_to(self, number: int, begin: int, counted: int) -> tuple[int, int]:
         """Go on counting lines at byte `begin`, where `counted` lines end: the next byte and count.

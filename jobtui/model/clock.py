@@ -177,18 +177,14 @@ class Player(Protocol):
     @property
     def speed(self) -> int:
         """How many seconds go by in one; 0 while it stands."""
-        ...
 
     def play(self) -> None:
         """Let time go on, faster each time that it does already, and then stand; at the end it stands."""
-        ...
 
     def tick(self, passed_s: float) -> None: ...
 
     async def go(self, at: Nanos) -> None:
         """Be at another time, as near as there is one."""
-        ...
 
     async def go_to_change(self, *, forward: bool) -> None:
         """Be where something was delivered next, or before. At the last of them it stays where it is."""
-        ...

@@ -165,7 +165,6 @@ class LinePlace(Protocol):
     @property
     def offset(self) -> int:
         """The byte where it begins."""
-        ...
 
     @property
     def text(self) -> str: ...
@@ -179,25 +178,21 @@ class JobReader(Protocol):
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether a log was read from later than `at` only, and could be read from there."""
-        ...
 
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
         """Read the logs again from `at` on; whether that was needed and done. Cancelled, it changes nothing.
 
         So much and no more is read for this; where it is too much, that is said and nothing is done.
         """
-        ...
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, None when no source has it."""
-        ...
 
     async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """The line of a step and what continues its record, up to `most` lines.
 
         Nothing when the log holds other lines there by now, or its source has no lines.
         """
-        ...
 
     async def list_files(self, path: str) -> RunListing: ...
 
@@ -205,7 +200,6 @@ class JobReader(Protocol):
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         """What the agent on a cluster noted of a run, in the first of these directories that has it."""
-        ...
 
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
@@ -214,8 +208,6 @@ class JobReader(Protocol):
 
         `journal` is its own, as configured; "" asks those journals that are read anyway.
         """
-        ...
 
     async def script(self, wanted: Wanted) -> Answer:
         """The script with which a job was submitted, and where it was sought with what result."""
-        ...

@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import MutableSequence, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -183,11 +183,9 @@ class LineSource(Protocol):
 
     async def before(self, place: Place, count: int) -> Page:
         """Up to `count` lines before the one that holds `place`; fewer do not mean the edge."""
-        ...
 
     async def after(self, place: Place, count: int) -> Page:
         """Up to `count` lines from the one that holds `place` on."""
-        ...
 
 
 class LogSearch(Protocol):
@@ -205,7 +203,6 @@ class LogSearch(Protocol):
     @property
     def problem(self) -> str:
         """What went wrong, in words; outside text."""
-        ...
 
     async def run(self) -> None: ...
 
@@ -213,7 +210,6 @@ class LogSearch(Protocol):
 
     def cancel(self) -> None:
         """Stop it; what was found stays."""
-        ...
 
 
 class Log(LineSource, Protocol):
@@ -221,46 +217,39 @@ class Log(LineSource, Protocol):
 
     async def look(self) -> Extent:
         """How far it goes now. Notices what was written, rotated or cut off. Raises LogUnreadable."""
-        ...
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""
-        ...
 
     async def work(self) -> bool:
         """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
-        ...
+        return False
 
     def overview(self) -> Overview: ...
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
-        ...
 
     async def number_of(self, place: Place) -> int | None:
         """The number of the line at `place` in its file, None while the lines before it are not counted."""
-        ...
+        return None
 
     async def place_of_line(self, number: int) -> Place | None:
         """Where the line with this number begins, or the last line; None where lines have no numbers."""
-        ...
+        return None
+
+    async def place_of_time(self, at: Nanos) -> Place | None:
+        """Where the first line of this time or later begins, None without any. Raises LogUnreadable."""
 
     def search(self, query: Query, around: Place) -> LogSearch:
         """A search, nearest lines first; not yet begun."""
-        ...
+
+    def rest(self) -> None:
+        """Hold no more lines, of those it can read again, than there is use for while nobody looks."""
+        return
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
-        ...
-
-
-@runtime_checkable
-class CanRest(Protocol):
-    """A log that holds lines which it can read again."""
-
-    def rest(self) -> None:
-        """Hold no more of them than there is use for while nobody looks."""
-        ...
 
 
 class LogBook(Protocol):
@@ -270,8 +259,6 @@ class LogBook(Protocol):
 
     def open(self, name: str) -> Log:
         """The log of a source, to be closed by who opened it."""
-        ...
 
     def merged(self, names: Sequence[str] | None = None) -> Log:
         """The ends of these logs, or of all, in the order of time, to be closed by who opened it."""
-        ...

@@ -152,7 +152,6 @@ class ScriptPlace(Protocol):
     @property
     def cluster(self) -> str:
         """The label of the cluster whose scripts these are, "" where that is not known or differs."""
-        ...
 
     async def find(self, wanted: Wanted) -> Answer: ...
 
@@ -163,7 +162,6 @@ class ScriptArchive(ScriptPlace, Protocol):
 
     def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
         """Every script in reach, the newest first where that can be had. `told` is handed where it is."""
-        ...
 
 
 def text_of(data: bytes) -> str:

@@ -267,11 +267,9 @@ class TraceClient(Protocol):
     @property
     def asks_servers(self) -> bool:
         """Whether there are servers of traces, which tell only what they are asked for."""
-        ...
 
     async def fetch(self, trace_id: TraceId) -> TraceAnswer:
         """A trace, read anew from every source; the store knows it then too."""
-        ...
 
     def follow(self, trace_id: TraceId, expects_more: Callable[[], bool] = ...) -> AsyncIterator[TraceAnswer]:
         """A trace, and again whenever it is known better, until it is complete.
@@ -279,13 +277,11 @@ class TraceClient(Protocol):
         It is complete when its root has ended, no parent is missing and nothing came for a while; not as
         long as `expects_more` says so, as of a job that still runs.
         """
-        ...
 
     async def search(self, search: TraceSearch) -> TraceList: ...
 
     def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
         """The same at once, as far as it is known, and again whenever one more source has answered."""
-        ...
 
 
 def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:

@@ -103,6 +103,11 @@ def body(line: LogLine, look: LineLook) -> Line:
     return tuple(span for span in spans if span.text)
 
 
+def has_time(line: LogLine) -> bool:
+    """Whether a line has a time of its own, not that of a line it goes on from."""
+    return line.stamped or ((head := _LINE_HEAD.match(line.text)) is not None and head["clock"] is not None)
+
+
 def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
     clock = head["clock"] if head else None
     if line.stamped and line.at is not None:

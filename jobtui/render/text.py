@@ -190,6 +190,11 @@ class Zone:
             return "Z"
         return f" {fit(safe(time.strftime('%Z', time.localtime())), _ZONE_CELLS).rstrip()}"
 
+    @classmethod
+    def offset_s(cls, at: Nanos) -> int:
+        """How far the zone is before UTC at a time."""
+        return _broken_down(at, None).tm_gmtoff
+
 
 _ZONE_CELLS = 5
 

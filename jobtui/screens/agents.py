@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from textual import on
 from textual.app import App
 
-from jobtui.actions import Place
+from jobtui.actions import Place as At
 from jobtui.analysis.agent_filter import FIELD_NAMES, AgentTest, parse_agent_filter, values_of
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
+from jobtui.model.pages import Place
 from jobtui.render.agents import AGENT_COLUMNS, AgentLook, agent_facts, is_trouble, log_facts, sort_agents
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import TableScreen, bindings_at
@@ -25,8 +26,8 @@ from jobtui.widgets.text_pane import Paragraph, TextPane
 
 COPIES = "agent-sbatch"
 """The directory in which the supervisor keeps copies of the logs of agents on clusters."""
-Opening = tuple[str, int | None]
-"""The name of a log, and the place in it; None for its end."""
+Opening = tuple[str, Place | None, Nanos | None]
+"""The name of a log, the place in it, None for its end, and a time to go to instead if it goes so far."""
 
 
 class LogSheet(ErrorScreen):
@@ -47,27 +48,31 @@ class LogSheet(ErrorScreen):
 def open_log(app: App[None], shared: Shared, agent: Agent, log: AgentLog) -> None:
     opening = where_to_open(shared, agent, log)
     if opening is not None:
-        open_screen(app, Place.LOGS, shared, *opening)
+        open_screen(app, At.LOGS, shared, *opening)
         return
     app.push_screen(LogSheet(shared, agent, log))
 
 
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
+    """At the op it holds, else the end; in a log that tells of others, too, where its own lines begin."""
+    sent = max((op.sent_at for op in agent.ops if op.sent_at is not None), default=None)
+    at = None if sent is None else Nanos(sent - SLACK)
     if (
         log.place is LogPlace.CLUSTER
         and not _is_read_itself(agent)
         and (path := _path_of(shared, agent, log))
     ):
-        return path, None
+        return path, None, at
     if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
-        return agent.log, agent.log_at
+        return agent.log, agent.log_at if agent.log == agent.supervisor else None, at
     if log.place is LogPlace.SUPERVISOR and log.name:
-        return log.name, agent.supervisor_at
+        return log.name, agent.supervisor_at, at
     if log.place is LogPlace.JOURNAL:
-        return log.described, place_at(Nanos(log.at - SLACK)) if log.at is not None else None
+        is_its_own = agent.container_id is not None or log.at is None
+        return log.described, None if is_its_own else place_at(Nanos((log.at or 0) - SLACK)), at
     if log.place is LogPlace.CLUSTER:
         found = [name for name in shared.logs.names() if log.copies and name.startswith(log.copies)]
-        return (found[-1], None) if found else None
+        return (found[-1], None, at) if found else None
     return None
 
 
@@ -93,17 +98,11 @@ def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:
 
 
 def go_to_held(app: App[None], shared: Shared, agent: Agent) -> None:
-    goals = tuple(_goals(agent))
+    goals = tuple(Goal(op.jid, f"{op.name} {op.op}", job=op.jid) for op in agent.ops if op.jid is not None)
     if not goals:
         app.notify("it holds no op of a job", timeout=2)
     else:
         Guide(app, shared).choose(agent.agent, goals, is_clear=len({goal.job for goal in goals}) == 1)
-
-
-def _goals(agent: Agent) -> Iterator[Goal]:
-    for op in agent.ops:
-        if op.jid is not None:
-            yield Goal(op.jid, f"{op.name} {op.op}", job=op.jid)
 
 
 NAME_CELLS = 16
@@ -117,8 +116,8 @@ def key_of(agent: Agent) -> tuple[str, ...]:
 class AgentsScreen(TableScreen):
     """All agents, and the details of the one under the cursor."""
 
-    PLACE = Place.AGENTS
-    BINDINGS = bindings_at(Place.AGENTS)
+    PLACE = At.AGENTS
+    BINDINGS = bindings_at(At.AGENTS)
     COLUMNS = AGENT_COLUMNS
     PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
 

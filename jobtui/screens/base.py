@@ -141,9 +141,9 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             views = []
         return known_values(self.shared.store.jobs.values(), views)
 
-    def follow(self, command: str) -> bool:
-        """Run a `:` command that only this screen knows; False when it knows none."""
-        return False
+    def follow(self, command: str) -> str | None:
+        """Run a `:` command that only this screen knows: "", or what is wrong with it; None for no such."""
+        return None
 
     @property
     def crumb(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from jobtui.backends.registry import JOURNAL
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import CanRest, Extent, LineSource, Log, LogSearch, Place, Query, SearchState
+from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.render.log_lines import Tags, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show
@@ -87,7 +87,7 @@ class LogReader:
 
     def rest(self) -> None:
         """Free what can be read again. Kept while there is a search or a bookmark."""
-        if self.search is None and not self.bookmarks and isinstance(self.log, CanRest):
+        if self.search is None and not self.bookmarks:
             self.log.rest()
 
     @property

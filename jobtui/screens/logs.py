@@ -12,9 +12,11 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place as At
 from jobtui.actions import hints_at
+from jobtui.analysis.times import looks_like_time, time_near
+from jobtui.model.clock import Nanos
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
-from jobtui.render.log_lines import LineLook, Tags, finder
+from jobtui.render.log_lines import LineLook, Tags, finder, has_time
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
@@ -59,12 +61,18 @@ class LogScreen(LiveScreen):
     LogScreen.-line LogHeader { display: none; }
     """
 
-    def __init__(self, shared: Shared, source_name: str | None = None, offset: Place | None = None) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        source_name: str | None = None,
+        offset: Place | None = None,
+        at: Nanos | None = None,
+    ) -> None:
         super().__init__(shared)
         self._extra = source_name
         self._names: Names = all_names(shared, source_name)
         self._chosen = 0 if source_name is None else self._names.index(source_name)
-        self._offset = offset
+        self._offset, self._at = offset, at
         self._is_picked = source_name is not None
         self._set: tuple[str, ...] | None = None
         self._readers: dict[str | None, LogReader] = {}
@@ -166,13 +174,13 @@ class LogScreen(LiveScreen):
         await self._show_lines(reader)
         self._worked_at = None
         drawn_at = 0.0
-        undrawn = False
+        undrawn = busy = False
         while self._reader is reader:
             is_live = self.is_current and self.shared.paused_at is None
             worked = is_live and await self._look(reader) and reader.extent != self._worked_at
-            busy = worked and await self._work(reader)
+            was_busy, busy = busy, worked and await self._work(reader)
             undrawn = undrawn or worked
-            if undrawn and monotonic() - drawn_at >= OVERVIEW_S:
+            if undrawn and (was_busy > busy or monotonic() - drawn_at >= OVERVIEW_S):
                 drawn_at = monotonic()
                 undrawn = False
                 self._show_overview(reader)
@@ -189,7 +197,10 @@ class LogScreen(LiveScreen):
 
     async def _show_lines(self, reader: LogReader) -> None:
         feed = LogFeed(reader.lines)
+        at, self._at = self._at, None
         try:
+            found = None if at is None else await reader.log.place_of_time(at)
+            reader.place = reader.place if found is None else found
             await feed.jump(reader.place)
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
@@ -327,7 +338,7 @@ class LogScreen(LiveScreen):
 
 
 class LogsScreen(LogScreen):
-    """Opened at a byte of one source, or at the end."""
+    """Opened at a place of one source or at a time, else at the end."""
 
     PLACE = At.LOGS
     BINDINGS = bindings_at(At.LOGS)
@@ -385,8 +396,9 @@ class LogsScreen(LogScreen):
         name = line.origin or (self._reader.name if self._reader else None) or ""
         number = f":{self._number:,}" if self._number is not None and not line.origin else ""
         yield Paragraph(f"{show(name)}{number}", "accent")
-        if line.at is not None:
-            yield Paragraph(f"{date_time(line.at)}{Zone.mark()}", "dim")
+        if (at := self._view.time) is not None:
+            near = "" if line.at == at else ", as the nearest line with a time"
+            yield Paragraph(f"{date_time(at)}{Zone.mark()}{near}", "dim")
         if line.note:
             yield Paragraph(line.note, "warning")
         yield Paragraph("")
@@ -438,7 +450,7 @@ class LogsScreen(LogScreen):
             yield first
             page = await reader.lines.after(first.end, COPIED_LINES // 10)
             for line in page.lines:
-                if line.at is not None or line.origin != first.origin or first.at is None:
+                if has_time(line) or line.origin != first.origin or not has_time(first):
                     return
                 yield line
         elif chosen is not None:
@@ -451,23 +463,29 @@ class LogsScreen(LogScreen):
 
     def action_error(self, direction: int) -> None:
         if self._reader is not None and (place := self._view.place) is not None:
-            seeking = partial(self._seek_error, self._reader, place, direction)
-            self.start("seek", seeking)
+            find = partial(self._reader.log.next_error, place, forward=direction > 0)
+            self._seek(self._reader, find, f"no error {'below' if direction > 0 else 'above'}")
 
-    async def _seek_error(self, reader: LogReader, place: Place, direction: int) -> None:
-        try:
-            found = await reader.log.next_error(place, forward=direction > 0)
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
-            return
-        if found is None:
-            self.say(f"no error {'below' if direction > 0 else 'above'}")
-            return
-        if reader.is_filtered:
-            reader.set_filtered(None, on=False)
-            self._view.show(reader.lines, found)
-        else:
-            self._view.go_to(found)
+    def _seek(self, reader: LogReader, find: Callable[[], Awaitable[Place | None]], nowhere: str) -> None:
+        """Go to what is looked for among all lines; `nowhere` is said when there is no such line."""
+
+        async def seek() -> None:
+            try:
+                found = await find()
+            except LogUnreadable as error:
+                self._set_problem(reader, str(error))
+                return
+            if reader is not self._reader:
+                return
+            if found is None:
+                self.say(nowhere)
+            elif reader.is_filtered:
+                reader.set_filtered(None, on=False)
+                self._view.show(reader.lines, found)
+            else:
+                self._view.go_to(found)
+
+        self.start("seek", seek)
 
     # What is typed.
 
@@ -475,12 +493,19 @@ class LogsScreen(LogScreen):
         if self._reader is not None and not self.query(FilterBar):
             await self.mount(LogPrompt(), before=self.query_one(KeyLine))
 
-    def follow(self, command: str) -> bool:
-        number = whole(command.strip().replace(",", ""))
-        if self._reader is None or number is None or number < 0:
-            return False
-        self.start("seek", partial(self._seek_line, self._reader, number))
-        return True
+    def follow(self, command: str) -> str | None:
+        typed, reader, here = command.strip(), self._reader, self._view.time or self.shared.now()
+        number = whole(typed.replace(",", ""))
+        if reader is not None and number is not None and typed[:1] not in "+-":
+            self._seek(reader, partial(reader.log.place_of_line, number), "lines here have no numbers")
+        elif reader is None or not looks_like_time(typed):
+            return None
+        elif (at := time_near(typed, here, self.shared.now(), Zone.offset_s(here))) is None:
+            return f"{typed} is no time; such as 20:42:55, -10m, 2026-11-20 20:42"
+        else:
+            late = f"no line is known to be of {date_time(at)}{Zone.mark()} or later"
+            self._seek(reader, partial(reader.log.place_of_time, at), late)
+        return ""
 
     def on_filter_bar_edited(self, message: FilterBar.Edited) -> None:
         if isinstance(message.bar, LogPrompt):
@@ -501,17 +526,6 @@ class LogsScreen(LogScreen):
             self._view.set_finder(finder(before) if before else None)
         else:
             self._search(reader, query)
-
-    async def _seek_line(self, reader: LogReader, number: int) -> None:
-        try:
-            found = await reader.log.place_of_line(number)
-        except LogUnreadable as error:
-            self._set_problem(reader, str(error))
-            return
-        if found is None:
-            self.say("lines here have no numbers")
-        else:
-            self._view.go_to(found)
 
     # Searching.
 

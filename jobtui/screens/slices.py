@@ -18,7 +18,15 @@ async def in_turns(turns: Turns[Result]) -> Result:
     Cycles of garbage are not looked for meanwhile: to look through lists of millions takes too long.
     """
     with without_collecting():
-        return await _in_turns(turns)
+        while True:
+            until = monotonic() + TURN_S
+            try:
+                while monotonic() < until:
+                    next(turns)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
+            await asyncio.sleep(0)
 
 
 @contextmanager
@@ -30,15 +38,3 @@ def without_collecting() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-async def _in_turns(turns: Turns[Result]) -> Result:
-    while True:
-        until = monotonic() + TURN_S
-        try:
-            while monotonic() < until:
-                next(turns)
-        except StopIteration as done:
-            result: Result = done.value
-            return result
-        await asyncio.sleep(0)

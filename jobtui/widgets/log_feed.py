@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from typing import NamedTuple
 
+from jobtui.model.clock import Nanos
 from jobtui.model.pages import Hits, LineSource, LogLine, LogSearch, Page, Place
 
 KEPT = 1_200
@@ -29,6 +30,11 @@ class LogWindow:
 
     def holds(self, place: Place) -> bool:
         return bool(self.lines) and self.lines[0].place <= place < self.lines[-1].end
+
+    def time_at(self, index: int) -> Nanos | None:
+        """The time of a line; of the nearest one before it, else behind it, where it has none itself."""
+        times = (line.at for line in (*reversed(self.lines[: index + 1]), *self.lines[index + 1 :]))
+        return next((at for at in times if at is not None), None)
 
     def prepend(self, page: Page) -> int:
         fresh = [line for line in page.lines if not self.lines or line.place < self.lines[0].place]

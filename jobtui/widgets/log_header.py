@@ -87,12 +87,9 @@ class LogHistogram(LineView):
     DEFAULT_CSS = "LogHistogram { height: 1; }"
 
     overview = Shown(Overview((), 0, 0, complete=False))
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._place: Place | None = None
-        self._drawn: Histogram | None = None
-        self._drawn_for: tuple[Overview, int] | None = None
+    _place: Place | None = None
+    _drawn: Histogram | None = None
+    _drawn_for: tuple[Overview, int] | None = None
 
     def redraw(self) -> None:
         self._drawn = None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from textual import events
 from textual.message import Message
 
+from jobtui.model.clock import Nanos
 from jobtui.model.faults import contained
 from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Place
 from jobtui.render.log_lines import GUTTER_CELLS, HIT, NO_GUTTER, Finder, LineLook, body, gutter, marked
@@ -150,6 +151,11 @@ class LogView(LineView):
     def place(self) -> Place | None:
         line = self.line_at_cursor
         return line.place if line else None
+
+    @property
+    def time(self) -> Nanos | None:
+        """The time of the line under the cursor, or of the nearest one that has one."""
+        return self._window.time_at(self._cursor)
 
     @property
     def selection(self) -> tuple[Place, Place] | None:

@@ -132,18 +132,24 @@ class RecordTable(RecordList[Record]):
         return self._drawn[1]
 
 
-class FileList(RecordList[RunFile]):
-    """The files of a run directory: names, sizes and ages. The cursor stays with its file."""
+class TimedList(RecordList[Record]):
+    """Records that are told with their ages, or the times of day."""
+
+    absolute = False
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()
         self._now = now
-        self._left_out = 0
-        self._absolute = False
+
+
+class FileList(TimedList[RunFile]):
+    """The files of a run directory: names, sizes and ages. The cursor stays with its file."""
+
+    _left_out = 0
 
     def set_files(self, files: Sequence[RunFile], left_out: int = 0, *, absolute: bool = False) -> None:
         name = self.record.name if self.record is not None else None
-        self._left_out, self._absolute = left_out, absolute
+        self._left_out, self.absolute = left_out, absolute
         self.set_records(files, next((at for at, file in enumerate(files) if file.name == name), 0))
 
     def key_of(self, record: RunFile) -> str:
@@ -155,16 +161,11 @@ class FileList(RecordList[RunFile]):
         return (Span(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:
-        return file_line(self.records[index], self._now(), self.cells, absolute=self._absolute)
+        return file_line(self.records[index], self._now(), self.cells, absolute=self.absolute)
 
 
-class IncidentList(RecordList[Incident]):
+class IncidentList(TimedList[Incident]):
     """Groups of jobs that went wrong alike, the largest first; those that are like no other come last."""
-
-    def __init__(self, now: Callable[[], Nanos]) -> None:
-        super().__init__()
-        self._now = now
-        self.absolute = False
 
     def key_of(self, record: Incident) -> Hashable:
         return record.code, record.first
@@ -176,14 +177,11 @@ class IncidentList(RecordList[Incident]):
         return incident_row(self.records[index], self._now(), self.cells, absolute=self.absolute)
 
 
-class RunList(RecordList[Run]):
+class RunList(TimedList[Run]):
     """The runs of a job, oldest first; the one under the cursor is the one that is shown everywhere else."""
 
-    def __init__(self, now: Callable[[], Nanos]) -> None:
-        super().__init__()
-        self._now = now
-        self._heading = Span("")
-        self._rows: list[Span] = []
+    _heading = Span("")
+    _rows: Sequence[Span] = ()
 
     def set_runs(self, runs: Sequence[Run], number: int | None) -> None:
         at = next((at for at, run in enumerate(runs) if run.number == number), len(runs) - 1)
@@ -248,17 +246,13 @@ NUMBER_CELLS = 10
 LEAST_NAME_CELLS = 18
 
 
-class SourceList(RecordList[SourceHealth]):
+class SourceList(TimedList[SourceHealth]):
     """Every source: what it is, how old it is, how much was read and left out."""
 
-    def __init__(self, now: Callable[[], Nanos]) -> None:
-        super().__init__()
-        self._now = now
-        self._labels: list[str] = []
-        self._absolute = False
+    _labels: Sequence[str] = ()
 
     def set_sources(self, sources: Sequence[SourceHealth], *, absolute: bool = False) -> None:
-        self._labels, self._absolute = labels(sources), absolute
+        self._labels, self.absolute = labels(sources), absolute
         self.set_records(sources)
 
     def key_of(self, record: SourceHealth) -> str:
@@ -272,7 +266,7 @@ class SourceList(RecordList[SourceHealth]):
         source = self.records[index]
         glyph, style = GLYPHS[source.state]
         words, words_style = judge(source, self._now())
-        if self._absolute and source.read_at is not None:
+        if self.absolute and source.read_at is not None:
             words = f"read {clock_time(source.read_at)}{Zone.mark()}"
         skipped = f"{source.skipped:,}" if source.skipped else ""
         cells = self._cells(glyph, self._labels[index], source.kind, words, f"{source.records:,}", skipped)

@@ -43,19 +43,13 @@ class StepDetail(LineView):
 
     DEFAULT_CSS = "StepDetail { height: 4; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._step: Step | None = None
-        self._more: tuple[str, ...] = ()
-
-    @property
-    def step(self) -> Step | None:
-        return self._step
+    step: Step | None = None
+    _more: tuple[str, ...] = ()
 
     def set_step(self, step: Step | None) -> None:
-        if step != self._step:
+        if step != self.step:
             self._more = ()
-        self._step = step
+        self.step = step
         self.repaint()
 
     @property
@@ -67,16 +61,16 @@ class StepDetail(LineView):
         self.repaint()
 
     def line(self, y: int) -> Line:
-        if self._step is None:
+        if self.step is None:
             return ()
         cells = self.cells
-        place = where(self._step)
+        place = where(self.step)
         lines = self._lines(place, max(2, cells - 2))
         shown = min(len(lines), self.rows_high - 1)
         if y == shown:
             return (
                 Span(
-                    " " + fit(certainty_words(self._step.component, self._step.certainty), max(0, cells - 1)),
+                    " " + fit(certainty_words(self.step.component, self.step.certainty), max(0, cells - 1)),
                     "dim",
                 ),
             )
@@ -93,9 +87,9 @@ class StepDetail(LineView):
 
     def _lines(self, place: str, cells: int) -> list[str]:
         """The line of the step, wrapped, and those that continue its record, each cut to the width."""
-        if self._step is None:
+        if self.step is None:
             return []
-        first = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", cells)
+        first = wrapped(f"{place}  {show(self.step.text)[:MOST_SHOWN]}", cells)
         return first + [fit(f"  {line[:MOST_SHOWN]}", cells).rstrip() for line in self._more]
 
 

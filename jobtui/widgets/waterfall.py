@@ -39,10 +39,8 @@ class TraceFacts(LineView):
 
     DEFAULT_CSS = "TraceFacts { height: 1; }"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._sentence = Sentence("", "")
-        self._words = ""
+    _sentence = Sentence("", "")
+    _words = ""
 
     def set_facts(self, sentence: Sentence, words: str) -> None:
         self._sentence, self._words = sentence, words

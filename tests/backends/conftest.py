@@ -1,11 +1,19 @@
 """What tests of several backends need: a real sshd, and an ssh that it lets in."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from jobtui.logs.pages import LogPages
 from tests.backends.journal.ssh_rig import SshClient, Sshd, ssh_client
+
+
+@pytest.fixture
+async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
+    log = LogPages(tmp_path / "x.log")
+    yield log
+    await log.aclose()
 
 
 @pytest.fixture

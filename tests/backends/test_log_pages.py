@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.levels import error_lines, level_of
+from jobtui.formats.parser import latest
 from jobtui.logs import lists as remote_log
 from jobtui.logs import segments as line_index
 from jobtui.logs import segments as page_reader
@@ -47,13 +47,6 @@ def numbered(count: int, first: int = 0) -> str:
     return "".join(
         f"Nov 20 20:34:{n % 60:02d} 7 0 a/b.py:1:f line {n}\n" for n in range(first, first + count)
     )
-
-
-@pytest.fixture
-async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
-    log = LogPages(tmp_path / "x.log")
-    yield log
-    await log.aclose()
 
 
 def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
@@ -234,6 +227,21 @@ async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPag
         assert found is not None
         line = (await pages.after(found, 1)).lines[0]
         assert await pages.number_of(line.place) == expected
+
+
+async def test_a_time_leads_to_the_first_line_at_or_after_it_also_of_the_file_before(pages: LogPages) -> None:
+    early = "".join(f"Nov 20 20:34:{n:02d} {n}\n  undated {n}\n" for n in range(0, 60, 10))
+    write(pages, early)
+    await pages.look()
+    os.rename(pages.name, pages.name + ".1")
+    write(pages, early.replace("20:34", "20:35"))
+    await pages.look()
+    for clock, text in (("20:00:00", "Nov 20 20:34:00 0"), ("20:34:30", "Nov 20 20:34:30 30"),
+                        ("20:34:31", "Nov 20 20:34:40 40"), ("20:34:51", "Nov 20 20:35:00 0")):  # fmt: skip
+        assert (at := latest(f"Nov 20 {clock}", pages.changed_at)) is not None
+        assert (found := await pages.place_of_time(at)) is not None
+        assert (await pages.after(found, 1)).lines[0].text == text
+    assert await pages.place_of_time(pages.changed_at) is None
 
 
 async def test_the_index_follows_growth_and_counts_every_line_once(pages: LogPages) -> None:

@@ -2,7 +2,6 @@ import gzip
 import os
 import random
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -33,13 +32,6 @@ def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     else:
         monkeypatch.setattr(log_search, "ripgrep", lambda: None)
         monkeypatch.setattr(search_program, "ripgrep", lambda: None)
-
-
-@pytest.fixture
-async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
-    log = LogPages(tmp_path / "x.log")
-    yield log
-    await log.aclose()
 
 
 def write(pages: LogPages, data: bytes, mode: str = "wb") -> None:

@@ -125,6 +125,19 @@ async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: 
     assert list(ahead.lines) == seen[100:]
 
 
+async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_path: Path) -> None:
+    journal, file = MemoryJournal(), tmp_path / "x.log"
+    for number in range(3_000):
+        write(journal, number, f"entry {number}")
+    file.write_text("".join(line(second, f"at {second}\n  and more") for second in range(0, 4_000, 100)))
+    for merged in (merged_of({"v3": journal_pages(journal), "x": LogPages(file)}), journal_pages(journal)):
+        await merged.look()
+        for second, text in ((50, "entry 50"), (49.5, "entry 50"), (2_999, "entry 2999")):
+            assert (found := await merged.place_of_time(Nanos(T0 + round(second * SECOND)))) is not None
+            assert (await merged.after(found, 1)).lines[0].text == text
+        assert await merged.place_of_time(Nanos(T0 + 9_000 * SECOND)) is None
+
+
 async def test_what_cannot_be_read_is_marked_and_keeps_nobody_waiting(
     merged_of: Make, clock: FixedClock
 ) -> None:

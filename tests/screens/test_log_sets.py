@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -33,12 +32,8 @@ def a_journal() -> MemoryJournal:
     journal = MemoryJournal()
     for n in range(30):
         journal.write(f"sirepo/a.py:1:f of the supervisor {n}", n, unit=UNIT, host="v3", pid=7)
-    container: dict[str, Any] = {
-        "container": "srj-p-VUlhaMOD",
-        "container_id": "e" * 64,
-        "unit": "docker.service",
-    }
-    journal.write("of the agent", 30, host="v7", pid=1, **container)
+    at = {"unit": "docker.service", "container": "srj-p-VUlhaMOD", "container_id": "e" * 64}
+    journal.write("of the agent", 30, host="v7", pid=1, **at)
     return journal
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.screens.logs import LogsScreen
+from tests.builders import ago
 from tests.screens.captured import CAPTURED, app_on, copied, on_logs, stamped, until, until_said
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -61,6 +62,20 @@ async def test_errors_are_a_key_away() -> None:
         assert any(line.startswith(" E ") for line in screen_text(app))
 
 
+async def test_a_time_leads_to_a_line_and_a_wrong_one_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text("".join(stamped(second, f"at {second}") + "  undated\n" for second in range(0, 60, 2)))
+    async with on_logs([path], size=(80, 24)) as (app, pilot):
+        await until(app, pilot, "of 60 lines")
+        await press(pilot, "colon", *"20:34:21", "enter", until="line 23")
+        await press(pilot, "j", "colon", *"-10s", "enter", until="line 13")
+        await press(pilot, "enter", until="20:34:12Z")
+        await press(pilot, "escape", "k", "enter", until="20:34:10Z, as the nearest line with a time")
+        await press(pilot, "escape", "colon", *"25:00", "enter", until="25:00 is no time; such as 20:42:55")
+        await press(pilot, "escape", "colon", *"20:35", "enter", until="line 12")
+        await until_said(app, pilot, "no line is known to be of 2026-11-20 20:35:00Z or later")
+
+
 async def test_a_bad_expression_is_told() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")
@@ -115,6 +130,13 @@ async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.Monke
         await press(pilot, "y", until=lambda: found)
         await press(pilot, "g", "j", "Y", until=lambda: len(found) == 2)
         await press(pilot, "g", "v", "j", "Y", until=lambda: len(found) == 3)
+    other = tmp_path / "y.log"
+    other.write_text(stamped(4, "of another"))
+    async with on_logs([path, other]) as (app, pilot):
+        await until(app, pilot, "of another", "it raised")
+        block = copied(app, monkeypatch)
+        await press(pilot, "g", "j", "Y", until=lambda: block)
+    assert block == found[1:2], "all logs in one give undated lines the time of the line before them"
     assert found[0].endswith("token=***")
     assert [line.split()[-1] for line in found[1].splitlines()] == ["raised", "last):", "x", "'password=***'"]
     assert [line.split()[-1] for line in found[2].splitlines()] == ["first", "raised"]
@@ -128,14 +150,17 @@ async def test_it_opens_at_a_byte_of_a_log() -> None:
         await app.push_screen(LogsScreen(app._shared, str(CAPTURED[0]), offset))
         number = data.count(b"\n", 0, offset) + 1
         await until(app, pilot, f"line {number:,}")
+        await app.push_screen(LogsScreen(app._shared, str(CAPTURED[0]), None, ago(1_494)))
+        await until(app, pilot, "line 572 ")
+
+
+ALL_KEYS = ("e", "E", "n", "ampersand", *"fGgyY", "enter", *"wxvm", "apostrophe")
 
 
 async def test_without_logs_it_says_so() -> None:
     async with on_logs([]) as (app, pilot):
         await until(app, pilot, "no logs to read")
-        for key in ("e", "n", "ampersand", "f", "G", "y", "Y", "enter", "tab", "slash", "colon", "v", "m"):
-            await pilot.press(key)
-        await pilot.press("escape")
+        await pilot.press(*ALL_KEYS, "tab", "slash", "colon", "escape")
         await pilot.pause()
 
 
@@ -143,23 +168,6 @@ async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.touch()
     async with on_logs([path], size=(40, 10)) as (app, pilot):
-        for key in [
-            "e",
-            "E",
-            "n",
-            "ampersand",
-            "f",
-            "G",
-            "g",
-            "y",
-            "Y",
-            "enter",
-            "w",
-            "x",
-            "v",
-            "m",
-            "apostrophe",
-        ]:
-            await pilot.press(key)
+        await pilot.press(*ALL_KEYS)
         path.write_text(stamped(1, "one"))
         await until(app, pilot, "one")

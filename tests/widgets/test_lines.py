@@ -38,17 +38,12 @@ async def numbers(rows: int = 10, theme: str = DARK.name) -> AsyncIterator[tuple
         yield view, pilot
 
 
-async def test_nothing_is_painted_when_nothing_changed() -> None:
+async def test_only_changed_lines_are_painted() -> None:
     async with numbers() as (view, pilot):
         painted = watch(view)
         view.repaint()
         await pilot.pause()
         assert painted == []
-
-
-async def test_only_changed_lines_are_painted() -> None:
-    async with numbers() as (view, pilot):
-        painted = watch(view)
         view.values[3] = view.values[7] = "two"
         view.repaint()
         await pilot.pause()

@@ -80,17 +80,12 @@ def seen(view: LogView) -> list[str]:
     return [line.strip() for line in text_of(view)]
 
 
-async def test_it_opens_at_the_end_of_a_million_lines_and_asks_for_few() -> None:
+async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_away() -> None:
     lines = numbered(1_000_000)
-    async with shown(lines) as (view, _):
+    async with shown(lines) as (view, pilot):
         assert seen(view) == [f"line {n}" for n in range(999_990, 1_000_000)]
         assert view.follows
         assert lines.asked <= KEPT
-
-
-async def test_the_first_line_of_a_million_is_one_key_away() -> None:
-    lines = numbered(1_000_000)
-    async with shown(lines) as (view, pilot):
         view.move(Move.TOP)
         await wait_until(lambda: seen(view)[0] == "line 0", pilot)
         assert view.place == 0
@@ -125,6 +120,9 @@ async def test_it_stays_at_the_end_while_lines_come() -> None:
         view.grown(lines.extent)
         await wait_until(lambda: seen(view)[-1] == "new 2", pilot)
         assert view.place == 510
+        lines.texts[-1:] = ["new 2, finished", "new 3"]
+        view.grown(lines.extent)
+        await wait_until(lambda: seen(view)[-2:] == ["new 2, finished", "new 3"], pilot)
 
 
 async def test_away_from_the_end_nothing_moves_and_nothing_is_painted() -> None:
@@ -143,26 +141,12 @@ async def test_away_from_the_end_nothing_moves_and_nothing_is_painted() -> None:
         assert not view.follows
 
 
-async def test_an_unfinished_line_grows_in_its_place() -> None:
-    lines = Lines(["one", "unfin"])
-    async with shown(lines) as (view, pilot):
-        lines.texts[1] = "unfinished"
-        lines.texts.append("three")
-        view.grown(lines.extent)
-        await wait_until(lambda: seen(view)[:3] == ["one", "unfinished", "three"], pilot)
-
-
-async def test_a_step_of_the_cursor_paints_two_lines() -> None:
+async def test_a_step_of_the_cursor_paints_two_lines_and_one_to_the_last_follows_again() -> None:
     async with shown(numbered(5)) as (view, pilot):
         painted = watch(view)
         view.move(Move.UP)
         await pilot.pause()
         assert sorted(painted) == [3, 4]
-
-
-async def test_going_down_to_the_last_line_follows_again() -> None:
-    async with shown(numbered(30)) as (view, pilot):
-        view.move(Move.UP)
         assert not view.follows
         view.move(Move.DOWN)
         assert view.follows

@@ -25,7 +25,6 @@ class Rig(Protocol):
 
     async def update(self) -> None:
         """Let the source know what was sent by now."""
-        ...
 
 
 class Asked:
