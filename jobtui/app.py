@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from jobtui.terminal.driver import TerminalDriver, window_title
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.theme import DARK, PLAIN, THEMES, colors_for, theme_for, with_colors
 from jobtui.views import START, Views
-from jobtui.widgets.filter_bar import CommandBar, FilterBar
+from jobtui.widgets.filter_bar import CommandBar, FilterBar, Mistake
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from jobtui.model.clock import Offsets
     from jobtui.screens.commander import Commander
     from jobtui.screens.export import Call
-    from jobtui.widgets.filter_bar import Mistake
 
 READ_AFTER_S = 0.5
 """Reading begins after this, painted or not."""
@@ -255,29 +254,21 @@ class JobtuiApp(TerminalApp[None]):
         if message.text is None or not message.text.strip():
             await message.bar.remove()
             return
-        if isinstance(self.screen, LiveScreen) and self.screen.follow(message.text):
-            await message.bar.remove()
-            return
-        commander = self.commander()
-        if commander.asks_servers(message.text):
+        wrong = self.screen.follow(message.text) if isinstance(self.screen, LiveScreen) else None
+        running = self._run_command(message.bar, message.text, wrong)
+        if wrong is None and self.commander().asks_servers(message.text):
             message.bar.set_note("asking servers of traces …")
-            self._run_beside(message.bar, commander.run(message.text))
-        elif (mistake := await commander.run(message.text)) is None:
-            await message.bar.remove()
+            # Beside all else; whoever closes the line meanwhile ends it
+            message.bar.run_worker(running, group="command", exclusive=True)
         else:
-            message.bar.set_mistake(mistake)
+            await running
 
-    def _run_beside(self, bar: CommandBar, running: Coroutine[Any, Any, "Mistake | None"]) -> None:
-        """Follow a command beside all else; whoever closes the line meanwhile ends that."""
-
-        async def run() -> None:
-            mistake = await running
-            if mistake is None:
-                bar.remove()
-            else:
-                bar.set_mistake(mistake)
-
-        bar.run_worker(run(), group="command", exclusive=True)
+    async def _run_command(self, bar: CommandBar, text: str, wrong: str | None) -> None:
+        mistake = await self.commander().run(text) if wrong is None else Mistake(0, len(text), wrong)
+        if mistake is None or not mistake.words:
+            await bar.remove()
+        else:
+            bar.set_mistake(mistake)
 
     def is_opening_input(self) -> bool:
         if self.screen.is_modal:

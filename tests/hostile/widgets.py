@@ -60,6 +60,7 @@ from jobtui.widgets.record_list import (
     RecordTable,
     RunList,
     SourceList,
+    TimedList,
 )
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, TextPane, WhyList
@@ -71,7 +72,7 @@ from tests.hostile.traces import TRACE_CASES
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, TimedList})
 """What others are made of; by themselves they show nothing."""
 
 

@@ -20,12 +20,6 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text, text_of
 
 
-def jobs_screen(scene: Scene) -> JobsScreen:
-    screen = scene.app.screen_stack[0]
-    assert isinstance(screen, JobsScreen)
-    return screen
-
-
 def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:
     for command in COMMANDS:
         said = f"{command.name} x" if command.needs_argument else command.name

@@ -44,7 +44,7 @@ from tests.fakes import batch
 from tests.hostile.widgets import CASES
 from tests.screens.captured import app_on_traces, on_logs, open_failed, stamped, until
 from tests.screens.scene import opened, read, words
-from tests.screens.tour import STOPS, Stop, at_stop
+from tests.screens.tour import STOPS, Stop, at_stop, has
 from tests.waiting import wait_until
 from tests.widgets.widget_app import Stack, WidgetApp, press, text
 
@@ -173,7 +173,7 @@ async def test_every_screen_is_shown_whatever_its_handlers_raise(
     stop: Stop, raised: set[str], expected_faults: Faults
 ) -> None:
     async with at_stop(stop, (120, 40)) as (app, pilot):
-        assert stop.sign in text(app)
+        assert has(app, stop.sign)
         known = {name.rpartition(".")[2] for name in raised}
         assert known & {"on_mount", "_tick", "_flush", "on_resize"}, raised
         await press(pilot, "escape", "escape", "escape", "question_mark", until=HelpScreen)

@@ -16,12 +16,9 @@ from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
-ROOMY = (120, 40)
-"""The window in which everything is found, before it gets another size."""
-
 
 class Stop(NamedTuple):
-    """A screen: the keys that lead there from the jobs or from a job, and a text that shows it is there."""
+    """A screen: the keys that lead there from the jobs or from a job, and texts that show it is there."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -44,7 +41,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("sources", ("6", "j", "j"), "agent.log"), Stop("incidents", ("7",), "program_failed"),
     Stop("help", ("question_mark",), "All jobs"), Stop("columns", ("c",), "state"),
     Stop("palette", ("ctrl+p",), "All jobs"), Stop("commander", ("colon", "s", "o", "tab"), "sort"),
-    Stop("filter", ("slash", *"stats:x"), "did you mean"),
+    Stop("filter", ("slash", *"stats:x"), "did you mean| sure"),
 )  # fmt: skip
 
 
@@ -60,23 +57,25 @@ async def at_stop(
         app = app_on_traces(theme)
     async with AsyncExitStack() as stack:
         stack.enter_context(patch("jobtui.screens.jobs.REST_S", 0.0))
-        pilot = await stack.enter_async_context(app.run_test(size=ROOMY))
+        pilot = await stack.enter_async_context(app.run_test(size=(120, 40)))  # all is found in it
         if app is scene.app:
             await wait_until(scene.is_read, pilot)
-            if stop.open_at is None:  # the job under the cursor is explained
-                await wait_until(lambda: " sure" in text(app), pilot)
-        if stop.open_at is not None:
-            for words, is_there in (("run 3 of 3", True), ("Its program failed", True), ("starting", False)):
-                await wait_until(lambda: (words in "\n".join(screen_text(app)[:6])) is is_there, pilot)  # noqa: B023
+            signs = " sure" if stop.open_at is None else "run 3 of 3|Its program failed"
+            await wait_until(lambda: has(app, signs) and "starting" not in text(app), pilot)
         await pilot.press(*stop.keys[:1])
         if stop.name.startswith("trace"):
-            await wait_until(lambda: all(s.read_at for s in app._session.store.sources()), pilot)
-            await wait_until(lambda: "3 traces" in text(app), pilot)
+            sources = app._session.store.sources
+            await wait_until(lambda: "3 traces" in text(app) and all(s.read_at for s in sources()), pilot)
         await settled(app, pilot)
-        await press(pilot, *stop.keys[1:], until=lambda: stop.sign in text(app))
+        await press(pilot, *stop.keys[1:], until=lambda: has(app, stop.sign))
         await pilot.resize_terminal(*size)
         await settled(app, pilot)
         yield app, pilot
+
+
+def has(app: JobtuiApp, signs: str) -> bool:
+    """Whether each of the texts, with | between them, is on the screen."""
+    return all(sign in text(app) for sign in signs.split("|"))
 
 
 async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
