@@ -266,7 +266,7 @@ class JobtuiApp(TerminalApp[None]):
     async def _run_command(self, bar: CommandBar, text: str, wrong: str | None) -> None:
         mistake = await self.commander().run(text) if wrong is None else Mistake(0, len(text), wrong)
         if mistake is None or not mistake.words:
-            await bar.remove()
+            bar.remove()  # not awaited: it ends the bar's own workers, of which this may be one
         else:
             bar.set_mistake(mistake)
 

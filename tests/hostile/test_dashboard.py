@@ -52,16 +52,17 @@ class Screen:
             while self.read(ESCAPE_S if key.endswith(ESCAPE) else QUIET_S):
                 pass
 
-    def wait(self, shows: Callable[[str], object]) -> None:
+    def wait(self, shows: Callable[[str], object], *keys: str) -> None:
+        """Until that is shown, with keys that are pressed again as long as it is not."""
         deadline = time.monotonic() + LONG_S
         while not shows(self.painted.text()):
             assert time.monotonic() < deadline, self.painted.text()
-            self.read(0.1)
+            self.press(*keys)
+            shows(self.painted.text()) or self.read(ENDING_S)
 
     def say(self, opening: str, words: str) -> None:
-        """Type into the line that a key opens, once it is there."""
-        self.press(opening)
-        self.wait(lambda text: PLACEHOLDERS[opening] in text)
+        """Type into a line on the jobs; a jump asked for before may lead away from it once more."""
+        self.wait(lambda text: PLACEHOLDERS[opening] in text, ESCAPE, "1", opening)
         self.press(words)
 
     def leave(self) -> None:
@@ -113,7 +114,6 @@ def screen(size: tuple[int, int], site: HostileSite, tmp_path: Path) -> Iterator
 @pytest.mark.parametrize("size", [SMALL], ids=str)
 def test_every_job_in_every_tab(screen: Screen, site: HostileSite) -> None:
     for job in site.jobs.values():
-        screen.press("1")
         screen.say(":", f"goto {job}{ENTER}")
         screen.press(*TABS)
         screen.check()
@@ -133,7 +133,6 @@ def test_every_key_of_every_screen(screen: Screen) -> None:
 @pytest.mark.parametrize("opening", PLACEHOLDERS)
 def test_what_is_pasted(screen: Screen, opening: str) -> None:
     for name in PASTED:
-        screen.press("1")
         screen.say(opening, f"\x1b[200~{TEXTS[name].replace(ESCAPE, '')[:300]}\x1b[201~")
         screen.press("\t", ENTER, ESCAPE)
         screen.check()
