@@ -23,13 +23,17 @@ CAPTURES = Path(__file__).parent / "fixtures/sirepo"
 NAMES = ("local", "docker", "sbatch")
 
 
+def known_to(session: Session) -> Sequence[tuple[object, ...]]:
+    ops = session.store.correlation.ops()
+    return sorted(
+        (op.op, op.name, op.jid or "", op.status, op.sends, op.replies, len(op.steps)) for op in ops
+    )
+
+
 async def ops_of(*logs: LogFile | Journal) -> tuple[Sequence[tuple[object, ...]], str]:
     async with Session(logs) as session:
         await session.catch_up()
-        known = sorted(
-            (op.op, op.name, op.jid or "", op.status, op.sends, op.replies, len(op.steps))
-            for op in session.store.correlation.ops()
-        )
+        known = known_to(session)
         notes = " ".join(source.note or "" for source in session.store.sources())
         assert all(source.state.value == "ok" for source in session.store.sources())
     return known, notes
@@ -73,6 +77,32 @@ async def test_a_log_under_two_names_counts_once(
     both, notes = await ops_of(*(LogFile(path, "supervisor") for path in names))
     assert both == alone
     assert said in notes
+
+
+async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
+    tmp_path: Path,
+) -> None:
+    lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
+    (alone := tmp_path / "alone.log").write_bytes(b"".join(lines))
+    log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"
+    parts = [b"".join(lines[begin : begin + 60]) for begin in range(0, len(lines), 60)]
+    logs = [LogFile(path, "supervisor") for path in (log, hard)]
+    async with Session(logs) as session:
+        for number, part in enumerate(parts):
+            half = len(part) // 2
+            log.write_bytes(part[:half])
+            hard.unlink(missing_ok=True)
+            hard_linked(log, hard)
+            if number % 2 == 0:
+                await session.catch_up()
+            with log.open("ab") as file:
+                file.write(part[half:])
+            if number < len(parts) - 1:
+                log.rename(f"{log}-20261124-{1_000 + number}")
+            await session._pollers[1].poll_once()
+        await session.catch_up()
+        both = known_to(session)
+    assert both == (await ops_of(LogFile(alone, "supervisor")))[0]
 
 
 @pytest.mark.parametrize("is_first", [True, False])

@@ -79,6 +79,8 @@ class LogFile:
         self._passed_over: tuple[Look | None, int | None] | None = None
         """What was looked at last, and up to where another log had given it, None if that has not begun; None
         where none does."""
+        self._leader: tuple[LogFile, float] | None = None
+        """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
         self._closed = False
 
@@ -151,7 +153,10 @@ class LogFile:
         for other in others:
             is_before = is_before and other.name != self.name
             theirs = _look_quietly(other._path)
-            if is_before and mine.id in {theirs and theirs.id, *other._follower.files}:
+            is_same = mine.id in {theirs and theirs.id, *other._follower.files}
+            if is_same:
+                self._leader = other, self._timer()
+            if (is_same or self._is_just_parted(other, theirs)) and self._is_led_by(other, is_before):
                 read = other._read_of(mine.id, mine.size)
                 return f"same file as {other.name}, read there: its lines count once", read
             if is_read or other._passed_over is not None or theirs is None or theirs.id == mine.id:
@@ -161,6 +166,21 @@ class LogFile:
             read = other._read_of(theirs.id, mine.size)
             return f"same lines as {other.name}, read there: they count once", read
         return None
+
+    def _is_led_by(self, other: "LogFile", is_before: bool) -> bool:
+        """Whether another log of the same file is to be read: the one beside which its rotated files lie."""
+        mine, theirs = bool(rotated(self._path)), bool(rotated(other._path))
+        return theirs if mine != theirs else is_before
+
+    def _is_just_parted(self, other: "LogFile", theirs: Look | None) -> bool:
+        """Whether another log was the same file a moment ago, and may not have read all before this one.
+
+        It is being rotated, and read before or after that is done.
+        """
+        if self._leader is None or self._leader[0] is not other:
+            return False
+        is_read = theirs is not None and other._follower.read_of(theirs.id) is not None
+        return not is_read or self._timer() - self._leader[1] < self._limits.gone_s
 
     def _read_of(self, file: FileId, size: int) -> int | None:
         """How much of the first `size` bytes of a file was given; None when not all before it was."""
