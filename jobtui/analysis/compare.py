@@ -173,7 +173,6 @@ class Side(NamedTuple):
 
     @property
     def title(self) -> str:
-        """How it is called."""
         return self.job.id if self.run is None else f"{self.job.id} run {self.run.number}"
 
 
@@ -213,7 +212,6 @@ class Comparison(NamedTuple):
 
     @property
     def first_difference(self) -> StepPair | None:
-        """The step at which the two part."""
         return next((pair for pair in self.steps if pair.parts), None)
 
     @property
@@ -394,7 +392,7 @@ class Kept(NamedTuple):
 
     side: Side
     dirs: tuple[str, ...]
-    detail: JobDetail | None
+    detail: JobDetail
 
 
 async def texts_compared(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
@@ -452,7 +450,6 @@ def _missing(answer: Answer, kept: Kept) -> tuple[FileDiff, ...]:
 
 
 async def _wanted(job_reader: JobReader, kept: Kept) -> Wanted | None:
-    """By which number its script is kept."""
     job = kept.side.job
     if job.system == SLURM:
         return wanted_of_slurm(job, kept.detail)

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-from jobtui.analysis.compare import Choice, Kept, Side, choose, compare, texts_compared
-from jobtui.analysis.paths import run_dirs_of
-from jobtui.analysis.timeline import ops_in, window_of
+from msgspec.structs import replace
+
+from jobtui.analysis.compare import Choice, choose
 from jobtui.backends.registry import Gives, gives
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.jobs import with_agent
 from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import judged
 from jobtui.commands.streams import Exit, complain
-from jobtui.model.jobs import Run
-from jobtui.model.ops import Op
+from jobtui.model.jobs import JobDetail
 from jobtui.render.runs import comparison_lines, comparison_record, step_records
 from jobtui.session.evidence import Gatherer
 
@@ -37,14 +35,10 @@ async def run(reader: Reader) -> Exit:
     if other.job is None:
         return print_not_found("compare", empty, other, reader)
     await reader.read_logs(_wider(found, other).detail)
-    left, right = _side(reader, found, None), _side(reader, other, choice.number)
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
-    job_reader = reader.session.job_reader()
-    files = await texts_compared(job_reader, _kept(left, found), _kept(right, other))
     verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
-    doubts = Gatherer.of(reader.session).blind_spots()
-    made = compare(left, right, choice.why, reader.now, files, verdicts, doubts)
+    made = await Gatherer.of(reader.session).compared(_record(found), _record(other), choice, verdicts)
     report = Report(
         "compare",
         lambda: comparison_record(made),
@@ -78,18 +72,7 @@ def _wider(one: Found, two: Found) -> Found:
     return one if begins[0] <= begins[1] else two
 
 
-def _side(reader: Reader, found: Found, number: int | None) -> Side:
+def _record(found: Found) -> JobDetail:
     assert found.job is not None
-    runs: Sequence[Run] = found.detail.runs if found.detail is not None else ()
-    wanted = next((one for one in runs if one.number == number), runs[-1] if runs else None)
-    correlation = reader.session.store.correlation
-    ops: tuple[Op, ...] = correlation.ops_of(found.job.id)
-    if wanted is not None:
-        ops = ops_in(window_of(runs, wanted.number), ops)
-    agent = correlation.agent_of(found.job.id)
-    return Side(with_agent(reader, found.job), wanted, ops, agent)
-
-
-def _kept(side: Side, found: Found) -> Kept:
-    path = found.detail.path if found.detail is not None else None
-    return Kept(side, run_dirs_of(side.job, path, side.ops), found.detail)
+    detail = found.detail
+    return JobDetail(job=found.job) if detail is None else replace(detail, job=found.job)

@@ -9,7 +9,6 @@ from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Earlier, Grouping, Incident, Incidents, failed_before
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.jobs import with_agent
 from jobtui.commands.open import spelled
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
@@ -61,7 +60,7 @@ async def explained(reader: Reader, found: Found) -> Verdict:
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:
     return {
-        "job": job_record(with_agent(reader, job), reader.now_of(job)),
+        "job": job_record(reader.session.store.with_agent(job), reader.now_of(job)),
         **verdict_record(verdict),
         "waits": chain_record(verdict.waits) if verdict.waits.waits else None,
         "contradictions": list(map(contradiction_record, verdict.contradictions)),
@@ -70,7 +69,7 @@ def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object
 
 def _report(reader: Reader, job: Job, verdict: Verdict) -> Report:
     def lines(width: int | None, colour: bool) -> Iterator[str]:
-        yield headline(with_agent(reader, job), colour)
+        yield headline(reader.session.store.with_agent(job), colour)
         yield from verdict_lines(verdict, colour, width)
 
     return Report(

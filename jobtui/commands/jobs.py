@@ -6,8 +6,6 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
@@ -167,15 +165,7 @@ def _known(reader: Reader) -> list[Job]:
         from jobtui.commands.find import jobs_known_by_logs
 
         return jobs_known_by_logs(reader)
-    return [with_agent(reader, job) for job in store.jobs.values()]
-
-
-def with_agent(reader: Reader, job: Job) -> Job:
-    """The job with host and driver as the logs tell them, where its record does not."""
-    agent = reader.session.store.correlation.agent_of(job.id)
-    if agent is None:
-        return job
-    return msgspec.structs.replace(job, host=job.host or agent.host, driver=job.driver or agent.driver)
+    return [store.with_agent(job) for job in store.jobs.values()]
 
 
 def _within(job: Job, reader: Reader) -> bool:

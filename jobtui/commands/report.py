@@ -34,7 +34,6 @@ from jobtui.backends.registry import Gives, build, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.explain import explained
 from jobtui.commands.find import SHOWN, resolve
-from jobtui.commands.jobs import with_agent
 from jobtui.commands.printing import Report, answer, print_lines
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
@@ -118,7 +117,6 @@ async def _report(reader: Reader) -> Exit:
 def _named(
     made: tuple[tuple[Series, ...], tuple[StateTime, ...]], name: str
 ) -> tuple[tuple[Series, ...], tuple[StateTime, ...]]:
-    """The same with the name of the system that it is of."""
     series, times = made
     return (
         tuple(one._replace(name=f"{one.name}, {name}") for one in series),
@@ -420,7 +418,7 @@ async def post_mortem(reader: Reader) -> Exit:
         return reader.settle(found.code)
     verdict = await explained(reader, found)
     told = PostMortem(
-        job=with_agent(reader, found.job),
+        job=reader.session.store.with_agent(found.job),
         verdict=verdict,
         runs=found.detail.runs if found.detail is not None else (),
         ops=reader.session.store.correlation.ops_of(found.job.id),

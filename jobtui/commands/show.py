@@ -12,7 +12,7 @@ from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.jobs import print_jobs, with_agent
+from jobtui.commands.jobs import print_jobs
 from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
@@ -146,7 +146,7 @@ async def run(reader: Reader) -> Exit:
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)
-    job = with_agent(reader, found.job)
+    job = reader.session.store.with_agent(found.job)
     noted = await reader.noted_of(job)
     slurm = await reader.slurm_of(job, noted)
     return answer(_report(reader, job, found.detail, noted, slurm), reader, await judge(reader, found))

@@ -11,7 +11,6 @@ from jobtui.analysis.timeline import (
     timeline_rows,
 )
 from jobtui.commands.find import print_not_found, resolve
-from jobtui.commands.jobs import with_agent
 from jobtui.commands.printing import Report, SourceNames, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
@@ -48,7 +47,7 @@ async def run(reader: Reader) -> Exit:
     unlinked = correlation.unlinked_of(found.job.id)
     if not ops:
         ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
-    job = with_agent(reader, found.job)
+    job = reader.session.store.with_agent(found.job)
     others = _without_job(correlation.ops(), job)
     report = Report(
         "timeline",

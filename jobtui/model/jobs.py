@@ -152,9 +152,9 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     job: Job
-    runs: tuple[Run, ...]
-    history: tuple[Run, ...]
-    native: dict[str, object]
+    runs: tuple[Run, ...] = ()
+    history: tuple[Run, ...] = ()
+    native: dict[str, object] = msgspec.field(default_factory=dict)
     path: str | None = None
     changes: tuple[StateChange, ...] = ()
     directory: str | None = None

@@ -31,7 +31,10 @@ def _run_row(run: Run, now: Nanos) -> list[Cell]:
     return [
         Cell(str(run.number)),
         Cell(state_text(run)),
-        *(Cell(_time(at)) for at in (run.queued_at, run.started_at, run.ended_at)),
+        *(
+            Cell(NONE if at is None else date_time(at))
+            for at in (run.queued_at, run.started_at, run.ended_at)
+        ),
         Cell(duration(waited_s(run, now))),
         Cell(duration(ran_s(run, now))),
         Cell(result_text(run)),
@@ -67,10 +70,6 @@ def ran_s(run: Run, now: Nanos) -> float | None:
 
 def _whole(run: Run, seconds: float) -> float:
     return float(int(seconds)) if run.status.is_live else seconds
-
-
-def _time(at: Nanos | None) -> str:
-    return NONE if at is None else date_time(at)
 
 
 def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Span]:
@@ -147,10 +146,13 @@ def _step_style(pair: StepPair) -> str:
     return "" if pair.is_in_one or pair.is_slower else "dim"
 
 
-FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("GOOD", least=12))
+FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("OTHER", least=12))
 STEP_HEADS = (
-    Head("STEP", least=16), Head("THIS", "right", least=6), Head("GOOD", "right", least=6), Head("", least=4),
-)  # fmt: skip
+    Head("STEP", least=16),
+    Head("THIS", "right", least=6),
+    Head("OTHER", "right", least=6),
+    Head("", least=4),
+)
 PARTS, SLOWER = "here they part", "slower"
 
 

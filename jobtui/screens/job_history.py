@@ -1,7 +1,7 @@
 """The runs of a job, and the chosen one beside the last good one."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,15 +11,9 @@ from textual.screen import Screen
 from jobtui.analysis.compare import (
     Choice,
     Comparison,
-    Kept,
-    Side,
     choose,
-    compare,
     step_pairs,
-    texts_compared,
 )
-from jobtui.analysis.paths import run_dirs_of
-from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
@@ -34,22 +28,23 @@ from jobtui.widgets.record_list import RunList
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
-if TYPE_CHECKING:
-    from jobtui.model.jobs import Run
-
 MARGIN = 3
 
 
-async def open_comparison(screen: Screen[None], shared: Shared, job_id: JobId) -> None:
+async def open_comparison(
+    screen: Screen[None], shared: Shared, job_id: JobId, other: JobId | None = None
+) -> None:
+    """Show a job beside another one, None: beside its last good run."""
     from jobtui.screens.export import jobtui_command
 
-    found = await _compared(shared, job_id)
+    found = await _compared(shared, job_id, other)
     if isinstance(found, str):
         screen.notify(found, timeout=4, markup=False)
         return
     command = jobtui_command(shared, "compare", about=[job_id, *({found.right.job.id} - {job_id})])
     text = list(_paragraphs(found, max(20, screen.size.width - MARGIN)))
-    screen.app.push_screen(ReadingScreen(shared, "beside the last good run", text, Taken("", command)))
+    title = "beside the last good run" if other is None else "side by side"
+    screen.app.push_screen(ReadingScreen(shared, title, text, Taken("", command)))
 
 
 def _paragraphs(found: Comparison, cells: int) -> Iterator[Paragraph]:
@@ -58,52 +53,35 @@ def _paragraphs(found: Comparison, cells: int) -> Iterator[Paragraph]:
         yield Paragraph(line.rstrip(), "title" if at == 0 else "warning" if marked else "")
 
 
-async def _compared(shared: Shared, job_id: JobId) -> Comparison | str:
+async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:
     from jobtui.analysis.explain.verdict import explain  # the first paint does not need it
     from jobtui.session.evidence import Gatherer
 
     store = shared.store
-    try:
-        detail = await shared.job_reader.detail(job_id)
-    except Unreadable:
-        detail = None
-    job = store.job(job_id) or (detail.job if detail is not None else None)
-    if job is None:
+    detail = await _record(shared, job_id)
+    if detail is None:
         return "no source has a record of this job"
-    choice = choose(job, detail.runs if detail is not None else (), tuple(store.jobs.values()))
+    if named is not None:
+        choice: Choice | None = Choice(named, None, "as it was asked for")
+    else:
+        choice = choose(store.job(job_id) or detail.job, detail.runs, tuple(store.jobs.values()))
     if choice is None:
         return "no good run is known to compare it with"
-    other = detail if choice.job_id == job_id else await _detail(shared, choice)
-    if other is None:
-        return "the record of the good run could not be read"
-    left = _side(shared, detail or JobDetail(job=job, runs=(), history=(), native={}, path=None), None)
-    right = _side(shared, other, choice.number)
-    files = await texts_compared(shared.job_reader, _kept(shared, left, detail), _kept(shared, right, other))
+    other = detail if choice.job_id == job_id else await _record(shared, choice.job_id)
+    if other is None or (choice.number is not None and not other.runs):
+        return "the record of the other run could not be read"
     gatherer = Gatherer(store, shared.job_reader, shared.now(), shared.reach)
     verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
-    return compare(left, right, choice.why, shared.now(), files, verdicts, gatherer.blind_spots())
+    return await gatherer.compared(detail, other, choice, verdicts)
 
 
-async def _detail(shared: Shared, choice: Choice) -> JobDetail | None:
-    try:
-        return await shared.job_reader.detail(choice.job_id)
-    except Unreadable:
-        return None
-
-
-def _side(shared: Shared, detail: JobDetail, number: int | None) -> Side:
-    runs: Sequence[Run] = detail.runs
-    wanted = next((one for one in runs if one.number == number), runs[-1] if runs else None)
-    correlation = shared.store.correlation
-    ops = correlation.ops_of(detail.job.id)
-    agent = correlation.agent_of(detail.job.id)
-    ops = ops if wanted is None else ops_in(window_of(runs, wanted.number), ops)
-    return Side(detail.job, wanted, ops, agent)
-
-
-def _kept(shared: Shared, side: Side, detail: JobDetail | None) -> Kept:
-    path = detail.path if detail is not None else None
-    return Kept(side, run_dirs_of(side.job, path, side.ops, side.host, shared.reach), detail)
+async def _record(shared: Shared, job_id: JobId) -> JobDetail | None:
+    """The record of a job, else what the list of jobs says of it."""
+    with suppress(Unreadable):
+        if (detail := await shared.job_reader.detail(job_id)) is not None:
+            return detail
+    job = shared.store.job(job_id)
+    return None if job is None else JobDetail(job=job)
 
 
 SIDE_BY_SIDE_CELLS = 70

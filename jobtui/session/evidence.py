@@ -2,7 +2,7 @@
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,6 +32,7 @@ from jobtui.analysis.paths import (
     run_dirs_of,
     spec_of_host,
 )
+from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND, Nanos
@@ -43,10 +44,11 @@ from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, Usual
+from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, Usual, Verdict
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
+    from jobtui.analysis.compare import Choice, Comparison, Kept
     from jobtui.session import Session
 
 ANALYSIS_LIMIT_S = 144.0
@@ -384,7 +386,6 @@ class Gatherer:
         )
 
     def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:
-        """Whether sources disagree about a job."""
         return bool(contradictions(self.told(job_id, slurm_jobs=slurm_jobs)))
 
     def _is_all_told(self, job_id: JobId) -> bool:
@@ -443,6 +444,28 @@ class Gatherer:
                 grouping.add(await self.sample(job))
             await rest()
         return grouping.found(self.blind_spots(), min(until, self._now))
+
+    async def compared(
+        self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]
+    ) -> "Comparison":
+        """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
+        from jobtui.analysis.compare import compare, texts_compared  # few look so far
+
+        left, right = self._kept(this, None), self._kept(other, choice.number)
+        files = await texts_compared(self._job_reader, left, right)
+        doubts = self.blind_spots()
+        return compare(left.side, right.side, choice.why, self._now, files, verdicts, doubts)
+
+    def _kept(self, detail: JobDetail, number: int | None) -> "Kept":
+        """A run of a job, the last one where there is none of this number, and where its files may be."""
+        from jobtui.analysis.compare import Kept, Side
+
+        runs, knows = detail.runs, self._store.correlation
+        run = next((one for one in runs if one.number == number), runs[-1] if runs else None)
+        ops = knows.ops_of(detail.job.id)
+        ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
+        side = Side(self._store.with_agent(detail.job), run, ops, knows.agent_of(detail.job.id))
+        return Kept(side, run_dirs_of(side.job, detail.path, ops, side.host, self._reach), detail)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

@@ -18,7 +18,7 @@ from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, seconds_between
 from jobtui.model.faults import FAULTS
-from jobtui.model.health import MOST_NEWS, Skip, SourceHealth, SourceState
+from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, together
 from jobtui.model.ops import Agent, Correlation, Heard, Op, Step, Unlinked
@@ -214,7 +214,6 @@ class Changes(NamedTuple):
     traces: frozenset[TraceId] = frozenset()
 
     def __or__(self, other: "Changes") -> "Changes":
-        """Both together."""
         return Changes(
             (self.jobs - other.gone) | other.jobs,
             (self.gone - other.jobs) | other.gone,
@@ -259,6 +258,13 @@ class Store:
     def job(self, job_id: JobId) -> Job | None:
         return self._jobs.get(job_id)
 
+    def with_agent(self, job: Job) -> Job:
+        """The job with host and driver as the logs tell them, where its record does not."""
+        agent = self.correlation.agent_of(job.id)
+        if agent is None:
+            return job
+        return msgspec.structs.replace(job, host=job.host or agent.host, driver=job.driver or agent.driver)
+
     def allocations(self) -> tuple[Allocation, ...]:
         return tuple(self._allocations.values())
 
@@ -297,7 +303,6 @@ class Store:
         return self.changes.of_job(job_id) if known is None else known
 
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
-        """The jobs of HTCondor of which a file tells."""
         return self._condor.jobs_told_in(source) if self._condor is not None else ()
 
     def traces_named_in(self, source: str) -> Mapping[str, tuple[str, ...]]:
@@ -444,7 +449,7 @@ class Store:
             read_at=self._clock.now(),
             records=before.records + batch.count,
             skipped=skipped,
-            last_skips=_newest(before.last_skips, batch.skipped),
+            last_skips=(*before.last_skips, *batch.skipped)[-SKIPS_KEPT:],
             error=None,
             note=batch.note if batch.note is not None else before.note,
             begins_at=batch.begins_at if batch.begins_at is not None else before.begins_at,
@@ -497,7 +502,3 @@ def _noticed(health: SourceHealth, notice: str | None) -> SourceHealth:
     if notice is None:
         return health
     return msgspec.structs.replace(health, note=f"{health.note}; {notice}" if health.note else notice)
-
-
-def _newest(old: tuple[Skip, ...], new: tuple[Skip, ...]) -> tuple[Skip, ...]:
-    return (old + new)[-SKIPS_KEPT:] if new else old

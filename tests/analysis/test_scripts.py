@@ -295,7 +295,7 @@ def archived(number: str, script: bytes, **variables: str) -> ArchivedScript:
 
 
 def kept(job: Job, *dirs: str) -> Kept:
-    return Kept(Side(job, None, ()), dirs, None)
+    return Kept(Side(job, None, ()), dirs, JobDetail(job=job))
 
 
 def kept_of_slurm(number: int) -> Kept:
