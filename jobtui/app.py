@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
-from textual import on, work
+from textual import events, on, work
 from textual._styles_cache import StylesCache
 from textual.app import SuspendNotSupported
 from textual.driver import Driver
@@ -117,7 +117,6 @@ class JobtuiApp(TerminalApp[None]):
         self._set_theme(theme, looks)
 
     def _share(self, title: str, words: tuple[str, ...], looks: Looks) -> Shared:
-        """What all screens share, out of the session."""
         session = self._session
         logs = session.logs(self._offsets)
         shared = Shared(
@@ -175,20 +174,14 @@ class JobtuiApp(TerminalApp[None]):
         self.set_interval(GIVE_BACK_S, self._give_back)
         if self._shared.player is not None:
             self.set_interval(PLAY_TICK_S, self.play)
-        elif self._session.alarms:
-            self._watch_for_trouble()
+        else:
+            from jobtui.screens.alarm import Alarm  # the first paint does not need it
+
+            Alarm(self, self._shared, self._session.alarms)
         if self._starts_with_view and self._shared.views.may_have(START):
             self.commander().show_start()
         polling: Any = partial(kept_up, self, "polling", self._session.run)
         self.run_worker(polling, name="session")
-
-    def _watch_for_trouble(self) -> None:
-        from jobtui.backends.alarm_command import AlarmCommand
-        from jobtui.screens.alarm import Alarm
-
-        wishes = self._session.alarms
-        command = AlarmCommand(wishes.command, self._session.store) if wishes.command else None
-        Alarm(self, self._shared, wishes, command.run if command is not None else None)
 
     def _give_back(self) -> None:
         """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
@@ -283,6 +276,11 @@ class JobtuiApp(TerminalApp[None]):
             return False
         await screen.action_command()
         return bool(screen.query(FilterBar))
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.MouseDown):
+            self._shared.new_failures = 0  # the user looks
+        await super().on_event(event)
 
     # Taking along: to the clipboard, to other programs.
 

@@ -17,10 +17,14 @@ TOLD_KEPT = 10_000
 
 
 class Trouble:
-    """Told which jobs changed since `began`, it looks at them and at those that live, a few at a time."""
+    """Told which jobs changed since `began`, it looks at them and at those that live, a few at a time.
 
-    def __init__(self, began: Nanos) -> None:
+    Where only failures are wanted, at the former alone.
+    """
+
+    def __init__(self, began: Nanos, *, only_failures: bool = False) -> None:
         self._began = began
+        self._only_failures = only_failures
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, bool] = {}
         self._told: dict[tuple[JobId, Nanos], None] = {}
@@ -53,7 +57,7 @@ class Trouble:
         if job.is_quasi:
             return False
         if job.status.is_live:
-            return self._is_stuck_now(job, now)
+            return not self._only_failures and self._is_stuck_now(job, now)
         self._live.pop(job.id, None)
         ended = job.ended_at or job.written_at
         if job.status is not JobStatus.FAILED or ended is None or ended < self._began:

@@ -11,7 +11,7 @@ LEAST_REST_S = 10.0
 
 
 class Alarms(NamedTuple):
-    """Whether the terminal rings, the command that is run, and the least seconds between two of these."""
+    """Whether the terminal rings, and notifies the desktop; the command that is run; how often at most."""
 
     bell: bool = False
     command: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Alarms(NamedTuple):
 def parse_alarms(table: object) -> Alarms:
     """What a table of the configuration file asks for. Raises ValueError that says what is wrong."""
     if not isinstance(table, dict):
-        raise ValueError("expected a table of bell, command, rest_s")
+        raise ValueError(f"expected a table of {', '.join(Alarms._fields)}")
     if unknown := set(table) - set(Alarms._fields):
         raise ValueError(f"{min(unknown)}: unknown; there are {', '.join(Alarms._fields)}")
     bell, rest_s = table.get("bell", False), table.get("rest_s", Alarms().rest_s)

@@ -119,14 +119,24 @@ def way_for(wish: str, environment: Mapping[str, str]) -> CopyWay:
 
 
 def clipboard_sequence(text: str, environment: Mapping[str, str]) -> str:
-    """What to write to the terminal. Raises TooLong.
-
-    Inside tmux and GNU screen the sequence is wrapped, so that they hand it on to the terminal outside.
-    """
+    """What to write to the terminal so that a text is in the clipboard. Raises TooLong."""
     encoded = b64encode(text.encode("utf-8", "replace")).decode("ascii")
     if len(encoded) > MAX_ENCODED:
         raise TooLong(f"{len(encoded):,} encoded bytes, at most {MAX_ENCODED:,} go through a terminal")
-    sequence = f"\x1b]52;c;{encoded}\x07"
+    return through(f"\x1b]52;c;{encoded}\x07", environment)
+
+
+def notification_sequence(text: str, environment: Mapping[str, str]) -> str:
+    """What to write to the terminal so that the desktop shows a text, which is safe to show.
+
+    OSC 9, which terminals that cannot notify pass over, or OSC 777 for those that know no other.
+    """
+    way = "777;notify;jobtui;" if environment.get("TERM", "").startswith(("foot", "rxvt")) else "9;"
+    return through(f"\x1b]{way}{text}\x07", environment)
+
+
+def through(sequence: str, environment: Mapping[str, str]) -> str:
+    """A sequence wrapped so that tmux or GNU screen, where it runs in one, hands it on."""
     if environment.get("TMUX"):
         inner = sequence.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{inner}\x1b\\"

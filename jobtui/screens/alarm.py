@@ -1,44 +1,62 @@
-"""Rings the bell and runs the user's command when jobs newly fail or need a person."""
+"""Counts new failures, and rings, notifies and runs the user's command when jobs newly fail, need a person,
+or end of which the user wants to be told.
+"""
 
-from collections.abc import Awaitable, Callable, Mapping
+import os
+from collections.abc import Sequence
 from time import monotonic
 
 from textual.app import App
 
 from jobtui.analysis.alerts import Trouble
 from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobStatus
+from jobtui.model.numbers import counted
 from jobtui.model.settings import Alarms
+from jobtui.render.terminal import notification_sequence
 from jobtui.render.text import show
+from jobtui.screens.export import write_sequence
 from jobtui.screens.shared import Shared
-from jobtui.store.store import Changes
+from jobtui.session.alarm_command import AlarmCommand
 
 LOOK_S = 2.0
 """How often it checks: time alone may make a job late."""
 
-Tell = Callable[[Mapping[str, str]], Awaitable[None]]
-"""Runs the command with these variables."""
+
+def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
+    """Await the end of these jobs, or no longer where that of all is awaited; what to say of it."""
+    live = [job_id for job_id in chosen if (job := shared.live.jobs.get(job_id)) and job.status.is_live]
+    if not live:
+        return "it has ended" if chosen else ""
+    name = show(live[0]) if len(live) == 1 else counted(len(live), "job")
+    if shared.awaited.issuperset(live):
+        shared.awaited.difference_update(live)
+        return f"the end of {name} is not told"
+    shared.awaited.update(live)
+    return f"the end of {name} will be told"
 
 
 class Alarm:
     """Runs during a pause of the screens too. Trouble during its rest is reported together afterwards."""
 
-    def __init__(self, app: App[None], shared: Shared, wishes: Alarms, tell: Tell | None) -> None:
+    def __init__(self, app: App[None], shared: Shared, wishes: Alarms) -> None:
         self._app = app
         self._shared = shared
         self._wishes = wishes
-        self._tell = tell
-        self._trouble = Trouble(shared.clock.now())
+        self._command = AlarmCommand(wishes.command, shared.live) if wishes.command else None
+        self._trouble = Trouble(shared.clock.now(), only_failures=not wishes)
         self._waiting: dict[JobId, None] = {}
         self._told_at: float | None = None
-        shared.live.subscribe(self._note)
+        shared.live.subscribe(lambda changes: self._trouble.note(changes.jobs))
         app.set_interval(LOOK_S, self.look)
 
-    def _note(self, changes: Changes) -> None:
-        self._trouble.note(changes.jobs)
-
     def look(self) -> None:
+        self._tell_ends()
         live = self._shared.live
         found = self._trouble.look(live.jobs, self._shared.clock.now(), now_at=live.now_at)
+        self._shared.new_failures += sum(live.jobs[one].status is JobStatus.FAILED for one in found)
+        if not self._wishes:
+            return
         self._waiting.update(dict.fromkeys(found))
         is_resting = self._told_at is not None and monotonic() - self._told_at < self._wishes.rest_s
         if not self._waiting or is_resting:
@@ -46,11 +64,26 @@ class Alarm:
         self._told_at = monotonic()
         jobs, self._waiting = tuple(self._waiting), {}
         if self._wishes.bell:
-            self._app.bell()
-        if self._tell is not None:
-            self._app.run_worker(self._run(self._tell, jobs), group="alarm")
+            self._ring(f"{counted(len(jobs), 'job')} failed or stuck: {show(jobs[0])}")
+        if self._command is not None:
+            self._app.run_worker(self._run(self._command, jobs), group="alarm")
 
-    async def _run(self, tell: Tell, jobs: tuple[JobId, ...]) -> None:
+    def _tell_ends(self) -> None:
+        """Say which jobs have ended whose end is awaited, in the terminal and on the desktop."""
+        awaited, jobs = self._shared.awaited, self._shared.live.jobs
+        for job_id in sorted(awaited):
+            job = jobs.get(job_id)
+            if job is None or not job.status.is_live:
+                awaited.discard(job_id)
+                words = f"{show(job_id)} {job.status.value if job is not None else 'is no longer known'}"
+                self._app.notify(words, timeout=30, markup=False)
+                self._ring(words)
+
+    def _ring(self, words: str) -> None:
+        self._app.bell()
+        write_sequence(self._app, notification_sequence(words, os.environ))
+
+    async def _run(self, command: AlarmCommand, jobs: tuple[JobId, ...]) -> None:
         # Imported here, as few have a command
         from jobtui.analysis.explain.verdict import explain
         from jobtui.session.evidence import Gatherer
@@ -58,7 +91,7 @@ class Alarm:
         shared = self._shared
         gatherer = Gatherer(shared.live, shared.job_reader, shared.clock.now(), shared.reach)
         verdict = explain(await gatherer.whole(jobs[0]))
-        await tell(
+        await command.run(
             {
                 "TROUBLE_JOB": show(jobs[0]),
                 "TROUBLE_VERDICT": verdict.code.value,

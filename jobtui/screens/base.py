@@ -4,6 +4,7 @@ What the first paint does not need is imported in the functions that need it, he
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,8 +17,9 @@ from textual.widget import Widget
 
 from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at, hints_at
 from jobtui.model.faults import Fault
+from jobtui.model.ids import JobId
 from jobtui.render.text import safe, show
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, start
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
@@ -173,6 +175,39 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         from jobtui.screens.export import copy
 
         copy(self, self.shared.looks.clipboard, text)
+
+    def chosen_jobs(self) -> Sequence[JobId]:
+        """The jobs about which an action is: those that are marked, else the one under the cursor."""
+        return ()
+
+    def action_copy(self) -> None:
+        if chosen := self.chosen_jobs():
+            self.copy("\n".join(chosen))
+
+    def action_report(self) -> None:
+        for job_id in self.chosen_jobs()[:1]:
+            start(self, partial(self._copy_report, job_id), group="report", exclusive=True)
+
+    async def _copy_report(self, job_id: JobId) -> None:
+        from jobtui.screens.export import job_report
+
+        if report := await job_report(self.shared, job_id):
+            self.copy(report)
+        else:
+            self.notify("no source has a record of this job", timeout=4)
+
+    def action_bundle(self) -> None:
+        from jobtui.screens.export import jobtui_command
+
+        commands = [jobtui_command(self.shared, "bundle", about=[job_id]) for job_id in self.chosen_jobs()]
+        if commands:
+            self.copy("\n".join(map(str, commands)))
+
+    def action_await_end(self) -> None:
+        from jobtui.screens.alarm import toggle_awaited
+
+        if words := toggle_awaited(self.shared, self.chosen_jobs()):
+            self.notify(words, timeout=4, markup=False)
 
     def on_mount(self) -> None:
         self._unsubscribe = self.shared.live.subscribe(self._collect)
@@ -338,7 +373,6 @@ class FilteringScreen(HeadedScreen):
         self.filters = History()
 
     def filter_bar(self) -> FilterBar:
-        """The input line, with the present filter in it."""
         raise NotImplementedError
 
     def set_filter(self, text: str) -> Mistake | None:

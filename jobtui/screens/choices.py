@@ -349,7 +349,6 @@ class Guide:
         open_screen(self._app, Place.TRACE, self._shared, ref.trace_id, None, "; ".join(ref.notes))
 
     def lowest(self) -> FilteringScreen:
-        """The screen of the jobs, to which it goes back."""
         while len(self._app.screen_stack) > 1:
             self._app.pop_screen()
         screen = self._app.screen

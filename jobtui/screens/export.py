@@ -10,13 +10,15 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.app import App
 from textual.screen import Screen
 
 from jobtui.actions import key_of
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
+from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
@@ -51,9 +53,14 @@ def _through_terminal(screen: Screen[None], text: str) -> None:
     except TooLong as error:
         _to_file(screen, text, f", as {error}")
         return
-    if screen.app._driver is not None:
-        screen.app._driver.write(sequence)
+    write_sequence(screen.app, sequence)
     _say_copied(screen, text)
+
+
+def write_sequence(app: App[Any], sequence: str) -> None:
+    """Write to the terminal what no screen shows."""
+    if app._driver is not None:
+        app._driver.write(sequence)
 
 
 async def _through_tmux(screen: Screen[None], text: str) -> None:
@@ -95,6 +102,24 @@ def _to_file(screen: Screen[None], text: str, why: str) -> None:
         screen.notify(f"not copied{why}; {error.strerror}", severity="error", markup=False)
         return
     screen.notify(f"written to {safe(file.name)}{why}", timeout=10, markup=False)
+
+
+async def job_report(shared: Shared, job_id: JobId) -> str:
+    """What happened to a job as Markdown; "" where no source has a record of it."""
+    from jobtui.analysis.explain.verdict import explain
+    from jobtui.render.verdicts import PostMortem, post_mortem_lines
+    from jobtui.session.evidence import Gatherer
+
+    gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach)
+    evidence = await gatherer.whole(job_id)
+    job, detail = evidence.job, evidence.detail
+    if job is None:
+        return ""
+    runs = detail.runs if detail is not None else ()
+    told = PostMortem(
+        shared.store.with_agent(job), explain(evidence), runs, evidence.ops, evidence.sources, evidence.now
+    )
+    return "\n".join(post_mortem_lines(told))
 
 
 def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Command:

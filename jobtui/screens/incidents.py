@@ -1,6 +1,7 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
 
 from textual import on
@@ -166,19 +167,12 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, self._ended_at = True, 0.0
         self.tick()
 
-    def action_copy(self) -> None:
-        if self._list.record is not None:
-            self.copy(self._list.record.first)
-
     def action_report(self) -> None:
         if self._list.record is not None:
             self.copy("\n".join(incident_report(self._list.record, self.shared.now())))
 
-    def action_bundle(self) -> None:
-        from jobtui.screens.export import jobtui_command
-
-        if self._list.record is not None:
-            self.copy(str(jobtui_command(self.shared, "bundle", about=[self._list.record.first])))
+    def chosen_jobs(self) -> Sequence[JobId]:
+        return (self._list.record.first,) if self._list.record is not None else ()
 
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import jobtui_command

@@ -1,7 +1,7 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import monotonic
 from typing import NamedTuple
@@ -453,6 +453,9 @@ class JobScreen(LiveScreen):
 
     def action_open(self) -> None:
         self._tab.open()
+
+    def chosen_jobs(self) -> Sequence[JobId]:
+        return (self.job_id,)
 
     def action_copy(self) -> None:
         self.copy(self._tab.copied or self.job_id)

@@ -20,7 +20,7 @@ from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.job_verdict import JobVerdict, keys_for
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -63,7 +63,9 @@ class JobFilter:
         context = self._context()
         if not self.shows_hidden:
             return lambda job: chosen.matches(job, now(), context)
-        return lambda job: chosen.matches(_as_plain(job), now(), context)
+        return lambda job: chosen.matches(
+            msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job, now(), context
+        )
 
 
 class JobLookup:
@@ -137,10 +139,6 @@ def _parsed(text: str) -> "Filter":
     from jobtui.analysis.filter import parse
 
     return parse(text)
-
-
-def _as_plain(job: Job) -> Job:
-    return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job
 
 
 PREVIEW_S = 0.08
@@ -268,10 +266,18 @@ class JobsScreen(JobsFilteringScreen):
     def action_open(self) -> None:
         self._table.open()
 
-    def action_copy(self) -> None:
-        ids = sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
-        if ids:
-            self.copy("\n".join(ids))
+    def chosen_jobs(self) -> Sequence[JobId]:
+        return sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
+
+    def action_compare(self) -> None:
+        from jobtui.screens.job_history import open_comparison
+
+        chosen = self.chosen_jobs()
+        if len(chosen) > 2:
+            self.notify(f"{len(chosen):,} jobs are marked: mark two to compare them", timeout=4)
+        elif chosen:
+            comparing = partial(open_comparison, self, self.shared, *chosen)
+            start(self, comparing, group="compare", exclusive=True)
 
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import job_taken, jobs_taken
@@ -361,7 +367,9 @@ class JobsScreen(JobsFilteringScreen):
 
     def _show_surroundings(self) -> None:
         now = self.shared.now()
-        self._header.set_counts(self._table.rows.tally.counts(now), len(self._table.rows.needy))
+        self._header.set_counts(
+            self._table.rows.tally.counts(now), len(self._table.rows.needy), self.shared.new_failures
+        )
         self._strip.sources = self.shared.store.sources()
         self._show_words()
         self._show_one_line()

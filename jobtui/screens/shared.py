@@ -13,6 +13,7 @@ from jobtui.actions import Place, key_of
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import Clock, Nanos, Player
 from jobtui.model.commands import Command
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.settings import USUAL_LOOKS, Looks
@@ -24,7 +25,6 @@ from jobtui.widgets.filter_bar import History
 if TYPE_CHECKING:
     from jobtui.analysis.paths import Reach
     from jobtui.analysis.traces.layout import ServiceMarks
-    from jobtui.model.clock import Player
     from jobtui.model.job_reader import JobReader
     from jobtui.model.pages import Log, LogBook
     from jobtui.model.traces import TraceClient
@@ -94,9 +94,13 @@ class Shared:
     paused_at: Nanos | None = field(default=None, init=False)
     waiting: Changes = field(default=NO_CHANGES, init=False)
     """What changed since the pause."""
+    awaited: set[JobId] = field(default_factory=set, init=False)
+    """Jobs of which the user wants to be told when they end."""
+    new_failures: int = field(default=0, init=False)
+    """Jobs that failed since a key was last pressed."""
     looks: Looks = USUAL_LOOKS
     """How the user wants it to look and be handled."""
-    player: "Player | None" = None
+    player: Player | None = None
     """What goes through recorded time, where there is a recording."""
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
 from jobtui.model.traces import Span
 from jobtui.render.text import safe, show
-from jobtui.render.traces import Part, detail_parts
+from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
@@ -179,7 +179,8 @@ class TracePane(Container):
     def paragraphs(self) -> Iterator[Paragraph]:
         found, line = self.waterfall.found, self.waterfall.current
         if found is not None and line is not None:
-            yield from map(_paragraph, detail_parts(found, line, self.waterfall.names_above))
+            parts = detail_parts(found, line, self.waterfall.names_above)
+            yield from (Paragraph(part.text, part.style, part.hang) for part in parts)
 
     @on(Waterfall.LineHighlighted)
     def _show_detail(self, message: Waterfall.LineHighlighted) -> None:
@@ -209,10 +210,6 @@ class TracePane(Container):
             yield "critical path thick"
         if not view.squeezes:
             yield "to scale"
-
-
-def _paragraph(part: Part) -> Paragraph:
-    return Paragraph(part.text, part.style, part.hang)
 
 
 class TraceScreen(FilteringScreen):

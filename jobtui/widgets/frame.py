@@ -140,12 +140,15 @@ class Header(LineView):
         self._now = now
         self.title = title
         self._counts: Counts | None = None
-        self._attention = 0
+        self._attention = self._new_failures = 0
 
-    def set_counts(self, counts: Counts, attention: int) -> None:
-        """Show these counts; `attention` is how many jobs need a person."""
+    def set_counts(self, counts: Counts, attention: int, new_failures: int = 0) -> None:
+        """Show these counts; `attention` is how many jobs need a person.
+
+        `new_failures` is how many failed since the user last pressed a key.
+        """
         self._counts = counts
-        self._attention = attention
+        self._attention, self._new_failures = attention, new_failures
         self.repaint()
 
     def line(self, y: int) -> Line:
@@ -170,7 +173,8 @@ class Header(LineView):
         parts = [(GLYPHS[status], status.value, counts[status], STATUS_STYLES[status]) for status in COUNTED]
         parts.append((NEEDS_PERSON_GLYPH, "to look at", self._attention, NEEDS_PERSON_STYLE))
         failed = self._counts.failed_lately
-        parts.append((GLYPHS[JobStatus.FAILED], "failed 1h", failed, STATUS_STYLES[JobStatus.FAILED]))
+        new = f", {self._new_failures:,} new" if self._new_failures else ""
+        parts.append((GLYPHS[JobStatus.FAILED], f"failed 1h{new}", failed, STATUS_STYLES[JobStatus.FAILED]))
         return [part for part in parts if part[2] or part[1] in COUNTED]
 
     def _pace(self, *, with_ends: bool) -> Line:

@@ -2,7 +2,7 @@ from base64 import b64decode
 
 import pytest
 
-from jobtui.render.terminal import MAX_ENCODED, TooLong, clipboard_sequence
+from jobtui.render.terminal import MAX_ENCODED, TooLong, clipboard_sequence, notification_sequence
 
 
 def test_the_text_is_in_the_sequence() -> None:
@@ -28,3 +28,8 @@ def test_what_no_terminal_takes_is_refused() -> None:
     assert len(clipboard_sequence("x" * longest, {})) <= MAX_ENCODED + 8
     with pytest.raises(TooLong, match="74,994"):
         clipboard_sequence("x" * (longest + 3), {})
+
+
+def test_the_desktop_is_notified_as_the_terminal_can() -> None:
+    assert notification_sequence("abc", {"TERM": "xterm-kitty"}) == "\x1b]9;abc\x07"
+    assert notification_sequence("abc", {"TERM": "foot"}) == "\x1b]777;notify;jobtui;abc\x07"

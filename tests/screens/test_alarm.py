@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from jobtui.app import JobtuiApp
 from jobtui.model.clock import FixedClock, Nanos
@@ -15,7 +16,9 @@ from jobtui.session import Session
 from tests.builders import a_job, ago
 from tests.conftest import NOW
 from tests.fakes import ScriptedSource, batch
+from tests.screens.scene import see
 from tests.waiting import wait_until
+from tests.widgets.widget_app import press
 
 FACTS = ("TROUBLE_JOB", "TROUBLE_VERDICT", "TROUBLE_JOBS")
 
@@ -61,9 +64,38 @@ async def test_new_failures_are_told_together_and_then_it_rests(
         assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
 
 
-async def test_nothing_is_watched_for_unless_asked() -> None:
-    session = Session([ScriptedSource([batch(failed(1, NOW))])], FixedClock(NOW))
+@pytest.mark.usefixtures("quick")
+async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_unasked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rung: list[bool] = []
+    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rung.append(True))
+    source = ScriptedSource([batch(failed(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
     app = JobtuiApp(session)
-    async with session, app.run_test() as pilot:
+    async with session, app.run_test(size=(140, 30)) as pilot:
         await wait_until(lambda: session.store.jobs, pilot)
-        assert [source.kind for source in session.store.sources()] == ["sirepo_db"]
+        source.add(batch(failed(2, NOW), failed(3, NOW)))
+        await see(app, pilot, "3 failed 1h, 2 new")
+        await press(pilot, "j", until="3 failed 1h  ")
+    assert not rung
+
+
+@pytest.mark.usefixtures("quick")
+async def test_the_end_of_a_job_is_told_to_who_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(alarm, "write_sequence", lambda app, sequence: written.append(sequence))
+    running = a_job(1, status=JobStatus.RUNNING)
+    source = ScriptedSource([batch(running)])
+    session = Session([source], FixedClock(NOW))
+    app = JobtuiApp(session)
+    async with session, app.run_test(size=(140, 30)) as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        await pilot.press("n", "n", "n")
+        assert app._shared.awaited == {running.id}
+        source.add(batch(replace(running, status=JobStatus.COMPLETED)))
+        await wait_until(lambda: written, pilot)
+        assert f"{running.id} completed" in written[0]
+        await pilot.press("n")
+        assert not app._shared.awaited
+        assert "it has ended" in [one.message for one in app._notifications]

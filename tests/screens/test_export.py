@@ -59,6 +59,27 @@ async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) ->
     assert copied[1] == f"{JOBTUI} jobs"
 
 
+async def test_the_job_is_taken_as_markdown_or_a_command_and_marked_ones_as_commands(
+    copied: list[str],
+) -> None:
+    async with on_jobs() as (_, pilot, _):
+        await press(pilot, "m", until=lambda: len(copied) == 1)
+        await press(pilot, "b", until=lambda: len(copied) == 2)
+        await press(pilot, "space", "space", "b", until=lambda: len(copied) == 3)
+    assert copied[0].startswith(f"# {job_id(1)}: ")
+    assert "## What to do next" in copied[0]
+    assert copied[1] == f"{JOBTUI} bundle {job_id(1)}"
+    assert copied[2].splitlines() == [f"{JOBTUI} bundle {job_id(number)}" for number in (1, 2)]
+
+
+async def test_two_marked_jobs_are_compared_and_three_are_not() -> None:
+    async with on_jobs(notifications=True) as (scene, pilot, _):
+        await press(pilot, "space", "space", "space", "C", until=lambda: said(scene))
+        assert said(scene) == ["3 jobs are marked: mark two to compare them"]
+        lines = await press(pilot, "k", "space", "C", until="side by side")
+        assert all(any(one in line for line in lines) for one in (job_id(1), job_id(2)))
+
+
 async def test_where_there_is_nothing_it_is_said_so() -> None:
     async with on_jobs(notifications=True) as (scene, pilot, _):
         await press(pilot, "question_mark", until=HelpScreen)

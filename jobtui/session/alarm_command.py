@@ -3,39 +3,26 @@
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from jobtui.backends.base import Batch
 from jobtui.model.settings import KIND
+from jobtui.store.store import Store
 from jobtui.transport.worker import Worker
 
 TIMEOUT_S = 30.0
 """A command that takes longer is ended."""
 
 
-class Book(Protocol):
-    """Where it is noted how a command ended. `store.Store` is one."""
-
-    def add_source(self, name: str, kind: str) -> None:
-        """Announce it."""
-
-    def apply(self, source: str, batch: Batch) -> object:
-        """It ended well."""
-
-    def fail(self, source: str, error: str) -> object:
-        """It did not."""
-
-
 class AlarmCommand:
-    """The command; once it has failed it is listed among the sources of `book`.
+    """The command; once it has failed it is listed among the sources of `store`.
 
     One runs at a time, in a thread of its own.
     """
 
-    def __init__(self, command: Sequence[str], book: Book, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, command: Sequence[str], store: Store, timeout_s: float = TIMEOUT_S) -> None:
         self.name = f"on trouble: {os.path.basename(command[0])}"
         self._command = tuple(command)
-        self._book = book
+        self._store = store
         self._timeout_s = timeout_s
         self._worker = Worker("alarm")
         self._has_failed = False
@@ -45,12 +32,12 @@ class AlarmCommand:
         problem = await self._worker.run(lambda: run_quietly(self._command, facts, self._timeout_s))
         if problem is not None:
             self._has_failed = True
-            self._book.add_source(self.name, KIND)
-            self._book.fail(
+            self._store.add_source(self.name, KIND)
+            self._store.fail(
                 self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
             )
         elif self._has_failed:
-            self._book.apply(self.name, Batch(cursor="", count=1))
+            self._store.apply(self.name, Batch(cursor="", count=1))
 
 
 def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:

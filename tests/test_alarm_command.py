@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.backends.alarm_command import AlarmCommand
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceHealth, SourceState
+from jobtui.session.alarm_command import AlarmCommand
 from jobtui.store.store import Store
 from tests.conftest import NOW
 
