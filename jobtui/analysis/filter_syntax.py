@@ -88,7 +88,7 @@ class Not(NamedTuple):
     node: "Node"
 
     def __str__(self) -> str:
-        return f"-{_in_group(self.node)}"
+        return f"-({self.node})" if isinstance(self.node, All | Any) else f"-{self.node}"
 
 
 class All(NamedTuple):
@@ -133,10 +133,6 @@ def leaves(node: Node) -> Iterator[tuple[Word | Comparison, bool]]:
             stack.extend((part, negated) for part in node.nodes)
         else:
             yield node, negated
-
-
-def _in_group(node: Node) -> str:
-    return f"({node})" if isinstance(node, All | Any) else str(node)
 
 
 class _Reader:

@@ -32,15 +32,13 @@ OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
 """What becomes of a run that a restart of its supervisor has ended: asked for again, or not."""
 
 
-def _number(found: re.Match[str]) -> str:
-    """How a program ended tells one failure from another; other numbers do not."""
-    return "N" if found[0][0].isdecimal() else found[0]
-
-
 _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b"), "…"),
-    (re.compile(r"(?:exit (?:code|status)|signal) \d+|(?<![A-Za-z])\d+(?:\.\d+)?"), _number),
+    (
+        re.compile(r"(?:exit (?:code|status)|signal) \d+|(?<![A-Za-z])\d+(?:\.\d+)?"),
+        lambda found: "N" if found[0][0].isdecimal() else found[0],
+    ),
     (re.compile(r"/\S*/"), "/…/"),
 )
 """What differs from one failure to the next and says nothing: addresses, ids, numbers, directories."""

@@ -291,16 +291,15 @@ def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
     """
     at = 0
     while at < len(rows):
-        fold = max((_fold_at(rows, at, each) for each in range(1, MOST_TOGETHER + 1)), key=_extent)
+        fold = max(
+            (_fold_at(rows, at, each) for each in range(1, MOST_TOGETHER + 1)),
+            key=lambda fold: (fold.times >= LEAST_TIMES, fold.last),
+        )
         if fold.times >= LEAST_TIMES:
             yield fold
             at = fold.last + 1
         else:
             at += 1
-
-
-def _extent(fold: Fold) -> tuple[bool, int]:
-    return fold.times >= LEAST_TIMES, fold.last
 
 
 def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:

@@ -80,7 +80,6 @@ class Gathered:
 
     @property
     def full(self) -> bool:
-        """Whether the rest is for the next poll."""
         return (
             self.bytes >= self._limits.batch
             or len(self.records) >= self._limits.batch_records
@@ -135,7 +134,6 @@ class OpenLog:
 
     @property
     def mark(self) -> bytes:
-        """What stands right before the position."""
         return self._reader.mark
 
     @property
@@ -490,7 +488,6 @@ class Follower:
 
     @property
     def files(self) -> frozenset[FileId]:
-        """The files that are open to be read."""
         return frozenset(log.opened.id for log in self._logs())
 
     def close(self) -> None:
@@ -635,7 +632,6 @@ class Follower:
     def _read_next(
         self, file: RotatedFile, position: Position, gathered: Gathered, *, is_renamed: bool = False
     ) -> None:
-        """Have a rotated file read in its turn."""
         if file.opened is None:
             gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
         else:

@@ -145,7 +145,11 @@ def run_init(context: Context) -> Exit:
 def _asked(found: Sequence[Discovered]) -> Chosen:
     if not found:
         print_lines(["Nothing was found that could be read."])
-    chosen = [one for one in found if _yes(f"{_spelled(one)}  ({show(one.origin)})", default=True)]
+    chosen = [
+        one
+        for one in found
+        if _yes(show(f"{one.spec.setting} = {one.spec.target}  ({one.origin})"), default=True)
+    ]
     print_lines(["Other sources, one at a time, such as log=supervisor=/var/log/sirepo.log; none ends it."])
     while line := input("> ").strip():
         name, _, value = line.removeprefix("--").replace("-", "_", 1).partition("=")
@@ -161,10 +165,6 @@ def _asked(found: Sequence[Discovered]) -> Chosen:
             continue
         chosen.append(Discovered(SourceSpec(name, value), "given"))
     return _chosen_values(chosen)
-
-
-def _spelled(finding: Discovered) -> str:
-    return show(f"{finding.spec.setting} = {finding.spec.target}")
 
 
 def _yes(question: str, *, default: bool) -> bool:

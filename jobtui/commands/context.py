@@ -2,9 +2,9 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
@@ -17,16 +17,11 @@ if TYPE_CHECKING:
     from jobtui.backends.base import Replay
 
 
-class OpenDashboard(Protocol):
-    """Runs the dashboard until it is left."""
+OpenDashboard = Callable[[Session, JobId | TraceRef | JobFilter | None, str, Sequence[str]], None]
+"""Runs the dashboard at a job, a trace or the table of all, until it is left.
 
-    def __call__(
-        self, session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
-    ) -> None:
-        """Open it at a job or a trace, or at the table of all.
-
-        `title` names what is watched, `words` are the flags with which another jobtui watches the same.
-        """
+The text is its title, the last words the flags with which another jobtui watches the same.
+"""
 
 
 class OutputFormat(StrEnum):

@@ -104,7 +104,6 @@ class Found(NamedTuple):
 
     @property
     def filter(self) -> str:
-        """The filter that shows these jobs."""
         best = self.candidates[0] if self.candidates else None
         return f"user:{best.id}" if best is not None and best.kind == "user" else filter_of(self.jobs)
 
@@ -313,7 +312,6 @@ async def _submitted_as(reader: Reader, numbers: Collection[str]) -> tuple[Candi
 
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
-    """Name candidates, each with the command for it."""
     several = tuple(candidates)
     for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""

@@ -157,7 +157,6 @@ class Reader:
         return slurm_of(job, self.session.store.jobs.values(), number)
 
     async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
-        """Read all that a verdict on a job rests on."""
         from jobtui.session.evidence import Gatherer
 
         if job.system == BALSAM.kind and job.status.is_live:

@@ -229,7 +229,11 @@ class SiteServer:
             rows = self._rows(path, asked)
             if rows is None:
                 return None
-            found = [_without_own(row) for row in rows if is_wanted(row, asked)]
+            found = [
+                {name: value for name, value in row.items() if name != "submitted_s"}
+                for row in rows
+                if is_wanted(row, asked)
+            ]
         ordered = in_order(found, asked)
         offset, limit = int(_one(asked, "offset", "0")), min(MOST, int(_one(asked, "limit", str(MOST))))
         return {"count": len(ordered), "results": ordered[offset : offset + limit]}
@@ -292,10 +296,6 @@ def in_order(rows: list[Row], asked: Asked) -> list[Row]:
 
 def _one(asked: Asked, name: str, default: str) -> str:
     return asked[name][0] if name in asked else default
-
-
-def _without_own(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != "submitted_s"}
 
 
 @contextmanager

@@ -130,7 +130,6 @@ def matches_of(streams: Sequence[Stream]) -> Matches:
 
 
 def line_of(entry: JournalEntry, origin: str) -> LogLine:
-    """The line of an entry, at no place yet."""
     own = latest(entry.message[:TIME_LENGTH], entry.at)
     return _plain(entry, entry.message, origin, own=own)
 
@@ -286,7 +285,6 @@ class PieceReader:
         return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
     async def onward(self, start: Head | At | Beside, behind: Place) -> AsyncGenerator[Piece, None]:
-        """Piece after piece up to the edge."""
         at: Head | At | Beside | None = start
         while at is not None:
             piece = await self.forward(at, SEARCHED_ENTRIES, behind)

@@ -43,7 +43,6 @@ end_of: Callable[[LogLine], Place] = attrgetter("end")
 
 
 def stretch_of(lines: Sequence[LogLine]) -> Stretch:
-    """Lines next to each other, counted."""
     errors = sum(line.level is Level.ERROR for line in lines)
     at = next((line.at for line in lines if line.at is not None), None)
     return Stretch(lines[0].place, at, len(lines), errors)

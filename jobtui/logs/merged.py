@@ -195,7 +195,6 @@ class MergedReading:
 
 
 def _order(line: LogLine) -> Nanos:
-    """The time by which a line was put in its place."""
     return Nanos(line.place >> ORIGIN_BITS + PLACE_BITS)
 
 

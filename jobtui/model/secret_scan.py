@@ -169,7 +169,7 @@ def masked(text: str) -> str:
     """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
     if "\n" in text:
         text = "\n".join(without_blocks(text.split("\n")))
-    low = _lower(text)
+    low = text.replace(_GROWS, "i").lower()
     parts: list[str] = []
     done = at = 0
     while found := _START.search(low, at):
@@ -256,11 +256,6 @@ def replacement(value: str, name: str) -> str:
         if found := _AGENT_VALUE.match(value)[0]:  # type: ignore[index]
             return found[:PREFIX_LENGTH] + CUT
     return MASK
-
-
-def _lower(text: str) -> str:
-    """`text` in lower case with every character at its place."""
-    return text.replace(_GROWS, "i").lower()
 
 
 def _find_agent(text: str, found: re.Match[str]) -> _Span:

@@ -170,7 +170,6 @@ def parse_slurm(text: str) -> SourceSpec:
 
 
 def is_directory(spec: SourceSpec) -> bool:
-    """Whether a journal is a directory of files."""
     return spec.target != LOCAL_JOURNAL and _REMOTE.fullmatch(spec.target) is None
 
 

@@ -102,11 +102,9 @@ def encoded(document: object) -> bytes:
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:
-        return storable(json.dumps(document, ensure_ascii=False, default=_in_base64)).encode()
-
-
-def _in_base64(value: bytes) -> str:
-    return b64encode(value).decode()
+        return storable(
+            json.dumps(document, ensure_ascii=False, default=lambda value: b64encode(value).decode())
+        ).encode()
 
 
 def storable(text: str) -> str:

@@ -435,7 +435,6 @@ class ReplayedJobReader(SessionJobReader):
 
 
 async def _stays(at: Nanos, progress: Callable[[Reached], None]) -> bool:
-    """Everything that was kept is read already."""
     return False
 
 

@@ -53,14 +53,11 @@ def matter(job: Job, now: Nanos) -> Span:
         return Span(f"canceled by its time limit of {duration(job.limit_s)}", "warning")
     if reason := waits_for(job, now):
         style = NEEDS_PERSON_STYLE if needs_person(job, now) else ""
-        return Span(f"{'waits for ' if _is_thing(job) else ''}{show(reason)}", style)
+        is_thing = job.status is JobStatus.PENDING and not job.message
+        return Span(f"{'waits for ' if is_thing else ''}{show(reason)}", style)
     if job.message:
         return Span(show(job.message))
     return Span(_FINE.get(job.status, ""), "settled")
-
-
-def _is_thing(job: Job) -> bool:
-    return job.status is JobStatus.PENDING and not job.message
 
 
 _FINE = {

@@ -225,17 +225,15 @@ def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: st
         "script": masked_script(script.script),
         "script_base64": _bytes_of(script.script),
         "is_lossy": script.is_lossy,
-        "environment": None if environment is None else _environment_record(environment),
+        "environment": None
+        if environment is None
+        else {one.name: one.value for one in shown_variables(environment)},
         "environment_announced": environment.announced if environment is not None else None,
         "archived_at": None if at is None else to_rfc3339(at),
         "source": show(script.source),
         "notes": [show(note) for note in (*script.notes, *_doubts(script))],
         "tried": results,
     }
-
-
-def _environment_record(environment: Environment) -> dict[str, object]:
-    return {one.name: one.value for one in shown_variables(environment)}
 
 
 def _bytes_of(script: bytes) -> str | None:
@@ -297,7 +295,6 @@ def _unified(rows: Sequence[DiffRow]) -> Iterator[Line]:
 
 
 def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
-    """This on the left, the other on the right."""
     half = max(LEAST_CELLS, (cells - 3) // 2)
     heads = (Span(fit("this", half), "dim"), Span(" │ ", "dim"), Span("other", "dim"))
     yield heads

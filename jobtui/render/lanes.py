@@ -131,12 +131,10 @@ def folded(rows: Sequence[TimelineRow], fold: Fold, times: Times) -> TimelineRow
         from_start_s=first.from_start_s,
         since_prev_s=first.since_prev_s,
         is_gap=first.is_gap,
-        certainty=max((row.certainty for row in rows[fold.first : fold.last + 1]), key=_rank),
+        certainty=max(
+            (row.certainty for row in rows[fold.first : fold.last + 1]), key=lambda certainty: certainty.rank
+        ),
     )
-
-
-def _rank(certainty: Certainty) -> int:
-    return certainty.rank
 
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:

@@ -203,7 +203,6 @@ class Session:
             self.store.become(again)
 
     def job_reader(self) -> "JobReader":
-        """What answers questions about one job."""
         if self._replay is not None:
             return self._replay.job_reader(lambda: self.sources, self.store.detail)
         if self._job_reader is None:
@@ -225,7 +224,6 @@ class Session:
         return SessionLogs(lambda: self.sources, offsets)
 
     def _put_in_place(self, old: Sequence[Poller], fresh: Sequence[Poller]) -> None:
-        """Let these poll in place of those."""
         others = [poller for poller in self._pollers if poller not in old]
         self._pollers = [*others, *fresh]
         for before, after in zip(old, fresh, strict=True):

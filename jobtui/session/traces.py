@@ -48,11 +48,6 @@ SKIPS_KEPT = 1_000
 Answer = TypeVar("Answer")
 
 
-def _no_more() -> bool:
-    """Nothing is waited for beyond the trace itself."""
-    return False
-
-
 class SessionTraces:
     """A `TraceClient` on the sources of a session, which may change while it runs, and on its store."""
 
@@ -88,7 +83,7 @@ class SessionTraces:
         return TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
 
     async def follow(
-        self, trace_id: TraceId, expects_more: Callable[[], bool] = _no_more
+        self, trace_id: TraceId, expects_more: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[TraceAnswer]:
         """A trace, and again whenever it is known better, until it is complete."""
         grew_at: Nanos | None = None
@@ -243,7 +238,6 @@ def _listed(
 
 
 def _gist(answer: TraceAnswer) -> tuple[int, str, tuple[str, ...]]:
-    """What two answers about a trace differ in."""
     return _size(answer), answer.growing, answer.notes
 
 

@@ -138,7 +138,6 @@ class Zones:
 
 
 def may_tell_zone(fact: CondorFact) -> bool:
-    """Whether a fact may tell which zone a file means."""
     return fact.teller is Teller.AD or fact.what in ALIKE
 
 
@@ -335,7 +334,6 @@ class Due:
         return self._fresh.pop(job_id, [])
 
     def drop(self, job_id: str) -> None:
-        """Let it be told that a job is no more."""
         self.take_back(job_id)
         self._gone.add(JobId(job_id))
 

@@ -240,7 +240,6 @@ def _refuse_too_many(poller: Poller, store: Store) -> None:
 
 
 def _reached(pollers: Sequence[Poller], store: Store) -> Reached:
-    """How far these are."""
     measured = [poller.source.measured for poller in pollers if isinstance(poller.source, MeasuredSource)]
     return Reached(
         read=sum(read for read, _ in measured),

@@ -173,7 +173,6 @@ class TraceBook:
         return pages.changed_at if pages else None
 
     def sources_of(self, trace_id: TraceId) -> tuple[str, ...]:
-        """The names of the sources that gave something of a trace."""
         pages = self._traces.get(trace_id)
         return tuple(sorted(pages.sources)) if pages else ()
 

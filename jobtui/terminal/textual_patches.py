@@ -50,7 +50,6 @@ _run_timer = Timer._run_timer
 
 
 def patch_textual() -> None:
-    """Apply the patches. May be called twice."""
     Timer.__init__ = _begin_patched  # type: ignore[method-assign]
     MessagePump._dispatch_message = _dispatch_contained  # type: ignore[method-assign]
     textual.widget.compose = _compose_contained  # type: ignore[attr-defined, assignment]

@@ -295,7 +295,7 @@ def rotated(path: Path) -> list[Path]:
     One that is just being packed is there twice: then the one that is not packed counts. Those of a link lie
     beside the file it leads to.
     """
-    path = _behind_link(path)
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     before_ending = rf"{re.escape(path.stem)}[-._]{_DATE}{re.escape(path.suffix)}"
     name = re.compile(rf"(?:{re.escape(path.name)}{_SUFFIX}|{before_ending}){_PACK}")
     try:
@@ -312,10 +312,6 @@ def rotated(path: Path) -> list[Path]:
     ways = (sorted(by_name, key=lambda each: times[each]),) if is_mixed else (by_name, by_name[::-1])
     in_order = next((way for way in ways if all(times[a] <= times[b] for a, b in pairwise(way))), by_name)
     return [path.parent / each for each in in_order]
-
-
-def _behind_link(path: Path) -> Path:
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 _PACK = r"(?:\.(?:gz|xz|bz2|zst))?"

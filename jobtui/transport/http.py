@@ -474,7 +474,6 @@ def in_words(body: bytes) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text that stands in a line to be filled in."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -149,7 +149,6 @@ class FilterBar(Vertical):
 
     @property
     def was_pasted(self) -> bool:
-        """Whether some of the text was pasted."""
         return self._input.was_pasted
 
     def on_descendant_focus(self) -> None:

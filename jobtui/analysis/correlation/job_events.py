@@ -81,7 +81,11 @@ class JobEvents:
             self._take(op, (before,), Certainty.ADJACENT)
             return
         events = self._jobs.get(op.jid) if op.jid else None
-        if not events or not events.requests or (op.name == "cancel") != _is_cancel(events.requests[-1][-1]):
+        if (
+            not events
+            or not events.requests
+            or (op.name == "cancel") != (events.requests[-1][-1].fields["api"] == "api_runCancel")
+        ):
             return
         request = events.requests[-1] if op.name in MERE_CHECKS else events.requests.pop()
         self._take(op, request, Certainty.JID)
@@ -156,10 +160,6 @@ class JobEvents:
 
 _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
 """What job_cmd does for an op of this name, where the supervisor's lines do not say it."""
-
-
-def _is_cancel(request: LogRecord) -> bool:
-    return request.fields["api"] == "api_runCancel"
 
 
 def _same_api(request: LogRecord, record: LogRecord) -> bool:

@@ -167,7 +167,6 @@ class Restarts:
         return self.log(self._origin(log.source))
 
     def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
-        """End what stands open in the logs of forerunners."""
         at = restart.at
         if at is None:
             return set()

@@ -178,7 +178,6 @@ class Case:
 
     @property
     def still_read(self) -> tuple[str, ...]:
-        """The logs of which more is to be read now."""
         return tuple(_short(one.name) for one in self.sources if one.is_behind)
 
     @cached_property

@@ -292,7 +292,6 @@ def _is_far_behind(health: SourceHealth, heard: Heard, now: Nanos) -> bool:
 
 
 def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Iterator[Nanos]:
-    """The times that a source told of a job."""
     job = evidence.job
     told = [fact.at for fact in verdict.evidence if evidence.origin_of(fact.source) == health.name]
     if job is not None and job.source == health.name:

@@ -60,16 +60,14 @@ def accumulate(deltas: Iterable[Delta], window: Window) -> tuple[list[Nanos], li
     times: list[Nanos] = []
     values: list[float] = []
     total = 0.0
-    in_window = ((window.clip(time), delta) for time, delta in deltas if not _is_after(time, window))
+    in_window = (
+        (window.clip(time), delta) for time, delta in deltas if window.until is None or time <= window.until
+    )
     for time, group in groupby(sorted(in_window), key=itemgetter(0)):
         total += sum(delta for _, delta in group)
         times.append(time)
         values.append(round(total, DIGITS))
     return times, values
-
-
-def _is_after(time: Nanos, window: Window) -> bool:
-    return window.until is not None and time > window.until
 
 
 BLOCK = 256

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from jobtui.analysis.reports.curves import Delta, Series
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import JobId
 
 RUNNING = "RUNNING"
 FINISHED = "JOB_FINISHED"
@@ -41,7 +40,7 @@ def utilization(
     closes = [
         change for change in changes if change.before == RUNNING and closing_state in (None, change.after)
     ]
-    weights = _weights(opens) if is_weighted else {}
+    weights = {change.job_id: _nodes(change) for change in opens} if is_weighted else {}
     deltas: list[Delta] = [(change.at, _nodes(change) if is_weighted else 1.0) for change in opens]
     deltas += [(change.at, -weights.get(change.job_id, 1.0)) for change in closes]
     if not deltas:
@@ -59,11 +58,6 @@ def available_nodes(allocations: Iterable[Allocation]) -> Series:
         if one.start_at is not None and one.end_at is not None and not one.start_estimated:
             deltas += [(one.start_at, one.nodes), (one.end_at, -one.nodes)]
     return _summed("available nodes", "nodes", deltas)
-
-
-def _weights(opens: Iterable[StateChange]) -> dict[JobId, float]:
-    """One weight for each job: that of the last of its beginnings in the order of the query, newest first."""
-    return {change.job_id: _nodes(change) for change in opens}
 
 
 def _nodes(change: StateChange) -> float:

@@ -67,12 +67,10 @@ class BalsamCase(NamedTuple):
         return None if at is None else max(0.0, seconds_between(at, self.now))
 
     def last(self, *states: str) -> StateChange | None:
-        """The last change into one of these states."""
         return next((change for change in reversed(self.changes) if change.after in states), None)
 
 
 def explain_balsam(evidence: Evidence) -> Verdict:
-    """What is the matter with a job of Balsam."""
     job = evidence.job
     assert job is not None
     matter = _matter(job, evidence)
@@ -290,7 +288,6 @@ def _lost(matter: BalsamCase) -> Said | None:
 
 
 def _cut_off(matter: BalsamCase) -> Said:
-    """Why the last run was cut off."""
     timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_QUEUE, _SUBMIT)
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""

@@ -72,7 +72,6 @@ class CondorCase(NamedTuple):
     now: Nanos
 
     def last(self, *whats: str) -> CondorFact | None:
-        """The last fact of some kinds."""
         return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
 
     def has(self, teller: Teller) -> bool:
@@ -85,7 +84,6 @@ class CondorCase(NamedTuple):
 
 
 def explain_condor(evidence: Evidence) -> Verdict:
-    """What is the matter with a job of HTCondor."""
     job, facts = evidence.job, evidence.facts
     assert job is not None
     matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source))
@@ -315,7 +313,6 @@ def _next_steps(job: Job) -> Iterator[NextStep]:
 
 
 def _condor(job: Job, why: str, command: str) -> NextStep:
-    """A command of HTCondor about the job."""
     known = condor_id(job.id)
     name = ("-name", known.schedd) if known is not None and known.schedd else ()
     number = known.number if known is not None else job.id

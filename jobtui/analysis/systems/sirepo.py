@@ -212,10 +212,6 @@ def _is_sending_missing(case: Case) -> bool:
     return case.ended_in_log is not None or (job is not None and job.started_at is not None)
 
 
-def _is_agent_unheard(case: Case) -> bool:
-    return case.run is not None and case.run.sends > 0 and not case.agent_seen
-
-
 BY_SUPERVISOR = frozenset({Component.SUPERVISOR, Component.DRIVER})
 BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no records are read", lambda case: case.job is None and not case.has_records),
@@ -225,7 +221,10 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no log of the supervisor was read", lambda case: case.heard.components.isdisjoint(BY_SUPERVISOR)),
     ("no log of the API server was read", lambda case: Component.SERVER not in case.heard.components),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
-    ("the agent's log was not available", _is_agent_unheard),
+    (
+        "the agent's log was not available",
+        lambda case: case.run is not None and case.run.sends > 0 and not case.agent_seen,
+    ),
     (
         "lines of other runs of it are missing and those read have no times: they may be of an earlier run",
         lambda case: case.is_run_doubtful,
@@ -260,10 +259,6 @@ def _gone(case: Case) -> Step | None:
     return None if case.is_sbatch or case.last(Mark.SENT) is None else case.last(Mark.AGENT_GONE)
 
 
-def _exited(case: Case) -> Step | None:
-    return case.last(Mark.EXITED) if case.ended_in_log is None else None
-
-
 def _runs_on(case: Case) -> Step | None:
     steps = case.run.steps if case.run is not None and case.status is JobStatus.PENDING else ()
     return next((step for step in steps if step.step == "status running"), None)
@@ -280,10 +275,6 @@ def _other_end(case: Case) -> Contradiction | None:
     return Contradiction(
         f"the record says {case.status}, the log {said}", record_fact(case.job), _line(ended)
     )
-
-
-def _restarted(case: Case) -> Step | None:
-    return None if case.is_sbatch or case.later else case.last(Mark.RESTARTED)
 
 
 def _slurm_and_live(case: Case) -> Contradiction | None:
@@ -314,10 +305,16 @@ def _slurm_other_end(case: Case) -> Contradiction | None:
 CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
     _live_but("live, the log says that it ended", lambda case: case.ended_in_log),
     _live_but("live, its agent is gone", _gone),
-    _live_but("live, its program has exited", _exited),
+    _live_but(
+        "live, its program has exited",
+        lambda case: case.last(Mark.EXITED) if case.ended_in_log is None else None,
+    ),
     _live_but("pending, the log says that it runs", _runs_on),
     _other_end,
-    _live_but("live, its supervisor was restarted", _restarted),
+    _live_but(
+        "live, its supervisor was restarted",
+        lambda case: None if case.is_sbatch or case.later else case.last(Mark.RESTARTED),
+    ),
     _slurm_and_live,
     _slurm_other_end,
 )

@@ -183,7 +183,6 @@ def queued_on_cluster(case: Case) -> Finding | None:
 
 
 def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
-    """What Slurm itself says."""
     code = Code.SBATCH_QUEUED
     if slurm.status is not JobStatus.PENDING:
         sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."

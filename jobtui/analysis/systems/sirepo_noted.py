@@ -41,7 +41,6 @@ def reason_in(text: str) -> str:
 
 
 def noted(case: Case, code: Code) -> str:
-    """Sentences to add, each with a blank before it."""
     steps = case.run.steps if case.run is not None else ()
     told = [_from_afar(case, steps, word) for word in FROM_AFAR] if code in TOUCHED else []
     told += [

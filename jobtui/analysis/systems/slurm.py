@@ -76,7 +76,6 @@ class SlurmCase(NamedTuple):
 
 
 def explain_slurm(evidence: Evidence) -> Verdict:
-    """What is the matter with a job of Slurm."""
     job, detail = evidence.job, evidence.detail
     assert job is not None
     now = evidence.now_at(job.source)
@@ -158,7 +157,6 @@ def _completed(matter: SlurmCase) -> Said:
 
 
 def _lost_steps(matter: SlurmCase) -> str:
-    """Steps that failed in a job that went on all the same."""
     lost = [f"{name} ({text})" for name, text in matter.steps if text.startswith(LOST)]
     return f" Its step {', '.join(lost[:MOST_LOST])} did not end well." if lost else ""
 

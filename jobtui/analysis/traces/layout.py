@@ -74,7 +74,6 @@ _NUMBER = re.compile(r"\d+")
 
 @lru_cache(maxsize=4_096)
 def _shape(text: str) -> str:
-    """A text whatever its numbers are."""
     return _NUMBER.sub("#", text)
 
 

@@ -279,7 +279,6 @@ def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:
 
 
 def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
-    """Whether reading ended in the log that is at this path now."""
     if place.inode != look.id.inode:
         return False
     try:

@@ -545,8 +545,6 @@ async def listening(start: Start, catch_up: ReadOn, written: ReadOn) -> AsyncGen
 def follow_apart(
     reader: JournalReader, one_of_each: OneOfEach, listen: ListenTo, start: Start, wanted: Matches
 ) -> ApartFollowing:
-    """Following over connections, one for each host."""
-
     def lane(place: Start, wanted: Matches, scope: Matches) -> Following:
         return ConnectedFollowing(reader.name, lambda at: listen(at, wanted, scope), place)
 

@@ -98,7 +98,6 @@ _FORBIDDEN = re.compile(rb"Permission denied|error -13\b")
 
 
 def _explained(answer: Answer) -> tuple[type[SourceError], str] | None:
-    """What gatewayd itself says, which has no logins."""
     if answer.status < 400 or answer.status in (401, 403, 404, 407):
         return None
     if _ABSENT.search(answer.body):
