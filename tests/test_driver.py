@@ -164,7 +164,7 @@ async def test_an_input_that_raises_costs_itself(
     thread = asyncio.ensure_future(asyncio.to_thread(driver.run_input_thread))
     for part in (b"ab", b"\xc3", b"\xa9", b"c"):  # the two in the middle are one letter
         os.write(writer, part)
-        await wait_until(lambda: _is_empty(reader))
+        await wait_until(lambda: not select.select([reader], [], [], 0)[0])
     wanted = ["a", "b", "é", "c"] if not broken else ["a", "é", "c"]
     await wait_until(lambda: typed == wanted or thread.done())
     driver.exit_event.set()
@@ -173,10 +173,6 @@ async def test_an_input_that_raises_costs_itself(
     assert [fault.kind for fault in expected_faults.all()] == ["ValueError"] * bool(broken)
     os.close(reader)
     os.close(writer)
-
-
-def _is_empty(pipe: int) -> bool:
-    return not select.select([pipe], [], [], 0)[0]
 
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")

@@ -747,14 +747,6 @@ TRIED_BY = {
 """The test that lets something raise at each stage. X stands for what is filled in."""
 
 
-def found_again() -> object:
-    return [one.id for one in find.find(JOB.id, {JOB.id: JOB})]
-
-
-def sorted_again() -> object:
-    return jobs_command.in_order([JOB, BAD], lambda job: NOW)
-
-
 def judged_again() -> object:
     (rows := JobRows(lambda: NOW)).apply([JOB, BAD])
     return rows.window(0, 9)
@@ -769,10 +761,6 @@ def filtered_again() -> object:
     return rows.window(0, 9)
 
 
-def read_again() -> object:
-    return [sarchive.parse_script({"id": "7", "script": "x"}, "there")]
-
-
 def caused_again() -> object:
     async def gathered() -> object:
         async with Session([build(SourceSpec("srdb", str(CAPTURE)))], FixedClock(NOW)) as session:
@@ -783,11 +771,19 @@ def caused_again() -> object:
 
 
 STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "finding": (find._Search, "resolve", found_again),
-    "sorting jobs": (jobs_command, "needs_person", sorted_again),
+    "finding": (find._Search, "resolve", lambda: [one.id for one in find.find(JOB.id, {JOB.id: JOB})]),
+    "sorting jobs": (
+        jobs_command,
+        "needs_person",
+        lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
+    ),
     "judging a job": (job_rows, "needs_person", judged_again),
     "filtering": (job_rows, "__doc__", filtered_again),
-    "reading a script": (sarchive, "_script_in", read_again),
+    "reading a script": (
+        sarchive,
+        "_script_in",
+        lambda: [sarchive.parse_script({"id": "7", "script": "x"}, "there")],
+    ),
     "reading what its program wrote": (cause, "find_cause", caused_again),
 }
 """What is made to raise, and what comes of it all the same."""

@@ -6,15 +6,10 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.counts import Tally
 from jobtui.analysis.reports import cooperative
-from jobtui.analysis.reports.cooperative import AT_ONCE, Turns, at_once, sorted_turns
+from jobtui.analysis.reports.cooperative import AT_ONCE, at_once, sorted_turns
 from jobtui.model.jobs import Job, JobStatus
 from tests.builders import a_job, ago
 from tests.conftest import NOW
-
-
-def count_of(steps: Turns[object]) -> int:
-    """In how many turns it is done."""
-    return sum(1 for _ in steps)
 
 
 @settings(max_examples=30, deadline=None)
@@ -37,7 +32,7 @@ def test_many_floats_close_together_are_sorted_too() -> None:
 
 def test_much_is_sorted_in_many_turns() -> None:
     values = [(at * 7_919) % 100_003 for at in range(20 * AT_ONCE)]
-    assert count_of(sorted_turns(values)) > 20
+    assert sum(1 for _ in sorted_turns(values)) > 20
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))

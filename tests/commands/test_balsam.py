@@ -1,37 +1,19 @@
 """The commands on a Balsam server: its jobs by all that its event log can be asked for, one job whole."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobtui.recording.database import Recording
-from tests.balsam_http import served, write_login
-from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
+from tests.balsam_http import write_login
+from tests.balsam_server import FOLDER, TOKEN
 from tests.commands.contract import check_document
-from tests.commands.running import Ran, Runner
+from tests.commands.report_site import Site, site
+from tests.commands.running import Runner
 
-AT = "2026-11-20T19:30:00Z"
-
-
-class Site:
-    """A served Balsam, and jobtui on it."""
-
-    def __init__(self, balsam: RecordedBalsam, url: str, run: Runner) -> None:
-        self.balsam, self.url, self._run = balsam, url, run
-
-    def __call__(self, *words: str) -> Ran:
-        return self._run("--at", AT, "--since", "2026-11-20T12:00:00Z", "--balsam", self.url, *words)
-
-
-@pytest.fixture
-def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
-    balsam = RecordedBalsam()
-    with served(balsam) as url:
-        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
-        yield Site(balsam, url, run)
+__all__ = ["site"]
 
 
 @pytest.mark.parametrize(

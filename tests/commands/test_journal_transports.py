@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -79,16 +79,13 @@ def test_a_job_and_all_agents_are_as_they_were(transport: Transport, run: Runner
             prefix: told["messages"] for prefix, told in TRUTH["agents"].items()
         }
         ops = run("timeline", RUN_JID, "--json", *sources).json["ops"]
-        assert list(map(seen, ops)) == list(map(true, TRUTH["jobs"][RUN_JID]["ops"]))
+        assert list(map(itemgetter("op", "name", "agent", "sends", "replies", "updates"), ops)) == list(
+            map(
+                itemgetter("op", "opName", "agent", "sent", "replies", "updates"),
+                TRUTH["jobs"][RUN_JID]["ops"],
+            )
+        )
         assert all(op["arrived_at"] for op in ops if op["sends"])
         lines = run("logs", RUN_JID, "--json", *sources).json["lines"]
         assert {line["host"] for line in lines} == {"v3", "docker7"}
         assert [line["text"] for line in lines if line["text"] not in WRITTEN] == [MASKED]
-
-
-def seen(op: dict[str, Any]) -> tuple[Any, ...]:
-    return op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"]
-
-
-def true(op: dict[str, Any]) -> tuple[Any, ...]:
-    return op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"]

@@ -340,10 +340,6 @@ def test_an_expression_in_json_is_shown_as_it_is_written() -> None:
 OUTPUTS = sorted(CAPTURES.glob("814*.out"))
 
 
-def said(facts: list[CondorFact]) -> list[str]:
-    return [fact.what for fact in facts]
-
-
 @pytest.mark.parametrize("path", OUTPUTS, ids=[path.name for path in OUTPUTS])
 def test_a_captured_output_tells_of_its_job(path: Path) -> None:
     facts = facts_in(path)
@@ -410,7 +406,7 @@ def test_a_line_says_what_it_says(line: str, what: str, values: dict[str, str]) 
     "line", ["BEGIN EXECUTIONER", "not COMPLETED with exit status", "TRACEPARENT 00-0-0-00", "JobID: none"]
 )
 def test_what_only_looks_so_says_nothing(line: str) -> None:
-    assert said(facts_of(f"an output\n{line}\n".encode())) == []
+    assert [*facts_of(f"an output\n{line}\n".encode())] == []
 
 
 _PARTS = (

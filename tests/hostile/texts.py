@@ -41,11 +41,6 @@ SECRET = "hunter2"
 _WIDE = frozenset("WF")
 
 
-def raw_in(text: str) -> list[str]:
-    """The characters in what is shown that could drive a terminal, reorder or hide text, or mean nothing."""
-    return sorted({char for char in text if is_raw(char)})
-
-
 def is_raw(char: str) -> bool:
     """Whether a character should not reach a terminal; by Unicode, not by what jobtui thinks of it."""
     category = unicodedata.category(char)
@@ -76,7 +71,7 @@ def piles_in(text: str) -> Iterator[str]:
 
 
 def faults_in(line: str) -> list[str]:
-    raw = raw_in(line)
+    raw = sorted({char for char in line if is_raw(char)})
     return [
         *(f"raw {char!a}" for char in raw),
         *(f"a pile of {len(pile)} marks" for pile in piles_in(line)),

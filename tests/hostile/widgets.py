@@ -110,14 +110,6 @@ def a_chart_view(text: str) -> Case:
     return view, lambda: view.set_chart(Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW))
 
 
-def a_choice_list(text: str) -> Case:
-    return ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing
-
-
-def a_column_list(text: str) -> Case:
-    return ColumnList(JOB_COLUMNS, [text, "id"]), nothing
-
-
 def a_command_bar(text: str) -> Case:
     bar = CommandBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
     return bar, partial(complete_and_mistake, bar, text)
@@ -136,10 +128,6 @@ def a_filter_bar(text: str) -> Case:
 def a_filter_input(text: str) -> Case:
     bar = FilterBar(text)
     return bar, lambda: bar.query_one(FilterInput).insert_text_at_cursor(text)
-
-
-def a_prompt(text: str) -> Case:
-    return Prompt(":"), nothing
 
 
 def a_marked_list(text: str) -> Case:
@@ -182,10 +170,6 @@ def a_job_table(text: str) -> Case:
     table = JobTable(lambda: RowContext(now=NOW))
     table.set_columns(JOB_COLUMNS)
     return table, lambda: table.apply(jobs(text))
-
-
-def a_key_line(text: str) -> Case:
-    return KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)]), nothing
 
 
 def a_log_header(text: str) -> Case:
@@ -233,10 +217,6 @@ def a_log_view(text: str) -> Case:
     return view, lambda: view.show(HostileLines(text))
 
 
-def a_notice_line(text: str) -> Case:
-    return NoticeLine(show(text)), nothing
-
-
 def one_line(text: str) -> Case:
     line = OneLine(lambda _: now())
     line.display = True
@@ -247,10 +227,6 @@ def one_line(text: str) -> Case:
 def an_op_list(text: str) -> Case:
     ops = OpList(now)
     return ops, lambda: ops.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
-
-
-def a_rule_line(text: str) -> Case:
-    return RuleLine(show(text)), nothing
 
 
 def a_run_list(text: str) -> Case:
@@ -304,8 +280,8 @@ def a_timeline(text: str) -> Case:
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     RecordTable: an_agent_table,
     ChartView: a_chart_view,
-    ChoiceList: a_choice_list,
-    ColumnList: a_column_list,
+    ChoiceList: lambda text: (ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing),
+    ColumnList: lambda text: (ColumnList(JOB_COLUMNS, [text, "id"]), nothing),
     CommandBar: a_command_bar,
     FileList: a_file_list,
     FilterBar: a_filter_bar,
@@ -315,18 +291,18 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     JobFacts: job_facts,
     JobLog: a_job_log,
     JobTable: a_job_table,
-    KeyLine: a_key_line,
+    KeyLine: lambda text: (KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)]), nothing),
     LogHeader: a_log_header,
     LogHistogram: a_log_histogram,
     LogPrompt: a_log_prompt,
     LogView: a_log_view,
     MarkedList: a_marked_list,
     MistakeLine: a_mistake_line,
-    NoticeLine: a_notice_line,
+    NoticeLine: lambda text: (NoticeLine(show(text)), nothing),
     OneLine: one_line,
     OpList: an_op_list,
-    Prompt: a_prompt,
-    RuleLine: a_rule_line,
+    Prompt: lambda text: (Prompt(":"), nothing),
+    RuleLine: lambda text: (RuleLine(show(text)), nothing),
     RunList: a_run_list,
     SourceList: a_source_list,
     SourceStrip: a_source_strip,

@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import Context, ContextVar
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -296,19 +296,19 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
     assert [fault.stage for fault in expected_faults.all()] == ["drawing a line of a log"]
 
 
+def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    whole, calls = getattr(owner, name), iter([fail_later])
+
+    async def called(self: object) -> None:
+        await next(calls, partial(whole, self))()
+
+    monkeypatch.setattr(owner, name, called)
+
+
 async def test_what_follows_a_trace_is_begun_again_and_says_so(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    study, studies = TraceReader._study_known, 0
-
-    async def studying(self: TraceReader) -> None:
-        nonlocal studies
-        studies += 1
-        if studies == 1:
-            fail()
-        await study(self)
-
-    monkeypatch.setattr(TraceReader, "_study_known", studying)
+    failing_once(monkeypatch, TraceReader, "_study_known")
     app = app_on_traces()
     async with app.run_test(size=(120, 40)) as pilot:
         await open_failed(app, pilot)
@@ -319,14 +319,7 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
 async def test_polling_is_begun_again_and_says_so(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    poll, polls = Session.run, 0
-
-    async def polling(self: Session) -> None:
-        nonlocal polls
-        polls += 1
-        await (poll(self) if polls > 1 else fail_later())
-
-    monkeypatch.setattr(Session, "run", polling)
+    failing_once(monkeypatch, Session, "run")
     async with read() as (scene, pilot):
         await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
         scene.db.add(batch(a_job(11, name="told after")))

@@ -33,10 +33,6 @@ def running(count: int, first: int = 0) -> list[Job]:
     return [a_job(n, started_at=ago(n + 1), percent=1.0, mode="sbatch") for n in range(first, first + count)]
 
 
-def names(table: JobTable) -> list[str]:
-    return [job.name or "" for job in table.visible_jobs]
-
-
 async def test_it_draws_a_row_for_each_job_under_the_names_of_columns(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 8)) as pilot:
         stage.table.apply(running(3))
@@ -140,7 +136,7 @@ async def test_a_job_that_is_gone_leaves_no_trace(stage: TableStage) -> None:
         assert table.selected == {job_id(0)}
         table.apply([], gone=[job_id(0), job_id(2)])
         await pilot.pause()
-        assert names(table) == ["heights 1"]
+        assert [job.name for job in table.visible_jobs] == ["heights 1"]
         assert table.cursor_id == job_id(1)
         assert table.selected == set()
         table.apply([], gone=[job_id(1)])

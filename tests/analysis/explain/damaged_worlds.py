@@ -66,14 +66,6 @@ class Sources(NamedTuple):
 Damage = Callable[[random.Random, bytes], bytes]
 
 
-def _head(draw: random.Random, log: bytes) -> bytes:
-    return log[draw.randrange(len(log)) :]
-
-
-def _tail(draw: random.Random, log: bytes) -> bytes:
-    return log[: draw.randrange(len(log))]
-
-
 def _middle(draw: random.Random, log: bytes) -> bytes:
     first, last = sorted(draw.randrange(len(log)) for _ in range(2))
     return log[:first] + log[last:]
@@ -110,8 +102,8 @@ def _later(draw: random.Random, log: bytes) -> bytes:
 
 
 TO_LOGS: Mapping[str, Damage] = {
-    "head lost": _head,
-    "tail lost": _tail,
+    "head lost": lambda draw, log: log[draw.randrange(len(log)) :],
+    "tail lost": lambda draw, log: log[: draw.randrange(len(log))],
     "middle lost": _middle,
     "lines lost": _lines,
     "bytes spoilt": _bytes,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces.axis import Axis, TraceWindow
-from jobtui.analysis.traces.critical_path import Segment, jaeger_path, last_ends, whole_path
+from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, error_spans, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import Standing, standing_of
 from jobtui.analysis.traces.job_traces import (
@@ -669,13 +669,9 @@ def test_the_critical_paths_are_what_they_were(name: str, form: str, which: str)
     tree = build_tree(captured(name, form))
     path = jaeger_path(tree) if which == "critical_path_jaeger" else whole_path(tree)
     expected = EXPECTED[name][which]
-    assert [_steps(segment) for segment in path] == [
+    assert [(one.span.span_id, one.span.name, one.is_wait) for one in path] == [
         (step["spanID"], step["name"], step.get("wait", False)) for step in expected
     ]
     for segment, step in zip(path, expected, strict=True):
         assert abs(segment.from_ns - step["from_ns"]) < 2 * unit_of(form)
         assert abs(segment.to_ns - step["to_ns"]) < 2 * unit_of(form)
-
-
-def _steps(segment: Segment) -> tuple[str, str, bool]:
-    return segment.span.span_id, segment.span.name, segment.is_wait
