@@ -105,7 +105,6 @@ _PLACES = {
     "everywhere": EVERYWHERE,
     "not logs": EVERYWHERE - {Place.LOGS},
     "sorted": _SORTED,
-    "with jobs": frozenset({Place.JOBS, Place.JOB, Place.INCIDENTS}),
     "about jobs": frozenset({Place.JOBS, Place.JOB}),
     "lists": _SORTED | {Place.JOB, Place.SOURCES, Place.INCIDENTS},
     **{place.value: frozenset({place}) for place in Place},

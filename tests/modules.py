@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "actions",
             "views",
             "session.evidence",
+            "backends.base",
             "backends.registry",
         }
     ),

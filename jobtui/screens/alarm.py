@@ -2,25 +2,32 @@
 or end of which the user wants to be told.
 """
 
+import asyncio
 import os
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
 from time import monotonic
 
 from textual.app import App
 
 from jobtui.analysis.alerts import Trouble
+from jobtui.backends.base import Batch
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import counted
-from jobtui.model.settings import Alarms
+from jobtui.model.settings import KIND, Alarms
 from jobtui.render.terminal import notification_sequence
 from jobtui.render.text import show
 from jobtui.screens.export import write_sequence
 from jobtui.screens.shared import Shared
-from jobtui.session.alarm_command import AlarmCommand
+from jobtui.store.store import Store
 
 LOOK_S = 2.0
 """How often it checks: time alone may make a job late."""
+
+
+TIMEOUT_S = 30.0
+"""A command that takes longer is ended."""
 
 
 def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
@@ -34,6 +41,57 @@ def toggle_awaited(shared: Shared, chosen: Sequence[JobId]) -> str:
         return f"the end of {name} is not told"
     shared.awaited.update(live)
     return f"the end of {name} will be told"
+
+
+class AlarmCommand:
+    """Runs the command that the user wants run on new trouble: its words as configured, and never a shell.
+
+    Once it has failed it is listed among the sources of `store`.
+    """
+
+    def __init__(self, command: Sequence[str], store: Store, timeout_s: float = TIMEOUT_S) -> None:
+        self.name = f"on trouble: {os.path.basename(command[0])}"
+        self._command = tuple(command)
+        self._store = store
+        self._timeout_s = timeout_s
+        self._has_failed = False
+
+    async def run(self, facts: Mapping[str, str]) -> None:
+        """Run it with these variables beside those of this program, and note how it ended."""
+        problem = await run_quietly(self._command, facts, self._timeout_s)
+        if problem is not None:
+            self._has_failed = True
+            self._store.add_source(self.name, KIND)
+            self._store.fail(
+                self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
+            )
+        elif self._has_failed:
+            self._store.apply(self.name, Batch(cursor="", count=1))
+
+
+async def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:
+    """Run a command with these variables beside those of this program; how it failed, if it did."""
+    nothing = subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env={**os.environ, **facts},
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    try:
+        code = await asyncio.wait_for(process.wait(), timeout_s)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return f"was ended after {timeout_s:g} s"
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return None if code == 0 else f"ended with exit code {code}"
 
 
 class Alarm:

@@ -8,7 +8,7 @@ import pytest
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.session.alarm_command import AlarmCommand
+from jobtui.screens.alarm import AlarmCommand
 from jobtui.store.store import Store
 from tests.conftest import NOW
 
@@ -18,7 +18,6 @@ def a_store() -> Store:
 
 
 async def ran(*command: str, timeout_s: float = 30.0, **facts: str) -> SourceHealth:
-    """How a command failed, as the list of sources has it."""
     store = a_store()
     await AlarmCommand(command, store, timeout_s).run(facts)
     (health,) = store.sources()
