@@ -236,7 +236,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
     Command("show", "one job: its record, its runs, where its files and logs are", _ID),
     Command("timeline", "the ops of a job, each with its steps", _ID),
-    Command("explain", "what is the matter with a job, why, and what to type next", _ID),
+    Command("explain", "what is the matter with a job, why, and what to type next", _ID, (
+        Flag("brief", "cause, evidence and next in 1,500 characters of plain text, for a ticket or a chat"),
+    )),
     Command("compare", "a run beside the last good one, or beside that of another job",
             Argument("ID", "a job, and perhaps another one to compare it with", many=True)),
     Command("status", "how things stand in one line, for a status bar"),

@@ -28,7 +28,13 @@ from jobtui.render.incidents import (
 )
 from jobtui.render.json_output import job_record
 from jobtui.render.text import show
-from jobtui.render.verdicts import chain_record, contradiction_record, verdict_lines, verdict_record
+from jobtui.render.verdicts import (
+    brief_lines,
+    chain_record,
+    contradiction_record,
+    verdict_lines,
+    verdict_record,
+)
 from jobtui.session.evidence import Gatherer
 
 CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
@@ -69,6 +75,9 @@ def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object
 
 def _report(reader: Reader, job: Job, verdict: Verdict) -> Report:
     def lines(width: int | None, colour: bool) -> Iterator[str]:
+        if reader.context.flag("brief"):
+            yield from brief_lines(job, verdict)
+            return
         yield headline(reader.session.store.with_agent(job), colour)
         yield from verdict_lines(verdict, colour, width)
 

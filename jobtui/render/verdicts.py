@@ -34,6 +34,45 @@ def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[
         yield paint(text, part.style, colour)
 
 
+BRIEF_CHARACTERS = 1_500
+"""How long a verdict in brief is at most, with its line ends."""
+BRIEF_LINE = 280
+
+
+def brief_lines(job: Job, verdict: Verdict) -> list[str]:
+    """A verdict for a ticket or a chat: the most telling of cause, evidence, what is not known, and next."""
+    evidence = [f"evidence: {_fact_line(one)}" for one in verdict.evidence] or ["evidence: none was read"]
+    unknown = [f"not known: {show(spot)}" for spot in (*verdict.doubts, *verdict.blind_spots)]
+    steps = [f"next: {_step_words(step)}" for step in verdict.next] or ["next: nothing is to be done"]
+    at = job.ended_at or job.started_at or job.queued_at
+    since = f" since {date_time(at, local=False)}Z" if at is not None else ""
+    head = f"{show(job.id)}: {show(job.status.value)}{since}"
+    sections = ([head], [_brief_cause(verdict)], evidence, unknown, steps)
+    lines = {
+        (nth, section): telling(line, BRIEF_LINE)[:BRIEF_LINE]
+        for section, found in enumerate(sections)
+        for nth, line in enumerate(found)
+    }
+    more = f"more: jobtui explain {show(job.id)}"[:BRIEF_LINE]
+    left, kept = BRIEF_CHARACTERS - len(more) - 1, []
+    for place in sorted(lines):
+        if len(lines[place]) < left:
+            kept.append(place)
+            left -= len(lines[place]) + 1
+    told = [lines[place] for place in sorted(kept, key=lambda place: place[::-1])]
+    return told if len(kept) == len(lines) else [*told, more]
+
+
+def _brief_cause(verdict: Verdict) -> str:
+    return f"cause: {verdict.code.value}, {sureness(verdict)}: {show(verdict.sentence)}"
+
+
+def _step_words(step: NextStep) -> str:
+    """Why, and the command; a command that would be cut is left out."""
+    words = f"{show(step.why)}: {show(step.command)}"
+    return words if len(words) <= BRIEF_LINE - len("next: ") else show(step.why)
+
+
 def sureness(verdict: Verdict) -> str:
     """How sure it is: "97 % sure"."""
     return f"{100 * verdict.confidence:.0f} % sure"

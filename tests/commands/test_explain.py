@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.demo.incidents import INCIDENTS
+from jobtui.demo.site import DriverName
+from jobtui.model.clock import to_rfc3339
 from jobtui.model.verdicts import CONCERNS, Code
 from tests.analysis.captured import expected
-from tests.analysis.explain.cases import ASKED
+from tests.analysis.explain.cases import ASKED, played
 from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
 
 CONTRACT = {
     "schema": one_of("jobtui/explain/1"),
@@ -213,3 +216,31 @@ def test_what_is_offered_is_by_the_verdict(capture: str, jid: str, run: Runner) 
     wanted = NEXT.get(said["verdict"], [])
     assert len(found) <= 4
     assert all(words in command for words, command in zip(wanted, found, strict=is_known))
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_in_brief_it_names_cause_evidence_and_next_within_its_length(
+    name: str, run: Runner, tmp_path: Path
+) -> None:
+    play = played(name, 1, DriverName.LOCAL, 420)
+    asked = ("explain", play.jid, "--at", to_rfc3339(play.now), *play.write(tmp_path))
+    ran, document = run(*asked, "--brief"), run(*asked, "--json").json
+    lines = ran.out.splitlines()
+    assert len(ran.out) <= 1_500
+    assert ran.out.replace("\n", "").isprintable()
+    assert lines[0].startswith(f"{play.jid}: ")
+    assert lines[1].startswith(f"cause: {play.expected}, ")
+    evidence = [line for line in lines if line.startswith("evidence: ")]
+    assert any(document["evidence"][0]["text"][:40] in line for line in evidence)
+    steps = [line for line in lines if line.startswith("next: ")]
+    assert any(document["next"][0]["why"] in line for line in steps) if document["next"] else steps
+
+
+def test_in_brief_it_stays_within_its_length_whatever_the_record_holds(run: Runner, tmp_path: Path) -> None:
+    noise = "\x1b]0;owned\x07 token=abcdef1234567890abcdef " * 2_000
+    record = {"status": "error", "error": noise, "alert": noise, "computeModel": "m", "uid": "u" * 40}
+    root = a_db(tmp_path, vn9mPEFC__abcdefgh__animation=record)
+    ran = run("explain", "vn9mPEFC-abcdefgh-animation", "--brief", "--srdb", root)
+    assert 0 < len(ran.out) <= 1_500
+    assert "\x1b" not in ran.out
+    assert "abcdef1234567890" not in ran.out
