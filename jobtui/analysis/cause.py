@@ -31,6 +31,8 @@ LONGEST_TRACEBACK = 400
 MOST_JUDGED, JUDGED_CHARACTERS, MOST_COMPARED, NEAR = 1_000, 100_000, 40, 400
 """Lines judged, and their characters, candidates compared, lines around one that tell whether it went on."""
 MOST_ALTERNATIVES = 3
+LAST_LINES = 3
+"""Lines that a failed program may still write after the one that says why: what it saves, times, totals."""
 
 
 class Line(NamedTuple):
@@ -188,7 +190,7 @@ class Output:
                 continue
             weight += 10 if self._counts[self._templates[at]] < 3 else -30
             after = list(islice(self._after(at, 6), 4))
-            if not after and self._success is None:
+            if self._is_near_the_end(after):
                 weight += 10
             if after and self._is_failure(after[0]):
                 weight += 25
@@ -196,6 +198,10 @@ class Output:
                 weight += 15
             family = self._family_of(self._lines[at].text, "program")
             yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
+
+    def _is_near_the_end(self, after: Sequence[int]) -> bool:
+        """Whether a line is the last one; of a program that is known to have failed, one of the last ones."""
+        return self._success is None and len(after) <= (LAST_LINES if self._failed else 0)
 
     # How lines stand to each other
 
@@ -323,7 +329,9 @@ def _part(name: str) -> re.Pattern[str]:
 def _weight_of_words(text: str, shapes: CauseFormat) -> float:
     stop = shapes.first("stop", text)
     if stop is not None and (found := stop.pattern.search(text)) is not None and found.start() < EARLY:
-        text = f"{text[: found.start()]}{text[found.end() :]}"
+        if len(after := text[found.end() :]) > EARLY and after.startswith(":"):
+            return 45.0
+        text = f"{text[: found.start()]}{after}"
     strong, weak = (
         len({word[0].lower() for word in islice(words.finditer(text), 3)})
         for words in (shapes.strong, shapes.weak)

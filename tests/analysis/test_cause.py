@@ -34,8 +34,8 @@ def captured() -> Iterator[Sample]:
         yield Sample(name, text, frozenset(lines))
 
 
-def composed() -> Iterator[Sample]:
-    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (OUTPUTS / "cases.txt").read_text())
+def marked_in(file: str) -> Iterator[Sample]:
+    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (OUTPUTS / file).read_text())
     for name, family, marked in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         lines = marked.replace("␛", "\x1b").replace("␍", "\r").split("\n")
         right = frozenset(number for number, line in enumerate(lines, 1) if line.startswith("»"))
@@ -43,16 +43,19 @@ def composed() -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-CAPTURED, COMPOSED = tuple(captured()), tuple(composed())
+CAPTURED, COMPOSED, RUN = tuple(captured()), tuple(marked_in("cases.txt")), tuple(marked_in("programs.txt"))
 
 
 def is_right(sample: Sample, found: Cause | None) -> bool:
     return found is None if not sample.right else found is not None and found.line in sample.right
 
 
-@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED], ids=["captured", "composed"])
-def test_the_line_that_says_why_is_found_and_no_other(samples: tuple[Sample, ...]) -> None:
-    found = {sample: find_cause(sample.text) for sample in samples}
+@pytest.mark.parametrize("failed", [None, True], ids=["unknown", "failed"])
+@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED, RUN], ids=["captured", "composed", "run"])
+def test_the_line_that_says_why_is_found_and_no_other(
+    samples: tuple[Sample, ...], failed: bool | None
+) -> None:
+    found = {sample: find_cause(sample.text, failed=failed) for sample in samples}
     told = [sample for sample in samples if sample.right]
     silent = [sample for sample in samples if not sample.right]
     right = [sample for sample in told if is_right(sample, found[sample])]
