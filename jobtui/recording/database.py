@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -162,6 +162,23 @@ CREATE TABLE job (source INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL
     PRIMARY KEY (source, id));
 """
 
+
+class Layout(NamedTuple):
+    """A kind of database that is ours: its mark, version and tables; the words for it in messages."""
+
+    mark: int
+    version: int
+    schema: str
+    name: str
+    made_by: str
+    elsewhere: str
+    verb: str
+
+
+RECORDING = Layout(
+    APPLICATION_ID, VERSION, SCHEMA, "recording",
+    "name a file made by bundle or the directory of record", "name another directory", "records",
+)  # fmt: skip
 ENTRIES = "SELECT seq, at, what, body FROM entry WHERE source = ?"
 DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises on a damaged file; the latter where its own message quotes bytes of it."""
@@ -300,7 +317,7 @@ class Recording:
                 self._damaged.add(seq)
 
     def _rows(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        _limit_time(self._db)
+        limit_time(self._db)
         try:
             yield from self._db.execute(sql, values)
         except DAMAGED as error:
@@ -316,25 +333,23 @@ def _file_of(path: Path) -> Path:
         raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def opened(path: Path, *, exactly: int | None = None) -> sqlite3.Connection:
-    """A recording's database, of layout `exactly` where that is given. Raises RecordingError."""
+def opened(path: Path, layout: Layout = RECORDING, *, exactly: int | None = None) -> sqlite3.Connection:
+    """A database to read, of version `exactly` where that is given. Raises RecordingError."""
     try:
         head = read_small(path, HEADER_BYTES)
     except FileNotFoundError:
-        raise RecordingError(
-            f"{path}: no such file; name a file made by bundle or the directory of record"
-        ) from None
+        raise RecordingError(f"{path}: no such file; {layout.made_by}") from None
     except (OSError, ValueError) as error:  # the latter for names that no file can have
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise RecordingError(f"{path}: cannot be read: {why}") from error
     if not head.startswith(b"SQLite format 3"):
-        raise RecordingError(f"{path}: is no recording of jobtui; name a file made by bundle or record")
+        raise RecordingError(f"{path}: is no {layout.name} of jobtui; {layout.made_by}")
     refuse_odd_sides(path)
-    if head[MARK] == APPLICATION_ID.to_bytes(4, "big"):
+    if head[MARK] == layout.mark.to_bytes(4, "big"):
         _roll_back(path)
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     try:
-        _check(db, path, exactly)
+        _check(db, path, layout, exactly)
     except BaseException:
         db.close()
         raise
@@ -373,10 +388,10 @@ def _roll_back(path: Path) -> None:
         db.execute("SELECT count(*) FROM sqlite_master")
 
 
-def _check(db: sqlite3.Connection, path: Path, exactly: int | None) -> None:
-    """Raise RecordingError unless a database has the tables of a recording and nothing that computes."""
+def _check(db: sqlite3.Connection, path: Path, layout: Layout, exactly: int | None) -> None:
+    """Raise RecordingError unless a database has the tables of its layout and nothing that computes."""
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-    _limit_time(db)
+    limit_time(db)
     try:
         db.execute("PRAGMA trusted_schema = OFF")
         ((mark,),) = db.execute("PRAGMA application_id")
@@ -384,19 +399,20 @@ def _check(db: sqlite3.Connection, path: Path, exactly: int | None) -> None:
         parts = {str(sql) for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     except DAMAGED as error:
         raise RecordingError(f"{path}: cannot be read, it is damaged: {error}") from error
-    if mark != APPLICATION_ID:
-        raise RecordingError(f"{path}: is a database of something else, no recording of jobtui")
-    if version > VERSION:
+    if mark != layout.mark:
+        raise RecordingError(f"{path}: is a database of something else, no {layout.name} of jobtui")
+    if version > layout.version:
         raise RecordingError(
-            f"{path}: was made by a later jobtui (layout {version}, this one reads {VERSION}); renew jobtui"
+            f"{path}: was made by a later jobtui (layout {version}, "
+            f"this one reads {layout.version}); renew jobtui"
         )
     if exactly not in (None, version):
-        raise RecordingError(f"{path}: is of an earlier layout, and does not go on; name another directory")
-    if parts != {part.strip() for part in SCHEMA.split(";") if part.strip()}:
-        raise RecordingError(f"{path}: has other tables than a recording of jobtui, and is not opened")
+        raise RecordingError(f"{path}: is of an earlier layout, and does not go on; {layout.elsewhere}")
+    if parts != {part.strip() for part in layout.schema.split(";") if part.strip()}:
+        raise RecordingError(f"{path}: has other tables than a {layout.name} of jobtui, and is not opened")
 
 
-def _limit_time(db: sqlite3.Connection) -> None:
+def limit_time(db: sqlite3.Connection) -> None:
     """Let what is asked next fail when it takes too long, whatever the file makes of it."""
     until = time.monotonic() + LONGEST_QUESTION_S
     db.set_progress_handler(lambda: int(time.monotonic() > until), STEPS_BETWEEN)

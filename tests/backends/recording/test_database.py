@@ -190,7 +190,7 @@ def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> No
 def test_what_waits_too_long_is_lost_and_the_recording_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtui.recording.recorder.MOST_WAITING", 500)
+    monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 500)
     writer = RecordingWriter(tmp_path / "r", about(), MB)
     writer._db.execute("PRAGMA max_page_count = 12")
     recorder = Recorder(writer, FixedClock(NOW))
@@ -268,7 +268,7 @@ def test_what_waits_is_bounded_by_its_size(tmp_path: Path, monkeypatch: pytest.M
     writer = RecordingWriter(tmp_path / "r", about(), 64 * MB)
     recorder = Recorder(writer, FixedClock(NOW))
     source = ScriptedSource(name="a.log", kind="logfile")
-    monkeypatch.setattr("jobtui.recording.recorder.MOST_WAITING", 1_000)
+    monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 1_000)
     long = Batch(cursor="", records=(record(1, "x" * 900_000),), count=1)
     recorder.delivered(source, long)
     recorder.delivered(source, long)
