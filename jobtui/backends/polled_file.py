@@ -2,13 +2,10 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from jobtui.backends.base import Batch
-from jobtui.model.numbers import whole
+from jobtui.backends.base import Batch, Issued
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import Look, OpenFile, open_file, source_error
 from jobtui.transport.watch import FileState, Watch, state_of
@@ -17,12 +14,14 @@ from jobtui.transport.worker import Worker
 Place = TypeVar("Place")
 
 
-class PolledFile(ABC):
-    """One file. `what` it holds names the thread that reads it."""
+class PolledFile(ABC, Generic[Place]):
+    """One file. `what` it holds names the thread that reads it, `begin` is where reading begins."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, path: Path, what: str, begin: Place) -> None:
         self.name = str(path)
         self._path = path
+        self._begin = self._place = begin
+        self._issued = Issued()
         self._worker = Worker(f"{what} in {path}")
         self._read_state: FileState = None
         self._watch = Watch(self._worker, [path], self._is_changed)
@@ -47,26 +46,19 @@ class PolledFile(ABC):
         self._worker.close()
 
     def _read(self, cursor: str | None) -> Batch:
+        if (lost := self._issued.again(cursor)) is not None:
+            return lost
+        place = self._place if self._issued.is_next(cursor) else self._begin
         self._read_state = state_of(self._path)
         opened = open_file(self._path)
         try:
-            return self._read_since(cursor, opened, opened.look())
+            batch, self._place = self._read_since(place, opened, opened.look())
         except OSError as error:
             raise source_error(error, self._path) from error
         finally:
             opened.close()
+        return self._issued.give(batch)
 
     @abstractmethod
-    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
-        """What an open file says since a cursor. In the thread; may raise OSError."""
-
-
-def cursor_of(place: Iterable[int]) -> str:
-    return ":".join(map(str, place))
-
-
-def place_in(cursor: str | None, make: Callable[..., Place]) -> Place:
-    numbers = [whole(part) for part in (cursor or "").split(":")]
-    with suppress(TypeError):
-        return make(*numbers) if None not in numbers else make()
-    return make()
+    def _read_since(self, place: Place, opened: OpenFile, look: Look) -> tuple[Batch, Place]:
+        """What an open file says since a place, and where that ends. In the thread; may raise OSError."""

@@ -72,9 +72,9 @@ async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
 
     await read_too(reader, CondorFile(path))
     store, why = reader.session.store, f"{path.name} tells of it"
-    jobs = store.jobs_told_in(str(path))
+    jobs = store.condor.jobs_told_in(str(path))
     found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
-    traces = store.traces_named_in(str(path))
+    traces = store.condor.traces_named_in(str(path))
     found += [Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
     return tuple(found)
 

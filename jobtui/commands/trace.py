@@ -105,14 +105,14 @@ async def _by_file(reader: Reader, path: Path) -> FoundTrace:
         if begins_with_spans(read_small(path, HEAD_BYTES)):
             return await _held_in(reader, TraceFile(path), path)
     await read_too(reader, CondorFile(path))
-    traces = store.traces_named_in(str(path))
+    traces = store.condor.traces_named_in(str(path))
     if traces:
         ids = tuple(map(TraceId, traces))
         jobs = {job for of_trace in traces.values() for job in of_trace if job}
         job_id = JobId(jobs.pop() if len(jobs) == 1 else "")
         notes = (f"{path} names it", *await _fetch(reader, ids))
         return FoundTrace(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
-    if jobs_told := store.jobs_told_in(str(path)):
+    if jobs_told := store.condor.jobs_told_in(str(path)):
         return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else FoundTrace()
     return await _held_in(reader, TraceFile(path), path)
 

@@ -421,11 +421,6 @@ class EventReader:
         self._schedds_before: Mapping[int, str] = {}
         self._skips: list[Skip] = []
 
-    def copy(self) -> "EventReader":
-        other = EventReader(self.source)
-        other._schedds, other._schedds_before = dict(self._schedds), self._schedds_before
-        return other
-
     def read(self, form: Form, frames: Iterable[EventFrame], begin: int, line: int, newest: Nanos) -> Read:
         """The facts of pieces. `begin` is the byte of their block, `line` the number of its first line.
 

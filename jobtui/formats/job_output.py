@@ -131,11 +131,6 @@ class OutputReader:
         self.skips: list[Skip] = []
         """What made no sense when it was read last."""
 
-    def copy(self) -> "OutputReader":
-        other = OutputReader(self._source)
-        other._job, other._trace = self._job, self._trace
-        return other
-
     def read(self, data: bytes, begin: int, first_line: int) -> list[CondorFact]:
         """The facts of whole lines; `begin` is the byte, `first_line` the number of the first one.
 

@@ -63,6 +63,23 @@ class ChangeLog:
         self._drop_old()
         return {change.job_id for change in fresh}
 
+    def replace(self, job_id: JobId, changes: Iterable[StateChange]) -> bool:
+        """Let these, in order, be all changes of a job; whether they are others than before."""
+        own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
+        before = self._by_job.get(job_id, ())
+        if own == before:
+            return False
+        for change in before:
+            if change not in own:
+                place = bisect_left(self._changes, _order(change), key=_order)
+                del self._changes[self._changes.index(change, place)]
+        self._by_job[job_id] = tuple(change for change in before if change in own)
+        self.version += 1
+        self.add(own)
+        if not own:
+            del self._by_job[job_id]
+        return True
+
     def forget(self, jobs: Iterable[JobId]) -> None:
         """Let go of all changes of jobs that were deleted: nobody can tell how these went on."""
         gone = {job_id for job_id in jobs if self._by_job.pop(job_id, None) is not None}
@@ -302,16 +319,18 @@ class Store:
         known = self._condor.changes_of(job_id) if self._condor is not None else None
         return self.changes.of_job(job_id) if known is None else known
 
-    def jobs_told_in(self, source: str) -> tuple[str, ...]:
-        return self._condor.jobs_told_in(source) if self._condor is not None else ()
-
-    def traces_named_in(self, source: str) -> Mapping[str, tuple[str, ...]]:
-        """The traces that a file of jobs of HTCondor names, each with the jobs it is named for."""
-        return self._condor.traces_named_in(source) if self._condor is not None else {}
-
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All about a job that is put together here out of several sources; None for any other."""
         return self._condor.detail(job_id) if self._condor is not None else None
+
+    @property
+    def condor(self) -> "CondorBook":
+        """What files say of jobs of HTCondor."""
+        if self._condor is None:
+            from jobtui.store.condor import CondorBook  # most have no such jobs
+
+            self._condor = CondorBook()
+        return self._condor
 
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
@@ -342,7 +361,7 @@ class Store:
         news_late = self._news_late(self._health[source], batch, new.keys(), went)
         changed |= went
         if batch.condor:
-            put_together, replaced = self._renew(self._condor_book().add(batch.condor))
+            put_together, replaced = self._renew(self.condor.add(batch.condor))
             changed, gone = changed | put_together, gone | replaced
         self.changes.forget(batch.deleted)
         if batch.is_whole_frame:
@@ -361,7 +380,7 @@ class Store:
         for fact in facts:
             if fact.at is not None and not fact.is_local:
                 self._fact_at[fact.source] = max(fact.at, self._fact_at.get(fact.source, fact.at))
-        for news in self._condor_book().steps(facts):
+        for news in self.condor.steps(facts):
             yield self._tell(Changes(*self._renew(news)))
 
     def fail(self, source: str, error: str) -> Changes:
@@ -404,19 +423,13 @@ class Store:
                 del self.origins[next(iter(self.origins))]
             self.origins[stream] = source
 
-    def _condor_book(self) -> "CondorBook":
-        if self._condor is None:
-            from jobtui.store.condor import CondorBook  # most have no such jobs
-
-            self._condor = CondorBook()
-        return self._condor
-
     def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
         changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
         self._jobs.update((job.id, job) for job in news.jobs)
         gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
-        return frozenset(changed | self.changes.add(news.changes)) - gone, gone
+        went = {job_id for job_id, own in news.changes.items() if self.changes.replace(job_id, own)}
+        return frozenset(changed | went) - gone, gone
 
     def _with_others(self, job: Job, known: Job) -> Job:
         """A job as a source tells it now, with what other sources told of the same id."""

@@ -273,17 +273,6 @@ async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
     assert second.skip_count == 1
 
 
-async def test_very_many_ads_come_in_parts_each_once(tmp_path: Path) -> None:
-    path = tmp_path / "q.ads"
-    path.write_text("".join(f"ClusterId = {n}\nProcId = 0\nJobStatus = 1\n\n" for n in range(1, 1_301)))
-    batches = await all_of(CondorFile(path))
-    assert [len(batch.condor) for batch in batches] == [500, 500, 300]
-    assert {job for _, job in said(batches)} == {f"{n}.0" for n in range(1, 1_301)}
-    lost = CondorFile(path)
-    assert (await lost.poll(batches[0].cursor)).condor == batches[1].condor
-    await lost.aclose()
-
-
 async def test_a_packed_log_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress((CONDOR / "cluster.log").read_bytes()))

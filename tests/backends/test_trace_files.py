@@ -10,32 +10,40 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
 from tests.tracing import CAPTURES, capture_file
 
 
-async def whole(path: Path, cursor: str | None = None, piece_bytes: int = 1 << 20) -> tuple[list[Batch], str]:
-    source = TraceFile(path, piece_bytes)
+async def read(source: TraceFile, cursor: str | None = None) -> tuple[list[Batch], str]:
+    """Every batch since a cursor, and where that ends."""
     batches = [await source.poll(cursor)]
     while batches[-1].more:
         batches.append(await source.poll(batches[-1].cursor))
-    await source.aclose()
     return batches, batches[-1].cursor
+
+
+async def whole(path: Path) -> list[Batch]:
+    source = TraceFile(path)
+    batches, _ = await read(source)
+    await source.aclose()
+    return batches
 
 
 @pytest.mark.parametrize("name", ["job-fail.otlp.pb", "job-fail.otlp.json", "job-fail.jaeger.json"])
 async def test_a_file_of_any_kind_is_read_once_until_it_changes(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes((CAPTURES / name).read_bytes())
-    (batch,), cursor = await whole(path)
+    source = TraceFile(path)
+    (batch,), cursor = await read(source)
     assert (len(batch.spans), batch.count, batch.skip_count) == (29, 29, 0)
-    (again,), cursor = await whole(path, cursor)
+    (again,), cursor = await read(source, cursor)
     assert (again.spans, again.count) == ((), 0)
     os.utime(path, ns=(1, 1))
-    (changed,), _ = await whole(path, cursor)
+    (changed,), _ = await read(source, cursor)
+    await source.aclose()
     assert len(changed.spans) == 29
 
 
 async def test_log_records_and_packed_files() -> None:
-    (batch,), _ = await whole(CAPTURES / "job-fail.logs.json")
+    (batch,) = await whole(CAPTURES / "job-fail.logs.json")
     assert (len(batch.span_logs), batch.count) == (7, 7)
-    (batch,), _ = await whole(capture_file("big-5000", "otlp.pb"))
+    (batch,) = await whole(capture_file("big-5000", "otlp.pb"))
     assert len(batch.spans) == 5_000
 
 
@@ -45,10 +53,12 @@ async def test_lines_are_read_in_pieces_of_any_size(piece_bytes: int, end: bytes
     document = (CAPTURES / "node-sdk.otlp.json").read_bytes().strip()
     path = tmp_path / "spans.jsonl"
     path.write_bytes(b"\n".join([document] * 7) + end)
-    batches, cursor = await whole(path, piece_bytes=piece_bytes)
+    source = TraceFile(path, piece_bytes)
+    batches, cursor = await read(source)
     assert sum(len(batch.spans) for batch in batches) == 21
     assert sum(batch.skip_count - batch.recovered for batch in batches) == (len(end) > 1)
-    (again,), _ = await whole(path, cursor, piece_bytes)
+    (again,), _ = await read(source, cursor)
+    await source.aclose()
     assert (again.spans, again.skip_count, again.recovered) == ((), 0, 0)
 
 
@@ -56,10 +66,12 @@ async def test_a_file_put_in_place_of_another_is_read_from_its_beginning(tmp_pat
     document = (CAPTURES / "node-sdk.otlp.json").read_bytes().strip() + b"\n"
     path, other = tmp_path / "spans.jsonl", tmp_path / "other"
     path.write_bytes(document * 2)
-    _, cursor = await whole(path)
+    source = TraceFile(path)
+    _, cursor = await read(source)
     other.write_bytes(document * 3)
     other.rename(path)
-    (batch,), _ = await whole(path, cursor)
+    (batch,), _ = await read(source, cursor)
+    await source.aclose()
     assert len(batch.spans) == 9
 
 
@@ -84,7 +96,7 @@ async def test_one_that_may_not_be_read_is_denied(tmp_path: Path) -> None:
 async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "spans.pb"
     path.write_bytes(gzip.compress(b"<html>Sign in</html>"))
-    (batch,), _ = await whole(path)
+    (batch,) = await whole(path)
     assert (batch.skip_count, batch.count) == (1, 0)
     assert str(path) in batch.skipped[0].where
 
@@ -104,7 +116,7 @@ async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(
     await file.aclose()
     assert (len(batch.spans), batch.skip_count, batch.more) == (700, 0, False)
     path.write_bytes(packed[: len(packed) // 3])
-    (torn,), _ = await whole(path)
+    (torn,) = await whole(path)
     assert 0 < len(torn.spans) < 400
     assert "the rest is left out" in torn.skipped[0].why
 
@@ -116,6 +128,6 @@ async def test_a_small_packed_file_that_becomes_large_is_read_up_to_a_limit(
     monkeypatch.setattr("jobtui.backends.traces.files.PACKED_BYTES", 1 << 20)
     path = tmp_path / "spans.jsonl.gz"
     path.write_bytes(gzip.compress(text))
-    (batch,), _ = await whole(path)
+    (batch,) = await whole(path)
     assert "unpacks to more than 1 MiB: the rest is left out; unpack it" in batch.skipped[0].why
     assert len(batch.spans) < 20_000

@@ -13,7 +13,6 @@ import itertools
 import os
 import re
 import zlib
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.polled_file import PolledFile, cursor_of, place_in
+from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import HEAD_BYTES, EventReader, Form, form_of, frames_of
 from jobtui.formats.job_output import OutputReader
 from jobtui.model.clock import Nanos
@@ -36,13 +35,11 @@ PIECE_BYTES = 64 << 10
 """Events read at a time: some hundreds, so that taking them in holds up nobody."""
 LARGE_PIECE_BYTES = 4 << 20
 """Lines of output read at a time, of which few tell anything; and the largest event."""
-FACTS_AT_ONCE = 500
 LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
 MOST_BYTES = 64 << 20
 """Of a larger file its first piece and as many bytes of its end are read."""
 SKIPS_NAMED = 20
-STATES_KEPT = 4
 HEAD_KNOWN_BYTES = 256
 """By so much of its beginning a log is known again: a copy begins alike, one that was rotated does not."""
 GLOBAL_HEAD = b"Global JobLog:"
@@ -66,16 +63,15 @@ _CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
 class ReadPlace(NamedTuple):
     """Where reading ended: which file as it then was, how far, and how many lines that are.
 
-    `skips` is how much of what will be read again made no sense. `rotation` counts the logs that were here
-    before, `head` is the check sum of the first `head_size` bytes of this one, `part` counts the files from
-    which the log went on.
+    `is_all` when the file was read to the end that it had, `skips` is how much of what will be read again
+    made no sense. `rotation` counts the logs that were here before, `head` is the check sum of the first
+    `head_size` bytes of this one, `part` counts the files from which the log went on.
     """
 
-    inode: int = 0
-    size: int = 0
-    mtime_ns: int = 0
+    look: Look | None = None
     offset: int = 0
     line: int = 1
+    is_all: bool = False
     skips: int = 0
     rotation: int = 0
     head_size: int = 0
@@ -83,49 +79,37 @@ class ReadPlace(NamedTuple):
     part: int = 0
 
 
-class _Readers(NamedTuple):
-    events: EventReader
-    output: OutputReader
+_Read = tuple[Batch, ReadPlace]
 
 
-class _Piece(NamedTuple):
-    """What a block gave: facts, what made no sense, how far it was read, and how many lines that are."""
-
-    facts: list[CondorFact]
-    skips: list[Skip]
-    taken: int
-    lines: int
-
-
-class CondorFile(PolledFile):
+class CondorFile(PolledFile[ReadPlace]):
     """One file about jobs of HTCondor."""
 
     kind = "condor_log"
 
     def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES, most_bytes: int = MOST_BYTES) -> None:
-        super().__init__(path, "jobs")
+        super().__init__(path, "jobs", ReadPlace())
         self._piece_bytes = piece_bytes
         self._most_bytes = most_bytes
-        self._readers: OrderedDict[str, _Readers] = OrderedDict()
-        self._whole: _Piece | None = None
+        self._begin_reading()
 
-    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
-        place = place_in(cursor, ReadPlace)
-        if place[:3] == (look.id.inode, look.size, look.mtime_ns):
-            return Batch(cursor=cursor_of(place))
+    def _begin_reading(self) -> None:
+        self._events, self._output = EventReader(self.name), OutputReader(self.name)
+
+    def _read_since(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read:
+        if place.is_all and place.look == look:
+            return Batch(cursor=""), place
         if not _goes_on(opened, look, place) and (found := self._read_older(place, opened, look)) is not None:
             return found
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if form is None:
-            nothing = place._replace(
-                inode=look.id.inode, size=look.size, mtime_ns=look.mtime_ns, offset=0, line=1, skips=0
-            )
-            return Batch(cursor=cursor_of(nothing), recovered=place.skips)
+            nothing = place._replace(look=look, offset=0, line=1, is_all=True, skips=0)
+            return Batch(cursor="", recovered=place.skips), nothing
         if opened.packed is not None or not form.grows:
             return self._read_whole(opened, look, form, place)
         return self._read_on(opened, look, form, place)
 
-    def _read_older(self, place: ReadPlace, opened: OpenFile, look: Look) -> Batch | None:
+    def _read_older(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read | None:
         """What a log says that was rotated away before its end was read; None where there is none.
 
         A schedd's own log, and one with packed files, go on over several: reading begins with the oldest.
@@ -137,37 +121,38 @@ class CondorFile(PolledFile):
             is_global = GLOBAL_HEAD in opened.source.read(0, GLOBAL_HEAD_BYTES)
             if not older or not (is_global or any(one.suffix in _PACKED for one, _ in older)):
                 return None
-            is_gap = bool(place.inode)
+            is_gap = place.look is not None
             place, at = ReadPlace(rotation=place.rotation + is_gap), _first_within(older, self._most_bytes)
             note = f"its {at} oldest files are not read" if at else None
         path, _ = older[at]
-        successor = older[at + 1][1].id.inode if at + 1 < len(older) else look.id.inode
+        successor = older[at + 1][1] if at + 1 < len(older) else look
         next_log = ReadPlace(successor, rotation=place.rotation, part=place.part + 1)
+        batch, end = self._read_rotated(path, place, next_log)
+        gaps = (self._gap(place.rotation),) if is_gap else ()
+        batch = msgspec.structs.replace(batch, condor=gaps + batch.condor, more=True, note=batch.note or note)
+        return batch, end
+
+    def _read_rotated(self, path: Path, place: ReadPlace, next_log: ReadPlace) -> _Read:
+        """The next of a log under the name that it got; the place is in the next log when that was all."""
         try:
             rotated = open_file(path)
         except SourceError as error:
             return self._unread(path, str(error), next_log)
         try:
-            seen = rotated.look()
             form = form_of(rotated.source.read(0, HEAD_BYTES))
             if form is None or form not in _ENDS:
                 broken = rotated.packed.broken if rotated.packed is not None else None
-                nothing = Batch(cursor=cursor_of(next_log), more=True)
-                return self._unread(path, broken, next_log) if broken else nothing
+                return self._unread(path, broken, next_log) if broken else (Batch(cursor=""), next_log)
             read = self._read_on if rotated.packed is None else self._read_whole
-            batch = read(rotated, seen, form, place)
+            batch, end = read(rotated, rotated.look(), form, place)
+            return batch, end if batch.more else next_log
         finally:
             rotated.close()
-        gaps = (self._gap(place.rotation),) if is_gap else ()
-        cursor = batch.cursor if batch.more else cursor_of(next_log)
-        return msgspec.structs.replace(
-            batch, cursor=cursor, condor=gaps + batch.condor, more=True, note=batch.note or note
-        )
 
-    def _unread(self, path: Path, why: str, next_log: ReadPlace) -> Batch:
+    def _unread(self, path: Path, why: str, next_log: ReadPlace) -> _Read:
         gap = self._gap(next_log.rotation, next_log.part)
-        piece = _Piece([gap], [Skip(str(path), f"rotated file not read: {why}")], 0, 0)
-        return _batch(piece, next_log, 0, more=True, note=f"{path.name}: {why}")
+        skips = [Skip(str(path), f"rotated file not read: {why}")]
+        return _batch([gap], skips, note=f"{path.name}: {why}"), next_log
 
     def _older_logs(self) -> list[tuple[Path, Look]]:
         """The files beside this one that had its name before, the oldest first."""
@@ -186,64 +171,56 @@ class CondorFile(PolledFile):
             "", Teller.EVENT, LOG_GAP, None, text, self.name, 0, -1, rotation=rotation, part=part
         )
 
-    def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> Batch:
-        """A file that is no log, or packed: the next of its facts. The cursor counts those before."""
-        goes_on = place.size == 0 and (place.inode, place.mtime_ns) == (look.id.inode, look.mtime_ns)
-        begin = place.offset if goes_on else 0
-        if self._whole is None or begin == 0:
-            self._whole = self._interpret_whole(opened, look, form, place)
-        piece = self._whole
-        facts = piece.facts[begin : begin + FACTS_AT_ONCE]
-        end = begin + len(facts)
-        more = end < len(piece.facts)
-        skips = [] if more else piece.skips
-        cursor = ReadPlace(
-            look.id.inode, 0 if more else look.size, look.mtime_ns, end, 1, len(skips),
-            rotation=place.rotation, part=place.part,
-        )  # fmt: skip
-        note = opened.packed.broken if opened.packed is not None else None
-        if not more and opened.source.read(LARGEST_BYTES, 1):
-            note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
-        if not more:
-            self._whole = None
-        return _batch(_Piece(facts, skips, end, 0), cursor, place.skips, more=more, note=note)
-
-    def _interpret_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Piece:
+    def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
+        """All of a file that is no log, or packed."""
+        self._begin_reading()
         data = opened.source.read(0, LARGEST_BYTES)
-        readers = _Readers(EventReader(self.name), OutputReader(self.name))
-        begin = ReadPlace(rotation=place.rotation, part=place.part)
-        return _interpret(readers, form, data, begin, look, is_all=True)
+        begin = ReadPlace(look, is_all=True, rotation=place.rotation, part=place.part)
+        facts, skips, taken = self._interpret(form, data, begin, is_all=True)
+        if _CLOSING.sub(b"", data[taken:]):
+            skips.append(self._skip(taken, "its end was never written"))
+        note = opened.packed.broken if opened.packed is not None else None
+        if opened.source.read(LARGEST_BYTES, 1):
+            note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
+        return _batch(facts, skips, recovered=place.skips, note=note), begin._replace(skips=len(skips))
 
-    def _read_on(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> Batch:
-        """The next piece of a file that grows. The cursor stays before what is not whole yet."""
-        begin, goes_on = _begin(opened, look, place)
-        readers = self._readers_for(begin)
+    def _read_on(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
+        """The next piece of a file that grows. The place stays before what is not whole yet."""
+        goes_on = _goes_on(opened, look, place)
+        if not goes_on:
+            recovered, begin = 0, ReadPlace(rotation=place.rotation + (not _begins_alike(opened, place)))
+        else:
+            recovered, begin = place.skips, place
+        begin = begin._replace(look=look)
+        if begin.offset == 0:
+            self._begin_reading()
         size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
         for most in (size, max(size, LARGE_PIECE_BYTES)):
             data = opened.source.read(begin.offset, most)
             at_end = begin.offset + len(data) >= look.size
-            piece = _interpret(readers, form, data, begin, look)
-            if piece.taken or at_end:
+            facts, skips, taken = self._interpret(form, data, begin)
+            if taken or at_end:
                 break
         else:
-            skip = self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")
-            piece = _Piece([], [skip], len(data), data.count(b"\n"))
-        unfinished = at_end and bool(data[piece.taken :].strip(b" \t\r\n\0"))
+            taken, skips = (
+                len(data),
+                [self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")],
+            )
+        unfinished = at_end and bool(data[taken:].strip(b" \t\r\n\0"))
+        lines = data.count(b"\n", 0, taken) if begin.line else 0
         end = begin._replace(
-            inode=look.id.inode, offset=begin.offset + piece.taken, line=begin.line + piece.lines,
-            size=look.size if at_end else 0, mtime_ns=look.mtime_ns if at_end else 0, skips=int(unfinished),
-        )  # fmt: skip
+            offset=begin.offset + taken, line=begin.line + lines, is_all=at_end, skips=int(unfinished)
+        )
         end = _with_head(opened, end)
         note = None
         if begin.offset == 0 and look.size > self._most_bytes + len(data):
             note = f"is large: of {look.size >> 20} MiB only the beginning and the end are read"
             end = end._replace(offset=self._near_end(opened, look, form), line=0)
         if begin.rotation > place.rotation:
-            piece.facts.insert(0, self._gap(begin.rotation))
+            facts.insert(0, self._gap(begin.rotation))
         if unfinished:
-            piece.skips.append(self._skip(end.offset, "its end was not written yet"))
-        self._keep(end, readers)
-        return _batch(piece, end, place.skips if goes_on else 0, more=not at_end, note=note)
+            skips.append(self._skip(end.offset, "its end was not written yet"))
+        return _batch(facts, skips, recovered=recovered, more=not at_end, note=note), end
 
     def _near_end(self, opened: OpenFile, look: Look, form: Form) -> int:
         """Where the last bytes that are read of a large file begin with a new piece."""
@@ -254,32 +231,35 @@ class CondorFile(PolledFile):
     def _skip(self, offset: int, why: str) -> Skip:
         return Skip(f"{self.name}, byte {offset}", why)
 
-    def _readers_for(self, place: ReadPlace) -> _Readers:
-        known = self._readers.get(f"{place.inode}:{place.offset}")
-        if known is None or place.offset == 0:
-            return _Readers(EventReader(self.name), OutputReader(self.name))
-        return _Readers(known.events.copy(), known.output.copy())
+    def _interpret(
+        self, form: Form, data: bytes, begin: ReadPlace, *, is_all: bool = False
+    ) -> tuple[list[CondorFact], list[Skip], int]:
+        """What a block says, what of it makes no sense, and how far it is whole.
 
-    def _keep(self, place: ReadPlace, readers: _Readers) -> None:
-        self._readers[f"{place.inode}:{place.offset}"] = readers
-        while len(self._readers) > STATES_KEPT:
-            self._readers.popitem(last=False)
-
-
-def _begin(opened: OpenFile, look: Look, place: ReadPlace) -> tuple[ReadPlace, bool]:
-    """Where to begin in a log, and whether that goes on where reading ended."""
-    if _goes_on(opened, look, place):
-        return place, True
-    return ReadPlace(rotation=place.rotation + (not _begins_alike(opened, place))), False
+        With `is_all` nothing follows it.
+        """
+        framed = frames_of(form, data, to_end=is_all)
+        if form is Form.OUTPUT:
+            facts = self._output.read(data[: framed.taken], begin.offset, begin.line)
+            skips = self._output.skips
+        else:
+            newest = Nanos(begin.look.mtime_ns if begin.look is not None else 0)
+            facts, skips = self._events.read(form, framed.frames, begin.offset, begin.line, newest)
+        if begin.rotation or begin.part:
+            facts = [
+                msgspec.structs.replace(fact, rotation=begin.rotation, part=begin.part) for fact in facts
+            ]
+        return facts, list(skips), framed.taken
 
 
 def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:
     """Whether reading goes on in this file where it ended."""
-    return place.inode == look.id.inode and place.offset <= look.size and _begins_alike(opened, place)
+    is_same = place.look is not None and place.look.id == look.id
+    return is_same and place.offset <= look.size and _begins_alike(opened, place)
 
 
 def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
-    if place.inode != look.id.inode:
+    if place.look is None or place.look.id != look.id:
         return False
     try:
         opened = open_file(path)
@@ -316,37 +296,21 @@ def _first_within(older: Sequence[tuple[Path, Look]], most_bytes: int) -> int:
     return len(older) - max(1, sum(size <= most_bytes for size in sizes))
 
 
-def _interpret(
-    readers: _Readers, form: Form, data: bytes, begin: ReadPlace, look: Look, *, is_all: bool = False
-) -> _Piece:
-    """What a block says. With `is_all` nothing follows it."""
-    framed = frames_of(form, data, to_end=is_all)
-    lines = data.count(b"\n", 0, framed.taken) if begin.line else 0
-    if form is Form.OUTPUT:
-        facts = readers.output.read(data[: framed.taken], begin.offset, begin.line)
-        return _Piece(_rotated(facts, begin), readers.output.skips, framed.taken, lines)
-    found = readers.events.read(form, framed.frames, begin.offset, begin.line, Nanos(look.mtime_ns))
-    skips = found.skips
-    if is_all and _CLOSING.sub(b"", data[framed.taken :]):
-        skips = [*skips, Skip(f"{readers.events.source}, byte {framed.taken}", "its end was never written")]
-    return _Piece(_rotated(found.facts, begin), skips, framed.taken, lines)
-
-
-def _rotated(facts: list[CondorFact], begin: ReadPlace) -> list[CondorFact]:
-    """Facts with the counts of the logs and files before theirs."""
-    if not (begin.rotation or begin.part):
-        return facts
-    return [msgspec.structs.replace(fact, rotation=begin.rotation, part=begin.part) for fact in facts]
-
-
-def _batch(piece: _Piece, end: ReadPlace, recovered: int, *, more: bool, note: str | None) -> Batch:
+def _batch(
+    facts: list[CondorFact],
+    skips: list[Skip],
+    *,
+    recovered: int = 0,
+    more: bool = False,
+    note: str | None = None,
+) -> Batch:
     return Batch(
-        cursor=cursor_of(end),
-        condor=tuple(piece.facts),
-        skipped=tuple(piece.skips[-SKIPS_NAMED:]),
-        skip_count=len(piece.skips),
+        cursor="",
+        condor=tuple(facts),
+        skipped=tuple(skips[-SKIPS_NAMED:]),
+        skip_count=len(skips),
         recovered=recovered,
-        count=len(piece.facts),
+        count=len(facts),
         more=more,
         note=note,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.backends.base import Batch
-from jobtui.backends.polled_file import PolledFile, cursor_of, place_in
+from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.formats.spans import SKIPS_NAMED, is_line_of_json
 from jobtui.model.health import Skip
@@ -35,36 +35,33 @@ class _Place(NamedTuple):
     will be read again made no sense.
     """
 
-    inode: int = 0
-    size: int = 0
-    mtime_ns: int = 0
+    look: Look | None = None
     offset: int = 0
-    is_all: int = 0
+    is_all: bool = False
     skips: int = 0
 
 
-class TraceFile(PolledFile):
+class TraceFile(PolledFile[_Place]):
     """One file of spans."""
 
     kind = "trace_file"
 
     def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES) -> None:
-        super().__init__(path, "spans")
+        super().__init__(path, "spans", _Place())
         self._piece_bytes = piece_bytes
 
-    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
-        place = place_in(cursor, _Place)
-        if place.is_all and place[:3] == (look.id.inode, look.size, look.mtime_ns):
-            return Batch(cursor=cursor_of(place))
+    def _read_since(self, place: _Place, opened: OpenFile, look: Look) -> tuple[Batch, _Place]:
+        if place.is_all and place.look == look:
+            return Batch(cursor=""), place
         if opened.packed is not None:
             return self._read_packed(opened.packed, look, place)
         if is_line_of_json(opened.plain.read(0, FIRST_BYTES)):
             return self._read_lines(opened, look, place)
         return self._read_whole(opened, look, place)
 
-    def _read_lines(self, opened: OpenFile, look: Look, place: _Place) -> Batch:
-        """The next lines. The cursor stays before a last line without an end."""
-        goes_on = place.inode == look.id.inode and place.offset <= look.size
+    def _read_lines(self, opened: OpenFile, look: Look, place: _Place) -> tuple[Batch, _Place]:
+        """The next lines. What is read next begins before a last line without an end."""
+        goes_on = place.look is not None and place.look.id == look.id and place.offset <= look.size
         offset = place.offset if goes_on else 0
         data = opened.plain.read(offset, self._piece_bytes)
         whole = data.rfind(b"\n") + 1
@@ -75,10 +72,10 @@ class TraceFile(PolledFile):
             at_end = offset + len(data) >= look.size
         done = read_telemetry(data[:whole], self.name)
         last = read_telemetry(data[whole:] if at_end else b"", self.name)
-        cursor = _cursor(look, offset + whole, is_all=at_end, skips=last.skip_count)
-        return _batch(cursor, [done, last], recovered=place.skips if goes_on else 0, more=not at_end)
+        batch = _batch([done, last], recovered=place.skips if goes_on else 0, more=not at_end)
+        return batch, _Place(look, offset + whole, at_end, last.skip_count)
 
-    def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> Batch:
+    def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> tuple[Batch, _Place]:
         """All of a packed file up to a limit, lines in pieces: reading on would begin anew."""
         are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
         size = self._piece_bytes if are_lines else PACKED_BYTES
@@ -92,25 +89,25 @@ class TraceFile(PolledFile):
         if why:
             cut = (Skip(self.name, f"{why}: the rest is left out; unpack it"),)
             told.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
-        cursor = _cursor(look, 0, is_all=True, skips=sum(one.skip_count for one in told))
-        return _batch(cursor, told, recovered=place.skips)
+        batch = _batch(told, recovered=place.skips)
+        return batch, _Place(look, 0, is_all=True, skips=batch.skip_count)
 
-    def _read_whole(self, opened: OpenFile, look: Look, place: _Place) -> Batch:
+    def _read_whole(self, opened: OpenFile, look: Look, place: _Place) -> tuple[Batch, _Place]:
         if look.size > LARGEST_BYTES:
             limit = f"{LARGEST_BYTES >> 20} MiB"
             raise SourceUnreachable(
                 f"{self.name}: is larger than {limit}; give one document a line, or part of it"
             )
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
-        cursor = _cursor(look, 0, is_all=True, skips=found.skip_count)
-        return _batch(cursor, [found], recovered=place.skips)
+        batch = _batch([found], recovered=place.skips)
+        return batch, _Place(look, 0, is_all=True, skips=batch.skip_count)
 
 
-def _batch(cursor: str, told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
+def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
     spans = tuple(span for one in told for span in one.spans)
     logs = tuple(log for one in told for log in one.logs)
     return Batch(
-        cursor=cursor,
+        cursor="",
         spans=spans,
         span_logs=logs,
         skipped=tuple(skip for one in told for skip in one.skipped)[:SKIPS_NAMED],
@@ -119,7 +116,3 @@ def _batch(cursor: str, told: Sequence[Telemetry], *, recovered: int, more: bool
         count=len(spans) + len(logs),
         more=more,
     )
-
-
-def _cursor(look: Look, offset: int, *, is_all: bool, skips: int) -> str:
-    return cursor_of(_Place(look.id.inode, look.size, look.mtime_ns, offset, int(is_all), skips))
