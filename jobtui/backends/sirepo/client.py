@@ -9,6 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from operator import itemgetter
 
 import msgspec
 
@@ -33,6 +34,7 @@ _NAMES = re.compile(rf"/({JID})\.json(?=/)", re.ASCII)
 _AT_ONCE = 1_000
 _NAME = re.compile(rf"{JID}\.json", re.ASCII)
 _MTIME_SHIFT, _SIZE_SHIFT = 119, 64
+_STAMP = itemgetter(0)  # comparing whole pairs takes three times as long
 _KIND = stat.S_IFMT(0o177777)
 _REGULAR = stat.S_IFREG
 
@@ -128,14 +130,14 @@ class JobFiles:
             if self._faulty:
                 self._lose(self._faulty.keys() - set(jids))
         finally:
-            self._waiting.sort()  # the newest last, which is where reading takes them
+            self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def check(self, directory: int, jids: Iterable[JobId]) -> None:
         try:
             for jid in jids:
                 self._look(jid, directory)
         finally:
-            self._waiting.sort()  # the newest last, which is where reading takes them
+            self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def _compare(self, jids: Iterable[JobId], directory: int) -> int:
         """Find which files changed; how many of them were known. The one loop that must be quick."""
