@@ -28,21 +28,19 @@ from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
 from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell
 from jobtui.render.json_output import fields_of, time_or_null
-from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.spans import Line
+from jobtui.render.table import Cell, fact_lines, paint
 from jobtui.render.text import NONE, Zone, age, clock_time, date_time, short_time, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
-    HANDLED,
-    PASSED_ON,
-    ROOT_CAUSE,
+    WAIT_CELLS,
     View,
-    bar_of,
-    name_of,
-    remarks_on,
+    columns_in,
+    heading_line,
+    name_cells,
     short_id,
-    sign_of,
     span_time,
-    took_of,
+    trace_line,
 )
 
 GLYPHS: Mapping[Standing, tuple[str, str]] = {
@@ -171,42 +169,35 @@ def sort_traces(
     return sort_records(ordered, column, reverse=reverse)
 
 
-INDENT = "  "
-BAR_CELLS = 30
-WAIT_CELLS = 3
-"""Of a stretch in which nothing ran; its length stands in the column of lengths."""
-LEVELS, FEWEST_LEVELS = 30, 4
-"""Levels that are indented where there is room, and on the narrowest terminal; deeper ones are told."""
-CELLS_BESIDE = 80
-"""Cells that are no room for levels: those of the other columns, and of a name."""
+USUAL_CELLS = 120
+"""Cells of a waterfall where there is no limit to them; its names have as many as they need."""
 MOST_ROWS = 1_000
 """Of a trace with more rows those are drawn that matter."""
-SIGN_WORDS = {ROOT_CAUSE: "root cause", PASSED_ON: "error", HANDLED: "handled"}
-"""What the signs of the screen are called here; of other lines the remarks say as much."""
-
-HEADS = (
-    Head("FROM", "right", least=6),
-    Head("TOOK", "right", least=6),
-    Head("", least=BAR_CELLS, drop=2),
-    Head("SERVICE", least=8, drop=3),
-    Head("SPAN", least=16),
-    Head("NOTE", least=14),
-)
 
 
 def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int | None) -> Iterator[str]:
     """Its lines, runs folded; of more than `most` those that matter. Without that limit all, also of runs."""
-    tree = found.tree
-    axis = Axis(tree.started_at or 0, tree.ended_at or 0, BAR_CELLS, found.waits, WAIT_CELLS)
-    view = View(tree, lay_out(found), axis, found.failed_at, ServiceMarks().of)
-    closed = closed_at_first(view.layout) if most is not None else frozenset[LineKey]()
-    rows = shown_lines(view.layout, closed.__contains__)
+    tree, layout, marks = found.tree, lay_out(found), ServiceMarks()
+    marks.meet(tree.services)
+    closed = closed_at_first(layout) if most is not None else frozenset[LineKey]()
+    rows = shown_lines(layout, closed.__contains__)
     if most is not None and len(rows) > most:
-        drawn = _that_matter(found, view.layout, rows, most)
+        drawn = _that_matter(found, layout, rows, most)
         yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
         rows = drawn
-    levels = LEVELS if cells is None else min(LEVELS, max(FEWEST_LEVELS, (cells - CELLS_BESIDE) // 2))
-    yield from table_lines(HEADS, [_row(view, number, levels) for number in rows], cells, colour)
+    columns = columns_in(cells if cells is not None else USUAL_CELLS)
+    axis = Axis(tree.started_at or 0, tree.ended_at or 0, max(1, columns.bar), found.waits, WAIT_CELLS)
+    view = View(tree, layout, axis, found.failed_at, marks.of)
+    if cells is None:
+        columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
+    yield _painted(heading_line(view, columns), colour)
+    for row in rows:
+        is_closed = layout.lines[row].key in closed
+        yield _painted(trace_line(view, columns, row, is_closed=is_closed), colour)
+
+
+def _painted(line: Line, colour: bool) -> str:
+    return "".join(paint(part.text, part.style, colour) for part in line).rstrip()
 
 
 def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int) -> list[int]:
@@ -237,44 +228,10 @@ def _failed(found: Findings) -> Iterator[Span]:
     yield from error_spans(found.tree)
 
 
-def _row(view: View, number: int, levels: int) -> list[Cell]:
-    """A line as cells; it is indented as deep as `levels`, beyond that its level stands before its name."""
-    line = view.layout.lines[number]
-    name, style = name_of(view, line)
-    indent = INDENT * min(line.depth, levels) + (f"[{line.depth}] " if line.depth > levels else "")
-    sign = sign_of(view, number, is_closed=False)
-    words = [SIGN_WORDS[sign]] if sign in SIGN_WORDS else []
-    words += remarks_on(view, number, is_closed=False)
-    said = sign[1] or ("dim" if line.run else "warning")
-    return [
-        Cell(_from(view.tree, line), style if line.kind is LineKind.WAIT else ""),
-        Cell(*took_of(line)),
-        Cell(bar_of(view, number, is_closed=False).text.rstrip(), style),
-        Cell(_services(line)),
-        Cell(f"{indent}{name}", style),
-        Cell(", ".join(words), said if words else ""),
-    ]
-
-
-def _from(tree: Tree, line: TraceLine) -> str:
-    at = line.wait.start if line.wait else line.span.started_at if line.span else None
-    if at is None:
-        return ""
-    return span_time(at - (tree.started_at or 0)) if at else NONE
-
-
-def _services(line: TraceLine) -> str:
-    if line.span is None or line.kind is LineKind.WAIT:
-        return ""
-    if line.run is not None and line.run.services > 1:
-        return counted(line.run.services, "service")
-    return show(line.span.service)
-
-
 STACK_LINES = 12
 """Of a stack trace its end is shown, which says most."""
-HAPPENINGS = 12
-"""Events and log records shown of a root cause, the last ones."""
+MOST_UNPLACED = 12
+"""Log records of no span that are shown, the last ones."""
 CAUSES = 10
 
 
@@ -288,7 +245,7 @@ def trace_lines(
     yield from fact_lines(_facts(found, notes), cells, colour)
     for cause in found.causes[:CAUSES]:
         yield ""
-        yield from cause_lines(cause, colour)
+        yield from _part_lines(span_parts(found, cause.span, ()), colour)
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
     yield from _unplaced_lines(found.unplaced, colour)
@@ -335,28 +292,8 @@ def _wait_text(wait: Wait) -> str:
     return f"{span_time(wait.duration_ns)} between {show(wait.after.name)} and {show(wait.before.name)}"
 
 
-def cause_lines(cause: RootCause, colour: bool) -> Iterator[str]:
-    """Where something failed: what it says, what it was given, the end of its stack, what happened in it."""
-    span = cause.span
-    what = f"{show(span.name) or NONE} ({show(span.service) or NONE})"
-    handled = ", which was handled" if cause.is_handled else ""
-    said = f": {show(cause.message)}" if cause.message else ""
-    yield paint(f"{what} failed{handled}{said}", "warning" if cause.is_handled else "error", colour)
-    if span.attributes:
-        given = (f"{key}={value}" for key, value in span.attributes.items())
-        yield f"{INDENT}{show('  '.join(given))}"
-    if cause.exception is not None:
-        stack = str(cause.exception.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
-        yield from (f"{INDENT}{show(line)}" for line in stack[-STACK_LINES:])
-    for at, kind, text in happenings(cause)[-HAPPENINGS:]:
-        yield f"{INDENT}{clock_time(at, millis=True)}  {show(kind)}  {show(text)}"
-
-
-def happenings(cause: RootCause) -> list[tuple[Nanos, str, str]]:
-    """Events of the span and its log records, by time: when, of what kind, in what words."""
-    events = [(event.at, "event", event.name) for event in cause.span.events]
-    logs = [(log.at, log.level or "log", log.body) for log in cause.logs]
-    return sorted(events + logs, key=lambda happening: happening[0])
+def _part_lines(parts: Iterable["Part"], colour: bool) -> Iterator[str]:
+    return (paint(part.text, part.style, colour) for part in parts)
 
 
 def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
@@ -365,8 +302,8 @@ def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
     count = counted(len(logs), "log record")
     yield ""
     yield paint(f"{count} of no span that was received", "warning", colour)
-    for log in logs[-HAPPENINGS:]:
-        yield f"{INDENT}{clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
+    for log in logs[-MOST_UNPLACED:]:
+        yield f"  {clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
 
 
 MOST_HAPPENINGS = 500

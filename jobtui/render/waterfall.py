@@ -353,6 +353,8 @@ BAR_FROM = 60
 """From so many cells on there is room for bars."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
 TICK_CELLS = 10
+LEVELS = 30
+"""Levels that are indented where names have as many cells as they need."""
 LEGEND_GAP = "  "
 LEAST_LEGEND = 2 + len(LEGEND_GAP)
 """Cells of a service in the legend beside its name: its letter and a blank, and those to the next one."""
@@ -432,6 +434,13 @@ def trace_line(view: View, columns: Columns, index: int, *, is_closed: bool) -> 
     bar = bar_of(view, index, is_closed=is_closed).parts() if columns.bar else ()
     took, style = took_of(view.layout.lines[index])
     return (*name, *bar, Text(fit(took, columns.took, align="right"), style, columns.took))
+
+
+def name_cells(view: View, index: int) -> int:
+    """The cells that the whole name of a line needs, with its signs and what is remarked on it."""
+    line = view.layout.lines[index]
+    words = (name_of(view, line)[0], *remarks_on(view, index, is_closed=True))
+    return 20 + 2 * min(line.depth, LEVELS) + sum(2 + width(word) for word in words)
 
 
 def _name_part(view: View, columns: Columns, index: int, *, is_closed: bool) -> Line:

@@ -20,11 +20,11 @@ FILES = ["--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES
 def test_one_line_of_output_leads_to_the_step_that_failed(run: Runner) -> None:
     ran = run(*FILES, "trace", LINE)
     assert ran.code == 1
-    assert "hardWork.step (tracingJob) failed: RuntimeError: fail flag triggered at step 7 of 10" in ran.out
-    assert "ERROR  Fail flag triggered. Failing executable now." in ran.out
-    assert "event  Doing really hard work (7 / 10)" in ran.out
+    assert "✗ hardWork.step  tracingJob  RuntimeError: fail flag triggered at step 7 of 10" in ran.out
+    assert "ERROR   Fail flag triggered. Failing executable now." in ran.out
+    assert "event   Doing really hard work (7 / 10)" in ran.out
     assert 'raise RuntimeError("fail flag triggered at step 7 of 10")' in ran.out
-    row = next(line for line in ran.out.splitlines() if line.endswith("root cause"))
+    row = next(line for line in ran.out.splitlines() if line.startswith("✗T"))
     assert "hardWork.step" in row
 
 
@@ -121,28 +121,28 @@ def test_what_is_odd_in_a_trace_is_said(run: Runner) -> None:
 def test_a_queue_is_a_wait_and_takes_no_room(run: Runner) -> None:
     ran = run("--trace-file", capture_file("queue-3h", "otlp.pb"), "trace", EXPECTED["queue-3h"]["traceID"])
     assert "waited    1h34m between jobsub_submit and stage-in" in ran.out
-    queue = next(line for line in ran.out.splitlines() if "1h34m" in line and "nothing ran" in line)
-    assert queue.split()[:3] == ["1.5s", "1h34m", "┄┄┄"]
+    queues = [line.split()[-1] for line in ran.out.splitlines() if "nothing ran" in line]
+    assert queues == ["3h07m", "1h34m"]
 
 
 @pytest.mark.parametrize(
-    ("env", "bar"),
+    ("env", "line"),
     [
-        ({"LC_ALL": "C.UTF-8", "TERM": "xterm"}, "┊ ━✗"),
-        ({"LC_ALL": "C.UTF-8", "TERM": "linux"}, "│ ─x"),
-        ({"LC_ALL": "C", "TERM": "xterm"}, ": =x"),
+        ({"LC_ALL": "C.UTF-8", "TERM": "xterm"}, "✗A read ┊ ╺✗ 2s"),
+        ({"LC_ALL": "C.UTF-8", "TERM": "linux"}, "xA read │ ─x 2s"),
+        ({"LC_ALL": "C", "TERM": "xterm"}, "xA read : =x 2s"),
     ],
 )
-def test_bars_are_drawn_in_signs_that_the_terminal_has(env: dict[str, str], bar: str) -> None:
+def test_bars_are_drawn_in_signs_that_the_terminal_has(env: dict[str, str], line: str) -> None:
     code, out = on_terminal(*CLUSTER, NO_COLOR="1", **env)
-    row = next(line for line in out.decode().splitlines() if "root cause" in line)
-    assert (code, row.split()) == (1, ["1m31s", "2s", *bar.split(), "read", "root", "cause"])
+    row = next(row for row in out.decode().splitlines() if row.startswith(line[:2]))
+    assert (code, row.split()) == (1, line.split())
 
 
 def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
     ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
-    row = next(line for line in ran.out.splitlines() if "root cause" in line)
-    assert row.split()[2:4] == [":", "=x"]
+    row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
+    assert row.split()[2:4] == [":", "==x"]
 
 
 def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:

@@ -21,8 +21,8 @@ def test_times_are_in_the_unit_that_says_most(nanos: int | None, text: str) -> N
 def test_what_failed_stands_before_the_waterfall() -> None:
     lines = list(trace_lines(study_trace(captured("job-fail")), ("a note",), 80, False))
     assert lines[:2] == ["212c891717bfbac28a34dec05b616f14  failed", "note      a note"]
-    said = lines.index("hardWork.step (tracingJob) failed: RuntimeError: fail flag triggered at step 7 of 10")
-    assert said < next(at for at, line in enumerate(lines) if line.lstrip().startswith("FROM"))
+    said = lines.index("✗ hardWork.step  tracingJob  RuntimeError: fail flag triggered at step 7 of 10")
+    assert said < next(at for at, line in enumerate(lines) if line.endswith("took"))
 
 
 def test_spans_at_both_ends_of_time_are_drawn() -> None:
