@@ -165,7 +165,15 @@ def run_serve(context: Context) -> Exit:
     listener = _listener(context.flag("listen") or DEFAULT_PLACE)
     if listener is None:
         return Exit.USAGE
-    server = DashboardServer(dashboard_words(context.invocation.settings, context.words), listener)
+    settings, kept = context.invocation.settings, context.words if first in DASHBOARDS else ()
+
+    def words_at(job: str | None) -> list[str]:
+        if job is None:
+            return dashboard_words(settings, context.words)
+        is_more = job.startswith("-") or job in COMMAND_BY_NAME  # it would read, or do, something else
+        return [] if is_more else dashboard_words(settings, (*kept, job))
+
+    server = DashboardServer(words_at, listener)
     sys.stdout.write(f"The dashboard is at {server.address}\n")
     sys.stdout.flush()
     server.run()

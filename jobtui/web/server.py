@@ -13,10 +13,11 @@ import shlex
 import signal
 import socket
 from asyncio.subprocess import Process
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from hmac import compare_digest
-from urllib.parse import urlsplit
+from html import escape
+from urllib.parse import quote, urlsplit
 
 import aiohttp_jinja2
 from aiohttp import web
@@ -29,6 +30,10 @@ from jobtui.model.numbers import whole_of
 from jobtui.web import DRIVER, SIZE, bounded
 
 TOKEN = "token"
+JOB, JOB_SOCKET = "/job/", "/ws/job/"
+"""The page of one job, and what that opens; the id, or whatever names the job, comes after it."""
+LONGEST_ID = 500
+"""Characters."""
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -60,8 +65,9 @@ class Guard:
             raise web.HTTPForbidden(text="This dashboard does not go by that name.\n")
         if request.headers.get("Origin", own := f"http://{request.host}").lower() != own.lower():
             raise web.HTTPForbidden(text="Pages of others may not read this dashboard.\n")
-        if request.path == "/" and self._is_token(request.query.get(TOKEN, "")):
-            answer = web.HTTPSeeOther("/")
+        is_page = request.path == "/" or request.path.startswith(JOB)
+        if is_page and self._is_token(request.query.get(TOKEN, "")):
+            answer = web.HTTPSeeOther(request.rel_url.raw_path)
             answer.set_cookie(self._cookie, self.token, path="/", httponly=True, samesite="Strict")
             raise answer
         if not self._is_token(request.cookies.get(self._cookie, "")):
@@ -156,16 +162,26 @@ SHUTDOWN_S = 10.0
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ELSEWHERE = re.compile(r"<link[^>]*https://[^>]*>")
 """What the page would load from others: a font, which is not to tell them who looks when."""
+FOCUS = """<script>
+addEventListener("load", () =>
+  new MutationObserver(() => document.querySelector(".xterm-helper-textarea")?.focus())
+    .observe(document.body, {attributes: true}));
+</script>"""
+"""Gives the keyboard to the terminal as soon as something is shown there: the body gets a class then."""
 ANY_HOST = ("0.0.0.0", "[::]")
 
 
 class DashboardServer(Server):
-    """Serves a dashboard, which `words` start, to browsers that were told the token."""
+    """Serves dashboards to browsers that were told the token.
 
-    def __init__(self, words: Sequence[str], listener: socket.socket) -> None:
+    `words_at` gives the command of a dashboard, which opens at a job where one is named; nothing for a name
+    that would make it another command.
+    """
+
+    def __init__(self, words_at: Callable[[str | None], Sequence[str]], listener: socket.socket) -> None:
         host, port = listener.getsockname()[:2]
         super().__init__("", host=host, port=port, title="jobtui")
-        self._words = words
+        self._words_at = words_at
         self._listener = listener
         self._open: set[web.WebSocketResponse] = set()
         self.guard = Guard({"localhost", socket.gethostname(), socket.getfqdn()}, port)
@@ -193,6 +209,8 @@ class DashboardServer(Server):
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
+        app.router.add_get(f"{JOB}{{job:.+}}", self.handle_index)
+        app.router.add_get(f"{JOB_SOCKET}{{job:.+}}", self.handle_websocket)
         app.middlewares.append(self.guard.__call__)
         app.on_response_prepare.append(add_headers)
         return app
@@ -206,15 +224,17 @@ class DashboardServer(Server):
             await websocket.close(code=1001, message=b"the server ends")
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        own = f"//{request.host}"
+        own, job = f"//{request.host}", _job_of(request)
         told = {
             "font_size": min(max(to_int(request.query.get("fontsize", ""), 16), 6), 60),
-            "app_websocket_url": f"ws:{own}/ws",
+            "app_websocket_url": f"ws:{own}{JOB_SOCKET + quote(job) if job else '/ws'}",
             "config": {"static": {"url": f"http:{own}/static/"}},
             "application": {"name": self.title},
         }
         page = aiohttp_jinja2.render_template("app_index.html", request, told)
-        page.text = ELSEWHERE.sub("", page.text or "")
+        title = f"<title>{escape(f'{job} - {self.title}' if job else self.title)}</title>"
+        text = ELSEWHERE.sub("", page.text or "")
+        page.text = text.replace("<head>", f'<head><meta charset="utf-8">{title}{FOCUS}', 1)
         return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
@@ -222,17 +242,22 @@ class DashboardServer(Server):
             raise web.HTTPForbidden(text="Only a page of this dashboard may open it.\n")
         if len(self._open) >= MOST:
             raise web.HTTPServiceUnavailable(text=f"{MOST} dashboards are open, which is the most.\n")
+        words = self._words_at(_job_of(request))
+        if not words:
+            raise web.HTTPNotFound(text="No job has such an id.\n")
         websocket = web.WebSocketResponse(heartbeat=15, max_msg_size=LARGEST_MESSAGE)
         self._open.add(websocket)
         try:
             await websocket.prepare(request)
-            await self._show(request, websocket)
+            await self._show(request, websocket, words)
         finally:
             self._open.discard(websocket)
         return websocket
 
-    async def _show(self, request: web.Request, websocket: web.WebSocketResponse) -> None:
-        service = DashboardService(self._words, websocket, self.download_manager)
+    async def _show(
+        self, request: web.Request, websocket: web.WebSocketResponse, words: Sequence[str]
+    ) -> None:
+        service = DashboardService(words, websocket, self.download_manager)
         width, height = (
             to_int(request.query.get(name, ""), usual) for name, usual in (("width", 80), ("height", 24))
         )
@@ -243,3 +268,11 @@ class DashboardServer(Server):
             await websocket.close(code=1002, message=b"not understood")
         finally:
             await service.stop()
+
+
+def _job_of(request: web.Request) -> str | None:
+    """The job that the address names, None for all. Raises HTTPNotFound for what is the id of none."""
+    job = request.match_info.get("job")
+    if job is not None and (len(job) > LONGEST_ID or not job.isprintable()):
+        raise web.HTTPNotFound(text="No job has such an id.\n")
+    return job

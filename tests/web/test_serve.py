@@ -51,6 +51,26 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
         assert not (tmp_path / "jobtui" / "views.json").exists()
 
 
+async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
+    """The page names it, the dashboard opens on it, and no option or command can be named instead."""
+    job = "zqynl7wZ-9JJffJZv-heightWeightReport"
+    async with serving("demo", cwd=tmp_path) as served, browser() as session:
+        url = f"{served.url}/job/{job}"
+        assert await status(session, url) == 403
+        assert await status(session, f"{url}?token={served.token}") == 303
+        async with session.get(f"{url}?token={served.token}") as answer:
+            page = await answer.text()
+            assert answer.url.path == f"/job/{job}"
+        assert f"<title>{job} - jobtui</title>" in page
+        assert f"/ws/job/{job}" in page
+        async with session.ws_connect(f"{served.url}/ws/job/{job}", headers=served.origin()) as opened:
+            await Screen(opened).seen("gun 2 emittance")
+        for other in ("--log=%2Fetc%2Fpasswd", "record", "a%00b"):
+            with pytest.raises(WSServerHandshakeError) as caught:
+                await session.ws_connect(f"{served.url}/ws/job/{other}", headers=served.origin())
+            assert caught.value.status == 404
+
+
 async def test_a_dashboard_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
     async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
         opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
@@ -123,7 +143,7 @@ async def test_ctrl_c_ends_what_is_open(tmp_path: Path) -> None:
 
 async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = DashboardServer(("true",), listener)
+        server = DashboardServer(lambda job: ("true",), listener)
         monkeypatch.setattr(server, "_open", set(range(MOST)))
         request = make_mocked_request("GET", "/ws", headers={"Origin": "http://127.0.0.1"})
         with pytest.raises(web.HTTPServiceUnavailable, match="Service Unavailable"):
