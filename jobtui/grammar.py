@@ -258,7 +258,7 @@ COMMANDS: tuple[Command, ...] = (
     )),
     Command("report",
             "throughput, utilization, available nodes or jobs per state over time; what happened to a job",
-            Argument("WHAT", "throughput, utilization, nodes or states; with --markdown a job",
+            Argument("WHAT", "throughput, utilization, nodes or states; with --markdown or --html a job",
                      choices=REPORTS),
             (
         _valued("to-state", "S", "the state that throughput counts, or that allocations are in"),
@@ -271,6 +271,7 @@ COMMANDS: tuple[Command, ...] = (
         Flag("exact", "Balsam's own figures, its faults included"),
         Flag("plot", "draw a chart as wide as the terminal"),
         Flag("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
+        Flag("html", "the same as a page of one file, to send or to keep", frees=True),
     )),
     Command("agents", "the agents, what they hold, and where their logs are",
             _filter("such as state:lost host:v4 user:vn9m"), (_LINES,)),

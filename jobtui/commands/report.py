@@ -48,9 +48,11 @@ from jobtui.render.chart import Frame, chart_lines, draw_chart, legend_lines
 from jobtui.render.spans import Line
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import Zone, date_time, duration, show
-from jobtui.render.verdicts import PostMortem, post_mortem_lines
+from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
 from jobtui.store.store import SKIPS_KEPT
 
+PAGES = frozenset({"markdown", "html"})
+"""Flags with which it tells what happened to a job."""
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
@@ -72,7 +74,7 @@ class Material:
 
 
 def run(context: Context) -> Exit:
-    return in_session(context, _report if context.flag("markdown") is None else post_mortem)
+    return in_session(context, post_mortem if PAGES & context.invocation.flags.keys() else _report)
 
 
 async def _report(reader: Reader) -> Exit:
@@ -425,5 +427,8 @@ async def post_mortem(reader: Reader) -> Exit:
         sources=reader.sources,
         now=reader.now,
     )
-    print_lines(post_mortem_lines(told))
+    if reader.context.flag("html") is None:
+        print_lines(post_mortem_lines(told))
+    else:
+        sys.stdout.write(post_mortem_page(told))
     return reader.settle(Exit.FINE)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
 from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import usual_words
@@ -343,6 +344,29 @@ def post_mortem_lines(told: PostMortem) -> Iterator[str]:
     yield from _markdown_section("What to do next", _next(told.verdict))
     yield from _markdown_section(
         "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(told))
+    )
+
+
+STYLE = """
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
+table { border-collapse: collapse; }
+td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
+tr { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+code, pre { font: 14px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
+:root { color-scheme: light dark; }
+"""
+
+
+def post_mortem_page(told: PostMortem) -> str:
+    """The same as an HTML page that loads nothing and runs nothing."""
+    from markdown_it import MarkdownIt  # few ask for a page
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
+    policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(told.job.id))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{STYLE}</style></head>\n'
+        f"<body>\n{parser.render(chr(10).join(post_mortem_lines(told)))}</body></html>\n"
     )
 
 

@@ -1,5 +1,7 @@
 """The post-mortem as Markdown: read by a real Markdown parser, whatever the outside texts hold."""
 
+from html.parser import HTMLParser
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -10,7 +12,7 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 from jobtui.render.text import show
-from jobtui.render.verdicts import PostMortem, code, post_mortem_lines
+from jobtui.render.verdicts import PostMortem, code, post_mortem_lines, post_mortem_page
 from tests.builders import a_job, a_step, an_op
 from tests.hostile.texts import TEXTS
 
@@ -33,6 +35,27 @@ def told(text: str) -> PostMortem:
     op = an_op(jid=job.id, steps=[a_step("sent")])
     source = SourceHealth(name=text or "x", kind="logfile", error=text or None)
     return PostMortem(job, verdict, (), (op,), (source,), AT)
+
+
+ELEMENTS = frozenset(
+    """
+    html head meta title style body h1 h2 p strong em code pre hr br ul ol li blockquote
+    table thead tbody tr th td
+    """.split()  # noqa: SIM905 - shorter than a list
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page, and what they would load or lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.leads_to: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.leads_to += [value for name, value in attrs if name in ("src", "href") or name.startswith("on")]
 
 
 def cells(lines: list[str]) -> list[str]:
@@ -81,6 +104,10 @@ def test_no_text_from_outside_means_anything(text: str) -> None:
             if token.type.startswith(("heading", "table"))
         ]
     assert "<script" not in PARSER.render("\n".join(lines))
+    page = Page()
+    page.feed(post_mortem_page(told(text)))
+    assert page.elements <= ELEMENTS
+    assert not page.leads_to
 
 
 @settings(max_examples=60)

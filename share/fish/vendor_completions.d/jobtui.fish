@@ -77,6 +77,7 @@ complete -c jobtui -n '__fish_seen_subcommand_from report' -l unweighted -d 'cou
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l exact -d 'Balsam\'s own figures, its faults included'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l plot -d 'draw a chart as wide as the terminal'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l markdown -d 'what happened to the job, as the beginning of a post-mortem'
+complete -c jobtui -n '__fish_seen_subcommand_from report' -l html -d 'the same as a page of one file, to send or to keep'
 complete -c jobtui -f -n '__fish_seen_subcommand_from report' -a 'throughput utilization nodes states'
 complete -c jobtui -n '__fish_seen_subcommand_from agents' -l lines -s n -x -d 'at most N rows or lines: the first, of what is in order of time the last'
 complete -c jobtui -n '__fish_seen_subcommand_from find' -l lines -s n -x -d 'at most N rows or lines: the first, of what is in order of time the last'
