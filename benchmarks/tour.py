@@ -21,6 +21,7 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "reading": ("1", "?"),
     "choosing": ("1", ":", "goto {user}" + ENTER),
     "log set": ("2", "s"),
+    "log values": ("2", "c"),
     "trace": ("5", ENTER),
 }
 """What to type to come to a screen that no action goes to by its name; `{user}` is one with several jobs."""

@@ -22,6 +22,7 @@ class Place(StrEnum):
     CHOOSING = "choosing"
     COLUMNS = "columns"
     LOG_SET = "log set"
+    FACETS = "log values"
     TRACES = "traces"
     TRACE = "trace"
 

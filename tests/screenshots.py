@@ -84,6 +84,8 @@ SHOTS: tuple[Shot, ...] = (
     Shot("raw", 80, 24, "computeJid", (*RAN_OFTEN, "r")),
     Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
     Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
+    Shot("logs-folded", 120, 40, "folded", ("2", "z", "k", "k")),
+    Shot("logs-values", 120, 40, "FIELD", ("2", "c", "j")),
     Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
     Shot("charts", 120, 40, "┬", ("4",)),
     Shot("charts-states", 120, 40, "┬", ("4", "Tab", "Tab", "Tab")),

@@ -35,8 +35,8 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
     words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
     `stamped`: the time is not in the text, whoever kept the line knows it. `is_gap`: it is no line, but says
-    that lines are missing here. `unproven`: the clocks of two hosts do not tell whether it comes behind the
-    line before it.
+    that lines are missing here. `unproven`: the clocks of two hosts do not tell whether it comes after the
+    line before it. `folded`: so many lines after it that it stands for, up to `end`.
     """
 
     place: Place
@@ -50,6 +50,7 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     stamped: bool = False
     is_gap: bool = False
     unproven: bool = False
+    folded: int = 0
 
 
 class Page(NamedTuple):

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from jobtui.analysis.log_shapes import LINE_HEAD, Facet, FacetCount
 from jobtui.analysis.timeline import BAD, JobLine
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ops import Certainty
 from jobtui.model.pages import Level, LogLine, Overview, Place, Query, Stretch
 from jobtui.model.secrets import mask_line
+from jobtui.render.columns import Cells, TableColumn, fixed
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
 from jobtui.render.text import NONE, clock_time, date_time, fit, safe, show, width
@@ -52,15 +54,6 @@ class Tags:
         return tag
 
 
-_SITE = r"[^\s:]+:\d+:[\w<>]+ "
-_LINE_HEAD = re.compile(
-    r"(?:(?P<date>[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[T ]))?"
-    r"(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?(?: +|$)"
-    rf"(?:\d+ +\d+ (?={_SITE}))?(?P<site>{_SITE})?"
-    rf"|(?={_SITE})[^\s:]+\.py:\d+:[\w<>]+ ",
-    re.ASCII,
-)
-"""Time, process, thread and call site, as far as they are there."""
 WHOLE_SECONDS = "14:20:31"
 CLOCK_CELLS = len(WHOLE_SECONDS) + 1
 GUTTER_CELLS = 3
@@ -86,7 +79,7 @@ class LineLook(NamedTuple):
 
 def body(line: LogLine, look: LineLook) -> Line:
     text = safe(mask_line(line.text))
-    head = _LINE_HEAD.match(text)
+    head = LINE_HEAD.match(text)
     spans: list[Span] = []
     if not look.whole:
         spans.append(_clock(line, head, look))
@@ -99,13 +92,10 @@ def body(line: LogLine, look: LineLook) -> Line:
         spans.append(Span(text[:cut], "dim", cut))
     if line.note:
         spans.append(Span(f"[{line.note}] ", "dim"))
+    if line.folded:
+        spans.append(Span(f"+{line.folded:,} ", "accent"))
     spans.append(Span(text[cut:], LEVEL_STYLES[line.level]))
     return tuple(span for span in spans if span.text)
-
-
-def has_time(line: LogLine) -> bool:
-    """Whether a line has a time of its own, not that of a line it goes on from."""
-    return line.stamped or ((head := _LINE_HEAD.match(line.text)) is not None and head["clock"] is not None)
 
 
 def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
@@ -181,6 +171,31 @@ def _style(line: JobLine) -> str:
     if line.level == "warning":
         return "warning"
     return "error" if BAD.search(line.text[:MOST_SHOWN]) else ""
+
+
+def facet_words(facet: Facet) -> str:
+    return f"{facet.field}:{show(mask_line(facet.value))}"
+
+
+BAR_CELLS = 12
+FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
+    TableColumn(
+        key="count", header="RECORDS", cell=lambda one, most: f"{one.records:,}", cells=fixed(9),
+        sort=lambda one: -one.records, priority=90, align="right",
+    ),
+    TableColumn(
+        key="share", header="", cell=lambda one, most: "▇" * max(1, round(BAR_CELLS * one.records / most)),
+        sort=lambda one: -one.records, style=lambda one, most: "accent", cells=fixed(BAR_CELLS), priority=50,
+    ),
+    TableColumn(
+        key="field", header="FIELD", cell=lambda one, most: show(one.facet.field),
+        sort=lambda one: one.facet.field, style=lambda one, most: "dim", cells=Cells(6, 10, 21), priority=80,
+    ),
+    TableColumn(
+        key="value", header="VALUE", cell=lambda one, most: show(mask_line(one.facet.value)),
+        sort=lambda one: one.facet.value, cells=Cells(12, 40, 10_000), priority=100,
+    ),
+)  # fmt: skip
 
 
 Ranges = list[tuple[int, int]]

@@ -19,15 +19,17 @@ from jobtui.analysis.find import (
     jobs_meant,
     references,
 )
+from jobtui.analysis.log_shapes import Condition, FacetCount
 from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace
 from jobtui.render.columns import JOB_COLUMNS
+from jobtui.render.log_lines import FACET_COLUMNS, facet_words
 from jobtui.render.text import show
 from jobtui.screens.base import FilteringScreen, HeadedScreen, bindings_at
 from jobtui.screens.command_table import CommandError, parse_command
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Store
 from jobtui.views import View
-from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList
+from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList, RecordTable
 
 WHOLE = frozenset({Target.JOB})
 LONGEST_ID = 200
@@ -263,6 +265,42 @@ class LogSetScreen(HeadedScreen):
 
     def action_copy(self) -> None:
         self.copy(show(self._names[self._list.cursor]))
+
+
+class FacetsScreen(HeadedScreen):
+    """Choose a value that lines of a log have, to show only those or to leave them out."""
+
+    PLACE = Place.FACETS
+    BINDINGS = bindings_at(Place.FACETS)
+
+    def __init__(
+        self, shared: Shared, counts: Sequence[FacetCount], of: str, follow: Callable[[Condition], None]
+    ) -> None:
+        super().__init__(shared)
+        self._follow = follow
+        most = max((one.records for one in counts), default=0)
+        self._main = self._table = RecordTable[FacetCount](FACET_COLUMNS, lambda: most, lambda one: one.facet)
+        self._table.set_records(counts)
+        self._table.set_empty(("no line to count",))
+        self._rule.words = f"records of {of}"
+
+    def action_next_field(self) -> None:
+        fields = [one.facet.field for one in self._table.records]
+        here = fields[self._table.cursor] if fields else ""
+        later = (at for at, field in enumerate(fields) if at > self._table.cursor and field != here)
+        self._table.go(next(later, 0))
+
+    def action_choose(self, keeps: bool) -> None:
+        if (one := self._table.record) is not None:
+            self.app.pop_screen()
+            self._follow(Condition(one.facet, keeps))
+
+    async def taken(self) -> Taken | None:
+        return Taken("\n".join(f"{one.records} {facet_words(one.facet)}" for one in self._table.records))
+
+    def action_copy(self) -> None:
+        if (one := self._table.record) is not None:
+            self.copy(facet_words(one.facet))
 
 
 ASKED_S = 5.0

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 
+from jobtui.analysis.log_shapes import Condition, keeper
 from jobtui.backends.registry import JOURNAL
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
-from jobtui.render.log_lines import Tags, stream_label
+from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
 from jobtui.render.text import fit, safe, show
 from jobtui.screens.shared import Shared
-from jobtui.widgets.log_feed import FilteredLines
+from jobtui.widgets.log_feed import FilteredLines, FoldedLines, Folds, KeptLines
 from jobtui.widgets.log_view import LogView
 
 Names = tuple[str | None, ...]
@@ -68,12 +69,19 @@ class LogReader:
         self.seeks = 0
         """The direction of the hit that is awaited: 1 after the cursor, -1 before it, 0 none."""
         self.bookmarks: set[Place] = set()
+        self.folds = Folds()
+        self.conditions: tuple[Condition, ...] = ()
+
+    @property
+    def unfolded(self) -> LineSource:
+        """The lines that pass search and conditions."""
+        hits = FilteredLines(self.log, self.search) if self.is_filtered and self.search is not None else None
+        lines: LineSource = hits or self.log
+        return KeptLines(lines, keeper(self.conditions)) if self.conditions else lines
 
     @property
     def lines(self) -> LineSource:
-        if self.is_filtered and self.search is not None:
-            return FilteredLines(self.log, self.search)
-        return self.log
+        return FoldedLines(self.unfolded, self.folds) if self.folds else self.unfolded
 
     def begin_search(self, query: Query, around: Place) -> LogSearch:
         self.end_search()
@@ -137,7 +145,7 @@ class LogReader:
         return (f"{here:,} of {count}" if here else count) + STATE_WORDS.get(self.search.state, "")
 
 
-QUERY_CELLS = 24
+QUERY_CELLS = CONDITION_CELLS = 24
 PROBLEM_CELLS = 40
 
 Words = list[tuple[str, str]]
@@ -157,8 +165,13 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
         short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
         words.append((f"{sign}{short} {reader.search_words(begin, end)}", "accent"))
     words.append(("following", "good") if view.follows else (_position(reader, view, number), "dim"))
+    for facet, keeps in reader.conditions:
+        sign = "only" if keeps else "without"
+        words.append((f"{sign} {fit(facet_words(facet), CONDITION_CELLS).rstrip()}", "accent"))
     if view.selection is not None:
         words.append(("selecting", "accent"))
+    if reader.folds.are_all:
+        words.append(("folded", "dim"))
     if reader.extent.event:
         words.append((show(reader.extent.event), "warning"))
     return words

@@ -1,7 +1,7 @@
 """The logs: one of them or the ends of all, followed or read, searched, filtered, copied."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -12,11 +12,12 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place as At
 from jobtui.actions import hints_at
+from jobtui.analysis.log_shapes import Condition, continues, count_facets
 from jobtui.analysis.times import looks_like_time, time_near
 from jobtui.model.clock import Nanos
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
-from jobtui.render.log_lines import LineLook, Tags, finder, has_time
+from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
@@ -25,7 +26,7 @@ from jobtui.store.store import Changes
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
 from jobtui.widgets.frame import KeyLine
-from jobtui.widgets.log_feed import LogFeed
+from jobtui.widgets.log_feed import FOLDED, LogFeed, folded, runs_of
 from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
@@ -49,8 +50,10 @@ SEARCH_S = 0.05
 """How often the hits of a search that goes on are counted."""
 NOTHING = {1: "nothing more below", -1: "nothing more above"}
 FORWARD = 1
-COPIED_LINES = 5_000
-"""Lines that are copied at most; a terminal takes fewer as a rule."""
+COPIED_LINES, RECORD_LINES = 5_000, 500
+"""Lines that are copied at most, and of one record; a terminal takes fewer as a rule."""
+COUNTED_LINES = 20_000
+"""So many lines are looked at to count values in them."""
 
 
 class LogScreen(LiveScreen):
@@ -381,18 +384,21 @@ class LogsScreen(LogScreen):
             self.action_select_lines()
         elif self._reader is not None and self._reader.search is not None:
             self._end_search(self._reader)
+        elif self._reader is not None and self._reader.conditions:
+            self._set_conditions(())
         else:
             self.app.pop_screen()
 
     async def action_open(self) -> None:
-        line = self._view.line_at_cursor
-        if line is not None:
+        line, reader = self._view.line_at_cursor, self._reader
+        if line is not None and reader is not None:
             from jobtui.screens.text import ReadingScreen
 
+            record = [one async for one in self._record(reader, line)]
             taken = await self.taken()
-            self.app.push_screen(ReadingScreen(self.shared, "log line", self._about(line), taken))
+            self.app.push_screen(ReadingScreen(self.shared, "log line", self._about(line, record), taken))
 
-    def _about(self, line: LogLine) -> Iterable[Paragraph]:
+    def _about(self, line: LogLine, record: Sequence[LogLine]) -> Iterable[Paragraph]:
         name = line.origin or (self._reader.name if self._reader else None) or ""
         number = f":{self._number:,}" if self._number is not None and not line.origin else ""
         yield Paragraph(f"{show(name)}{number}", "accent")
@@ -402,7 +408,67 @@ class LogsScreen(LogScreen):
         if line.note:
             yield Paragraph(line.note, "warning")
         yield Paragraph("")
-        yield Paragraph(show(line.text))
+        yield from (Paragraph(show(one.text)) for one in record)
+
+    async def _record(self, reader: LogReader, line: LogLine) -> AsyncIterator[LogLine]:
+        """A line as it is in the log, and those that are folded with it or go on from it."""
+        page = await reader.unfolded.after(line.place, RECORD_LINES)
+        for one in page.lines:
+            if one.place >= line.end and (line.folded or not continues(line, one)):
+                return
+            yield one
+
+    # Folding, and leaving lines out.
+
+    def _show_again(self, reader: LogReader, place: Place | None) -> None:
+        self._view.show(reader.lines, place)
+        self._show_status()
+
+    def action_fold_all(self) -> None:
+        if self._reader is not None:
+            self._reader.folds.toggle_all()
+            self._show_again(self._reader, None if self._view.follows else self._view.place)
+
+    def action_fold(self) -> None:
+        line = self._view.line_at_cursor
+        if self._reader is not None and line is not None:
+            self.start("fold", partial(self._fold, self._reader, line))
+
+    async def _fold(self, reader: LogReader, line: LogLine) -> None:
+        if not line.folded:
+            before = (await reader.unfolded.before(line.place, FOLDED)).lines
+            after = (await reader.unfolded.after(line.place, FOLDED)).lines
+            run = next(run for run in runs_of((*before, *after)) if run[-1].end > line.place)
+            if len(run) < 2:
+                self.say("no line here goes on from another, or says the same")
+                return
+            line = folded(run)
+        reader.folds.toggle(line.place, line.end)
+        self._show_again(reader, line.place)
+
+    def action_facets(self) -> None:
+        if self._reader is not None:
+            self.start("facets", partial(self._count, self._reader))
+
+    async def _count(self, reader: LogReader) -> None:
+        lines: list[LogLine] = []
+        place, at_edge = reader.extent.end, False
+        while len(lines) < COUNTED_LINES and not at_edge:
+            page = await reader.unfolded.before(place, COUNTED_LINES // 10)
+            lines[:0], at_edge = page.lines, page.at_edge or not page.lines
+            place = lines[0].place if lines else place
+        counts = await asyncio.to_thread(count_facets, lines)
+        of = f"{len(lines):,} lines" if at_edge else f"the newest {len(lines):,} lines"
+        open_screen(self.app, At.FACETS, self.shared, counts, of, self._add_condition)
+
+    def _add_condition(self, condition: Condition) -> None:
+        assert self._reader is not None
+        self._set_conditions((*self._reader.conditions, condition))
+
+    def _set_conditions(self, conditions: tuple[Condition, ...]) -> None:
+        if self._reader is not None:
+            self._reader.conditions = conditions
+            self._show_again(self._reader, None if self._view.follows else self._view.place)
 
     # Taking along.
 
@@ -447,14 +513,10 @@ class LogsScreen(LogScreen):
         chosen = self._view.selection
         first = self._view.line_at_cursor
         if chosen is None and first is not None:
-            yield first
-            page = await reader.lines.after(first.end, COPIED_LINES // 10)
-            for line in page.lines:
-                if has_time(line) or line.origin != first.origin or not has_time(first):
-                    return
+            async for line in self._record(reader, first):
                 yield line
         elif chosen is not None:
-            page = await reader.lines.after(chosen[0], COPIED_LINES)
+            page = await reader.unfolded.after(chosen[0], COPIED_LINES)
             for line in page.lines:
                 if line.place <= chosen[1]:
                     yield line
@@ -597,8 +659,7 @@ class LogsScreen(LogScreen):
         if reader.is_filtered:
             place = self._place_in_all(reader)
         reader.set_filtered(place, on=not reader.is_filtered)
-        self._view.show(reader.lines, place)
-        self._show_status()
+        self._show_again(reader, place)
 
     def _place_in_all(self, reader: LogReader) -> Place | None:
         line = self._view.line_at_cursor

@@ -1,10 +1,14 @@
 """Caches the lines around the screen of a source that may be slow. No widgets."""
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
+from jobtui.analysis.log_shapes import continues, goes_on
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Hits, LineSource, LogLine, LogSearch, Page, Place
+from jobtui.model.pages import Hits, Level, LineSource, LogLine, LogSearch, Page, Place
 
 KEPT = 1_200
 """Lines held at most; those farthest from the screen are let go first."""
@@ -123,6 +127,156 @@ class FilteredLines:
     def _is_hit(self, line: LogLine) -> bool:
         hit = self._hits.next_after(line.place)
         return hit is not None and hit < line.end
+
+
+RAW = 500
+"""Lines asked for at once where only some of them are shown."""
+LOOKED_AT = 2_000
+"""So many lines are folded at once at most."""
+FOLDED = 500
+"""Lines that are folded into one at most."""
+
+
+class KeptLines:
+    """The lines of the records whose first line passes a test."""
+
+    def __init__(self, source: LineSource, keeps: Callable[[LogLine], bool]) -> None:
+        self._source = source
+        self._keeps = keeps
+        self._done: tuple[Place, Place, LogLine | None] = (-1, -1, None)
+        """The last line that was given, to where lines after it were looked at, the record at that place."""
+
+    async def before(self, place: Place, count: int) -> Page:
+        """Up to `count` kept lines before the one that holds `place`. Raises LogUnreadable."""
+        kept: list[LogLine] = []
+        while True:
+            page = await self._source.before(place, RAW)
+            kept[:0] = self._passing(page.lines, None)[0]
+            if page.at_edge or not page.lines or len(kept) >= count:
+                return Page(tuple(kept[-count:]), page.at_edge and len(kept) <= count)
+            place = page.lines[0].place
+
+    async def after(self, place: Place, count: int) -> Page:
+        """Up to `count` kept lines from the one that holds `place` on. Raises LogUnreadable."""
+        own = (await self._source.after(place, 1)).lines
+        kept: list[LogLine] = []
+        at, head = own[0].place if own else place, None
+        if own and self._done[0] == at:
+            kept, (_, at, head) = list(own), self._done
+        while True:
+            page = await self._source.after(at, RAW)
+            passing, head = self._passing((line for line in page.lines if line.place >= at), head)
+            kept += passing
+            if page.at_edge or not page.lines or len(kept) > count:
+                break
+            at = page.lines[-1].end
+        if kept and len(kept) <= count:
+            self._done = kept[-1].place, max(kept[-1].end, page.lines[-1].place if page.lines else at), head
+        return Page(tuple(kept[:count]), page.at_edge and len(kept) <= count)
+
+    def _passing(
+        self, lines: Iterable[LogLine], head: LogLine | None
+    ) -> tuple[list[LogLine], LogLine | None]:
+        """The lines that are kept, and the first line of the record they end in, which `head` is before."""
+        kept: list[LogLine] = []
+        is_kept = head is not None and self._keeps(head)
+        for line in lines:
+            if head is None or not continues(head, line):
+                head, is_kept = line, self._keeps(line)
+            if is_kept:
+                kept.append(line)
+        return kept, head
+
+
+class Folds:
+    """Which runs of lines are folded: none or all, but for those in some ranges of places."""
+
+    def __init__(self) -> None:
+        self.are_all = False
+        self._others: set[tuple[Place, Place]] = set()
+
+    def __bool__(self) -> bool:
+        return self.are_all or bool(self._others)
+
+    def holds(self, place: Place) -> bool:
+        return self.are_all != any(begin <= place < end for begin, end in self._others)
+
+    def toggle(self, begin: Place, end: Place) -> None:
+        found = {one for one in self._others if one[0] <= begin < one[1]}
+        self._others = self._others - found if found else {*self._others, (begin, end)}
+
+    def toggle_all(self) -> None:
+        self.are_all = not self.are_all
+        self._others.clear()
+
+
+def runs_of(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
+    """Lines that may be folded into one each, FOLDED at most; most are by themselves."""
+    run: list[LogLine] = []
+    for line in lines:
+        if run and (len(run) >= FOLDED or not goes_on(run[0], run[-1], line)):
+            yield run
+            run = []
+        run.append(line)
+    if run:
+        yield run
+
+
+def folded(run: Sequence[LogLine]) -> LogLine:
+    """One line for a run: its first, as bad as the worst, and the last error that it would hide."""
+    head = run[0]
+    level = min((line.level for line in run), key=SEVERITY.index)
+    worst = next((line.text.strip() for line in reversed(run[1:]) if line.level is Level.ERROR), "")
+    return msgspec.structs.replace(
+        head,
+        end=run[-1].end,
+        size=sum(line.size for line in run),
+        level=level,
+        text=f"{head.text} … {worst}" if worst else head.text,
+        folded=len(run) - 1,
+    )
+
+
+SEVERITY = (Level.ERROR, Level.WARNING, Level.PLAIN)
+
+
+class FoldedLines:
+    """The lines of a source, runs of them folded. A new run begins at any place that is asked for."""
+
+    def __init__(self, source: LineSource, folds: Folds) -> None:
+        self._source = source
+        self._folds = folds
+
+    async def before(self, place: Place, count: int) -> Page:
+        """Up to `count` lines before the one that holds `place`. Raises LogUnreadable."""
+        lines: list[LogLine] = []
+        while True:
+            page = await self._source.before(lines[0].place if lines else place, RAW)
+            lines[:0] = page.lines
+            shown = self._folded(lines)
+            if page.at_edge or not page.lines or len(shown) > count or len(lines) >= LOOKED_AT:
+                break
+        # The first run may have begun earlier
+        whole = shown if page.at_edge or len(shown) < 2 else shown[1:]
+        return Page(tuple(whole[-count:]), page.at_edge and len(whole) <= count)
+
+    async def after(self, place: Place, count: int) -> Page:
+        """Up to `count` lines from the one that holds `place` on. Raises LogUnreadable."""
+        lines: list[LogLine] = []
+        while True:
+            start = lines[-1].end if lines else place
+            page = await self._source.after(start, RAW)
+            lines += page.lines if not lines else [line for line in page.lines if line.place >= start]
+            shown = self._folded(lines)
+            if page.at_edge or not page.lines or len(shown) > count or len(lines) >= LOOKED_AT:
+                return Page(tuple(shown[:count]), page.at_edge and len(shown) <= count)
+
+    def _folded(self, lines: Iterable[LogLine]) -> list[LogLine]:
+        shown: list[LogLine] = []
+        for run in runs_of(lines):
+            is_folded = len(run) > 1 and self._folds.holds(run[0].place)
+            shown += [folded(run)] if is_folded else run
+        return shown
 
 
 AHEAD = 200

@@ -134,7 +134,7 @@ class LogView(LineView):
         self._top = 0
         self._skip = 0
         self._cursor = 0
-        self._anchor: Place | None = None
+        self._anchor: LogLine | None = None
         self._layout: list[Line] = []
         self._visible = 1
         self.follows = True
@@ -160,9 +160,10 @@ class LogView(LineView):
     @property
     def selection(self) -> tuple[Place, Place] | None:
         """The first and last place of the selected lines, None when none are."""
-        if self._anchor is None or self.place is None:
+        line = self.line_at_cursor
+        if self._anchor is None or line is None:
             return None
-        return min(self._anchor, self.place), max(self._anchor, self.place)
+        return min(self._anchor.place, line.place), max(self._anchor.end, line.end) - 1
 
     @property
     def wraps(self) -> bool:
@@ -185,7 +186,7 @@ class LogView(LineView):
         self._redraw()
 
     def toggle_selection(self) -> None:
-        self._anchor = self.place if self._anchor is None else None
+        self._anchor = self.line_at_cursor if self._anchor is None else None
         self.repaint()
 
     def toggle_wrap(self) -> None:
@@ -278,8 +279,9 @@ class LogView(LineView):
         self._show_window(feed, place, self.rows_high // 3)
 
     def go_to(self, place: Place | None) -> None:
-        if place is not None and self._is_held(place):
-            self._go(self._window.index_of(place))
+        at = self._window.index_of(place) if place is not None and self._is_held(place) else None
+        if at is not None and (not self._window.lines[at].folded or self._window.lines[at].place == place):
+            self._go(at)
         else:
             self._jump_to(place, self.rows_high // 3)
 
@@ -317,7 +319,7 @@ class LogView(LineView):
 
     def select(self, move: Move) -> None:
         if self._anchor is None:
-            self._anchor = self.place
+            self._anchor = self.line_at_cursor
         self.move(move)
 
     def next_bookmark(self) -> None:

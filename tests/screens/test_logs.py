@@ -171,3 +171,46 @@ async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
         await pilot.press(*ALL_KEYS)
         path.write_text(stamped(1, "one"))
         await until(app, pilot, "one")
+
+
+def record(second: int, words: str) -> str:
+    return f"{stamped(second, words)}Traceback (most recent call last):\n  File x\nValueError: {words}\n"
+
+
+async def test_records_and_lines_that_say_the_same_fold(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(record(1, "one") + "".join(stamped(at, f"GET /{at}") for at in range(2, 9)))
+    async with on_logs([path], size=(100, 24)) as (app, pilot):
+        await until(app, pilot, "of 11 lines", "GET /8")
+        await press(pilot, "space", until="+6 GET /2")
+        assert "File x" in text(app)
+        await press(pilot, "z", until="+3 one … ValueError: one")
+        assert screen_text(app)[0].count("folded") == 1
+        await press(pilot, "k", "enter", until="  File x")
+        await press(pilot, "escape", "space", until=lambda: "File x" in text(app) and "+6 GET" in text(app))
+        with path.open("a") as file:
+            file.write(stamped(9, "GET /9"))
+        await until(app, pilot, "+7 GET /2")
+        await press(pilot, "slash", *"get /7", "enter", until="20:34:07 +2 GET /7")
+        await press(pilot, "escape", "z", until=lambda: "+" not in text(app).partition("GET")[2])
+
+
+async def test_values_are_counted_and_kept_or_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(
+        "".join(stamped(at, f"GET /{at}") for at in range(40)) + record(41, "bad") + stamped(42, "end")
+    )
+    async with on_logs([path], size=(100, 24)) as (app, pilot):
+        await until(app, pilot, "of 45 lines")
+        await press(pilot, "c", until="records of 45 lines")
+        assert any(line.split()[0] == "40" and "GET #" in line for line in screen_text(app) if line.strip())
+        row = next(nth for nth, line in enumerate(screen_text(app)) if "GET #" in line)
+        first = next(nth for nth, line in enumerate(screen_text(app)) if "RECORDS" in line) + 1
+        await press(pilot, *["j"] * (row - first), "minus", until="without shape:GET #")
+        await until(app, pilot, "ValueError: bad", "20:34:42 end")
+        assert "GET /" not in text(app)
+        with path.open("a") as file:
+            file.write(stamped(43, "GET /43") + stamped(44, "later"))
+        await until(app, pilot, "20:34:44 later")
+        assert "GET /43" not in text(app)
+        await press(pilot, "escape", until="GET /43")

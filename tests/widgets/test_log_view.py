@@ -1,5 +1,6 @@
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,8 @@ from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page
 from jobtui.render.log_lines import LineLook, body, finder, marked
 from jobtui.render.spans import Span, crop, rows, width_of
 from jobtui.render.text import safe, width
-from jobtui.widgets.log_feed import KEPT, FilteredLines, LogWindow
+from jobtui.widgets import log_feed
+from jobtui.widgets.log_feed import KEPT, FilteredLines, FoldedLines, Folds, KeptLines, LogFeed, LogWindow
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
 from tests.builders import HOSTILE
@@ -185,12 +187,12 @@ async def test_selection_goes_over_lines_and_ends() -> None:
     async with shown(numbered(50), 200) as (view, pilot):
         view.select(Move.DOWN)
         view.select(Move.DOWN)
-        assert view.selection == (200, 220)
+        assert view.selection == (200, 229)
         view.toggle_selection()
         assert view.selection is None
         view.toggle_selection()
         view.move(Move.UP)
-        assert view.selection == (210, 220)
+        assert view.selection == (210, 229)
         await pilot.pause()
 
 
@@ -368,3 +370,43 @@ async def test_only_hits_can_be_shown_without_losing_the_line() -> None:
         view.show(lines, view.place)
         await wait_until(lambda: "line 2001" in seen(view), pilot)
         assert view.place == 20_000
+
+
+HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "
+KINDS = (f"{HEAD}GET /1", f"{HEAD}idle", "  more", f"{HEAD}error=1", "A=1")
+
+
+async def whole(source: KeptLines | FoldedLines, start: Place, rng: Callable[[int], int]) -> list[LogLine]:
+    """All lines of a source as a view comes to hold them: from a place, on at both ends."""
+    feed = LogFeed(source)
+    await feed.jump(start)
+    while (await feed.fill(rng(len(feed.window)), rng(len(feed.window)))) is not None:
+        pass
+    window = feed.window
+    while not window.at_begin:
+        window.prepend(await source.before(window.lines[0].place, 3))
+    while window.append(await source.after(window.lines[-1].place, 3)):
+        pass
+    return window.lines
+
+
+@given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=60), st.integers(0, 59), st.data())
+async def test_lines_left_out_and_folded_are_the_same_from_every_place(
+    texts: list[str], at: int, data: st.DataObject
+) -> None:
+    lines = Lines([KINDS[0], *texts])
+    raw = [lines.line(nth) for nth in range(len(lines.texts))]
+    start = min(at, len(raw) - 1) * 10
+    with patch.object(log_feed, "RAW", data.draw(st.integers(1, 20))):
+        kept = KeptLines(lines, lambda line: "idle" not in line.text and "=1" not in line.text)
+        found = await whole(kept, start, lambda most: data.draw(st.integers(0, max(0, most))))
+        folds = Folds()
+        folds.toggle_all()
+        runs = await whole(FoldedLines(lines, folds), start, lambda most: 0)
+    left_out = {line.place for line in raw} - {line.place for line in found}
+    assert [line.place for line in found] == sorted(line.place for line in found)
+    assert all("GET" in line.text or line.text in ("  more", "A=1") for line in found)
+    assert all("GET" not in raw[place // 10].text for place in left_out)
+    assert [run.place for run in runs] == [0, *(run.end for run in runs[:-1])]
+    assert runs[-1].end == len(raw) * 10
+    assert all(run.end - run.place == 10 * (run.folded + 1) for run in runs)
