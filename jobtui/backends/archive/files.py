@@ -3,9 +3,8 @@
 The date is the local one of the machine that archived, two seconds after submission. That zone is not known
 here, so that a day on either side is looked at, too.
 
-Each step is taken from the directory that is open, so that nobody can exchange one between looking and
-opening. Python knows no `openat2`, whose RESOLVE_IN_ROOT does the same; here an absolute link counts as one
-that stays below when it names the directory where that really is.
+What is read is below the directory, whatever links there are: where a path ends is looked up before it is
+opened, and again of what was opened, so that nobody can exchange one in between.
 
 SArchive writes the script first and both in place: of a job of this moment half may be there. Such a pair is
 read again for a second.
@@ -25,7 +24,8 @@ from jobtui.formats.sarchive import parse_environment, slurm_names, spool_names,
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, utc_of
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import ArchivedScript, Environment, Outcome, Scheduler, Variable, Wanted, text_of
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.transport.files import odd_kind
 
 DAY = 86_400 * SECOND
 FORMS = ("%Y%m%d", "%Y%m", "%Y")
@@ -93,105 +93,11 @@ def recent(now: Nanos, days: int = 400, years: int = 10) -> Iterator[Period]:
     yield from (period for period in map(parse_period, names) if period is not None)
 
 
-MOST_LINKS = 40
-"""As many as Linux follows."""
-THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-"""A directory may be passed through without being readable (mode 0711)."""
-
-
-class FilePlace(NamedTuple):
-    """A directory that is open and a name in it, which is no link."""
-
-    directory: int
-    name: str
-
-
-@contextmanager
-def beneath(root: int, path: str) -> Iterator[FilePlace]:
-    """Where a path below the root ends. Raises OSError: EXDEV where a link leads out, ELOOP in a ring."""
-    walk = _Walk(root)
-    try:
-        yield walk.to(path)
-    finally:
-        walk.close()
-
-
-class _Walk:
-    """The open directories from the root to here, and the names that are still to go."""
-
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._passed: list[int] = []
-        self._names: list[str] = []
-        self._links = 0
-
-    @property
-    def _here(self) -> int:
-        return self._passed[-1] if self._passed else self._root
-
-    def to(self, path: str) -> FilePlace:
-        self._go_on(path)
-        while self._names:
-            name = self._names.pop()
-            if name == "..":
-                self._up()
-            elif (target := _target(name, self._here)) is not None:
-                self._follow(target)
-            elif not self._names:
-                return FilePlace(self._here, name)
-            else:
-                self._passed.append(os.open(name, THROUGH | os.O_NOFOLLOW, dir_fd=self._here))
-        return FilePlace(self._here, ".")
-
-    def _go_on(self, path: str) -> None:
-        self._names += [name for name in reversed(path.split("/")) if name not in ("", ".")]
-
-    def _up(self) -> None:
-        if not self._passed:
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        os.close(self._passed.pop())
-
-    def _follow(self, target: str) -> None:
-        self._links += 1
-        if self._links > MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        if target.startswith("/"):
-            target = self._below_root(target)
-            self.close()
-        self._go_on(target)
-
-    def _below_root(self, target: str) -> str:
-        root = os.readlink(f"/proc/self/fd/{self._root}").rstrip("/") + "/"
-        if not target.startswith(root):
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        return target.removeprefix(root)
-
-    def close(self) -> None:
-        while self._passed:
-            os.close(self._passed.pop())
-
-
-def _target(name: str, directory: int) -> str | None:
-    try:
-        return os.readlink(name, dir_fd=directory)
-    except OSError as error:
-        if error.errno == errno.EINVAL:
-            return None
-        raise
-
-
 MOST_BYTES = 64 << 20
 """A larger file is refused. Slurm takes scripts of 4 MB unless told otherwise."""
 PIECE_BYTES = 1 << 20
 # O_NONBLOCK: opening a pipe must not wait for a writer.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_KINDS = {
-    stat.S_IFDIR: "is a directory",
-    stat.S_IFIFO: "is a pipe, which is not opened",
-    stat.S_IFSOCK: "is a socket, which is not opened",
-    stat.S_IFCHR: "is a device, which is not opened",
-    stat.S_IFBLK: "is a device, which is not opened",
-}
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _LINKS = {
     errno.EXDEV: "leads by a link out of the archive, which is not followed",
     errno.ELOOP: "leads by links into a ring, or was exchanged for a link meanwhile",
@@ -214,101 +120,105 @@ class Kept(NamedTuple):
     written_at: Nanos
 
 
-@contextmanager
-def opened_root(path: str) -> Iterator[int]:
-    """The directory itself, which may be a link; for passing through. Raises SourceError."""
+def root_of(path: str) -> str:
+    """Where the directory of an archive really is. Raises SourceError."""
     try:
-        root = os.open(path, THROUGH)
+        root = os.path.realpath(path, strict=True)
+        if not stat.S_ISDIR(os.stat(root).st_mode):
+            raise NotADirectoryError
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path}: no such directory") from error
+    except NotADirectoryError as error:
+        raise SourceMissing(f"{path}: is no directory; name the one that SArchive writes into") from error
+    except PermissionError as error:
+        raise SourceDenied(f"{path}: permission denied; run as a user who may read it") from error
     except (OSError, ValueError) as error:
-        raise _root_error(path, error) from error
-    try:
-        yield root
-    finally:
-        os.close(root)
+        why = getattr(error, "strerror", None) or error
+        raise SourceUnreachable(f"{path}: cannot be read: {why}") from error
+    return root
 
 
-def _root_error(path: str, error: OSError | ValueError) -> SourceError:
-    if isinstance(error, FileNotFoundError):
-        return SourceMissing(f"{path}: no such directory")
-    if isinstance(error, NotADirectoryError):
-        return SourceMissing(f"{path}: is no directory; name the one that SArchive writes into")
-    if isinstance(error, PermissionError):
-        return SourceDenied(f"{path}: permission denied; run as a user who may read it")
-    return SourceUnreachable(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def read_kept(root: int, path: str, most: int = MOST_BYTES) -> Kept:
+def read_kept(root: str, path: str, most: int = MOST_BYTES) -> Kept:
     """The file at a path below the root. Raises NotRead."""
-    with _found(root, path) as (directory, name):
-        _check_kind(os.stat(name, dir_fd=directory, follow_symlinks=False), path, most)
-        file = os.open(name, _FILE, dir_fd=directory)
-    try:
-        status = os.fstat(file)
-        _check_kind(status, path, most)
-        return Kept(_all(file, path, most), Nanos(status.st_mtime_ns))
-    except OSError as error:
-        raise _not_read(error, path) from error
-    finally:
-        os.close(file)
+    with _opened(root, path, most) as file:
+        status, parts, size = os.fstat(file), list[bytes](), 0
+        while size <= most and (part := os.read(file, PIECE_BYTES)):
+            parts.append(part)
+            size += len(part)
+        if size > most:
+            raise _too_large(path, most)
+        return Kept(b"".join(parts), Nanos(status.st_mtime_ns))
 
 
-def written_at(root: int, path: str) -> Nanos:
+def written_at(root: str, path: str) -> Nanos:
     """When something at a path below the root was last written, whatever it is. Raises NotRead."""
-    with _found(root, path) as (directory, name):
-        return Nanos(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns)
+    with _explained(path):
+        return Nanos(os.stat(_below(root, path), follow_symlinks=False).st_mtime_ns)
 
 
 @contextmanager
-def listed(root: int, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
+def listed(root: str, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
     """The entries of a directory below the root, "" for itself, in no order. Raises NotRead."""
-    with _found(root, path) as (directory, name):
-        readable = os.open(
-            name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory
-        )
-        try:
-            with os.scandir(readable) as entries:
-                yield entries
-        finally:
-            os.close(readable)
+    with _opened(root, path) as directory, os.scandir(directory) as entries:
+        yield entries
 
 
 @contextmanager
-def _found(root: int, path: str) -> Iterator[FilePlace]:
-    """Where a path below the root ends. Raises NotRead, also for what goes wrong there."""
+def _opened(root: str, path: str, most: int | None = None) -> Iterator[int]:
+    """A regular file of at most so many bytes below the root; without `most` a directory. Raises NotRead."""
+    with _explained(path):
+        target = _below(root, path)
+        if most is not None:
+            _check_kind(os.stat(target, follow_symlinks=False), path, most)
+        opened = os.open(target, _OPEN | (os.O_DIRECTORY if most is None else 0))
+        try:
+            if most is not None:
+                _check_kind(os.fstat(opened), path, most)
+            _check_within(
+                root, os.readlink(f"/proc/self/fd/{opened}")
+            )  # it may have been exchanged meanwhile
+            yield opened
+        finally:
+            os.close(opened)
+
+
+def _below(root: str, path: str) -> str:
+    """Where a path really ends. Raises OSError: EXDEV where a link leads out, ELOOP in a ring."""
+    target = os.path.realpath(f"{root}/{path}", strict=True)
+    _check_within(root, target)
+    return target
+
+
+def _check_within(root: str, target: str) -> None:
+    if target != root and not target.startswith(f"{root.rstrip('/')}/"):
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Let what goes wrong with a path be NotRead."""
     try:
-        with beneath(root, path) as place:
-            yield place
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotRead(Outcome.NOT_THERE) from error
+    except PermissionError as error:
+        raise NotRead(Outcome.DENIED, path or ".") from error
     except (OSError, ValueError) as error:
-        raise _not_read(error, path or ".") from error
+        if isinstance(error, OSError) and error.errno in _LINKS:
+            raise NotRead(Outcome.REFUSED, f"{path} {_LINKS[error.errno]}") from error
+        why = getattr(error, "strerror", None) or error
+        raise NotRead(Outcome.NO_ANSWER, f"{path or '.'}: {why}") from error
 
 
 def _check_kind(status: os.stat_result, path: str, most: int) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        words = _KINDS.get(stat.S_IFMT(status.st_mode), "is no regular file")
-        raise NotRead(Outcome.REFUSED, f"{path} {words}")
+    if kind := odd_kind(status.st_mode):
+        raise NotRead(Outcome.REFUSED, f"{path} is {kind}, which is not opened")
     if status.st_size > most:
-        raise NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
+        raise _too_large(path, most)
 
 
-def _all(file: int, path: str, most: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while part := os.read(file, PIECE_BYTES):
-        parts.append(part)
-        size += len(part)
-        if size > most:
-            raise NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
-    return b"".join(parts)
-
-
-def _not_read(error: OSError | ValueError, path: str) -> NotRead:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return NotRead(Outcome.NOT_THERE)
-    if isinstance(error, PermissionError):
-        return NotRead(Outcome.DENIED, path)
-    if isinstance(error, OSError) and error.errno in _LINKS:
-        return NotRead(Outcome.REFUSED, f"{path} {_LINKS[error.errno]}")
-    return NotRead(Outcome.NO_ANSWER, f"{path}: {getattr(error, 'strerror', None) or error}")
+def _too_large(path: str, most: int) -> NotRead:
+    return NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
 
 
 YOUNG_S = 10.0
@@ -347,7 +257,7 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
 
 
 def read_spot(
-    root: int, place: str, spot: Spot, cluster: str, task: str = "", *, readings: int = MOST_READINGS
+    root: str, place: str, spot: Spot, cluster: str, task: str = "", *, readings: int = MOST_READINGS
 ) -> ArchivedScript:
     """What is kept there, read up to so many times while it is still being written. Raises NotRead."""
     for left in reversed(range(readings)):
@@ -376,7 +286,7 @@ def read_spot(
     )
 
 
-def _environment(root: int, path: str) -> tuple[Environment | None, str]:
+def _environment(root: str, path: str) -> tuple[Environment | None, str]:
     try:
         return parse_environment(read_kept(root, path).data), ""
     except NotRead as error:
@@ -385,7 +295,7 @@ def _environment(root: int, path: str) -> tuple[Environment | None, str]:
         return None, f"its environment: {error.outcome}{f': {error.note}' if error.note else ''}"
 
 
-def _files_of_torque(root: int, spot: Spot, script: str, task: str) -> Environment:
+def _files_of_torque(root: str, spot: Spot, script: str, task: str) -> Environment:
     base = spot.script[: spot.script.rfind("/") + 1]
     tasks = iter([whole(task, 0)]) if task else torque_tasks(script)
     variables = []

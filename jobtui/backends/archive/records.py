@@ -20,10 +20,10 @@ from jobtui.backends.archive.files import (
     Spot,
     likely,
     listed,
-    opened_root,
     parse_period,
     read_spot,
     recent,
+    root_of,
     spots,
     written_at,
 )
@@ -90,9 +90,9 @@ class Found(NamedTuple):
 
 
 class Search:
-    """One search in one directory that is open. Blocks."""
+    """One search in one directory. Blocks."""
 
-    def __init__(self, root: int, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
+    def __init__(self, root: str, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
         self._root = root
         self._place = place
         self._cluster = cluster
@@ -207,8 +207,7 @@ class Search:
 
 def search(place: str, cluster: str, wanted: Wanted, now: Nanos) -> Answer:
     """Look for a job in the directory at `place`. Blocks. Raises SourceError."""
-    with opened_root(place) as root:
-        return Search(root, place, cluster, wanted, now).answer()
+    return Search(root_of(place), place, cluster, wanted, now).answer()
 
 
 def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[Found]]:

@@ -12,9 +12,9 @@ from jobtui.backends.archive.files import (
     Period,
     Spot,
     listed,
-    opened_root,
     parse_period,
     read_spot,
+    root_of,
 )
 from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, search
 from jobtui.backends.base import Batch
@@ -33,19 +33,18 @@ def walk(
     place: str, cluster: str, span: ScriptPeriod, told: Callable[[str], None]
 ) -> Generator[Walked, None, None]:
     """Every script in reach. Raises SourceError where nothing may be listed."""
-    with opened_root(place) as root:
-        left = span.most
-        for period in _periods(root, place, span):
-            told(f"{place}/{period.name}")
-            for walked in _walk_period(root, place, cluster, period, span):
-                left -= 1
-                if left < 0:
-                    yield Walked.too_many(place, span.most)
-                    return
-                yield walked
+    root, left = root_of(place), span.most
+    for period in _periods(root, place, span):
+        told(f"{place}/{period.name}")
+        for walked in _walk_period(root, place, cluster, period, span):
+            left -= 1
+            if left < 0:
+                yield Walked.too_many(place, span.most)
+                return
+            yield walked
 
 
-def _periods(root: int, place: str, span: ScriptPeriod) -> list[Period]:
+def _periods(root: str, place: str, span: ScriptPeriod) -> list[Period]:
     try:
         with listed(root, "") as entries:
             names = [entry.name for entry, _ in zip(entries, range(MOST_ENTRIES), strict=False)]
@@ -62,7 +61,7 @@ def _overlaps(period: Period, span: ScriptPeriod) -> bool:
     return since and until
 
 
-def _walk_period(root: int, place: str, cluster: str, period: Period, span: ScriptPeriod) -> Iterator[Walked]:
+def _walk_period(root: str, place: str, cluster: str, period: Period, span: ScriptPeriod) -> Iterator[Walked]:
     try:
         with listed(root, period.name) as entries:
             for entry, _ in zip(entries, range(MOST_NAMES), strict=False):
@@ -74,7 +73,7 @@ def _walk_period(root: int, place: str, cluster: str, period: Period, span: Scri
             yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
 
 
-def _read(root: int, place: str, spot: Spot, cluster: str) -> Walked:
+def _read(root: str, place: str, spot: Spot, cluster: str) -> Walked:
     try:
         return Walked(script=read_spot(root, place, spot, cluster, readings=1))
     except NotRead as error:
@@ -124,12 +123,8 @@ class ArchiveDirectory(Keeper):
 
     async def poll(self, cursor: str | None) -> Batch:
         self._check_open()
-        await self._worker.run(self._look)
+        await self._worker.run(partial(root_of, self.name))
         return Batch(cursor="there")
-
-    def _look(self) -> None:
-        with opened_root(self.name):
-            pass
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))
