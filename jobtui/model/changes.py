@@ -10,16 +10,16 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 
 SILENT_S = 300
-"""After so long without a word a launcher is taken for dead by its server, and the agent of a site may be."""
+"""A launcher that was silent for this many seconds is dead to its server; the agent of a site may be."""
 RUNNING = "running"
 
 
 class StateChange(msgspec.Struct, frozen=True, gc=False):
     """One change of one job's state. `before` and `after` are the system's own words.
 
-    `id` grows in the order the system learnt of them, which need not be that of `at`: senders have their own
-    clocks and queues. It is unique within `source`. `nodes` is how many nodes (or what part of one) the job
-    takes while it runs, where the system says so. `detail` is what else it says: outside text.
+    `id` is unique within `source` and grows in the order in which the system learnt of changes. The order of
+    `at` may differ: senders have their own clocks and queues. `nodes` is how many nodes (or what part of one)
+    the job takes while it runs, if the system says so. `detail` is what else it says: outside text.
     """
 
     id: int
@@ -35,9 +35,9 @@ class StateChange(msgspec.Struct, frozen=True, gc=False):
 def in_order(own: Iterable[StateChange]) -> list[StateChange]:
     """The changes of one job in the order in which its system learnt of them, whatever their clocks said.
 
-    That is the order of their ids, until these go back: a server that was restored from a backup gives them
-    anew. Then time tells. Which of both it is shows in how many changes do not go on where the one before
-    ended.
+    This is the order of their ids, unless ids were used twice: a server that was restored from a backup does
+    so. Then it is the order of their times. The better order is the one in which fewer changes begin in
+    another state than the one before ended in.
     """
     by_id = sorted(own, key=_learnt)
     if all(one.at <= other.at for one, other in pairwise(by_id)):
@@ -57,10 +57,10 @@ def _breaks(own: Sequence[StateChange]) -> int:
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes that a scheduler gives to a job system for a while: Balsam's batch job.
+    """Nodes that a scheduler gives to a job system for a time: Balsam's batch job.
 
-    `start_at` and `end_at` are None while not known; `start_estimated` says that `start_at` is a guess made
-    from the first sign of life. `note` is what the system says of its state: outside text.
+    `start_at` and `end_at` are None while they are not known. With `start_estimated`, `start_at` is the time
+    of the first sign of life. `note` is what the system says of its state: outside text.
     """
 
     id: int
@@ -83,13 +83,13 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
     def is_stale(self, now: Nanos) -> bool:
-        """Whether it runs, and its launcher was not heard of lately, or there is none."""
+        """Whether it runs, and has no launcher or one that has been silent for `SILENT_S`."""
         heard_at = self.heartbeat_at if self.launchers else self.start_at
         return self.state == RUNNING and heard_at is not None and seconds_between(heard_at, now) > SILENT_S
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where a job system runs, with an agent of its own that reports: Balsam's site."""
+    """A place where a job system runs, with an agent that reports from there: Balsam's site."""
 
     id: int
     source: str
@@ -103,9 +103,9 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which changes a report is made of; what is None or empty does not narrow.
+    """Which changes a report is made of. A field that is None or empty selects all.
 
-    `jobs` are ids as a person writes them: `balsam/12`, `12`, `12@host`, a computeJid; so are `batch_job` and
+    `jobs` are ids as a person writes them: `balsam/12`, `12`, `12@host`, a computeJid. So are `batch_job` and
     `scheduler_id`: `2`, `2@host`.
     """
 

@@ -1,8 +1,8 @@
 """The one unit of time, and the one way to ask for now.
 
-Inside jobtui a time is `Nanos`: int nanoseconds since the Unix epoch, UTC. Backends convert what a
-service wrote into it, with the functions here that give None for what is no time of the years 1970 to 2260;
-only `render` turns it into text again. Neither raises.
+Inside jobtui a time is `Nanos`: int nanoseconds since the Unix epoch, UTC. Backends convert what a service
+wrote with the functions here, which give None for anything outside the years 1970 to 2260. Only `render`
+makes text of it. Neither raises.
 """
 
 import math
@@ -21,7 +21,7 @@ _FIRST_S, _LAST_S = -62_135_510_400, 253_402_214_400
 
 
 class Clock(Protocol):
-    """Where now comes from, so that tests and replays can set it."""
+    """Where the present time comes from, so that tests and replays can set it."""
 
     def now(self) -> Nanos: ...
 
@@ -34,7 +34,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock that stands still until it is moved."""
+    """A clock that only changes when it is set."""
 
     def __init__(self, at: Nanos) -> None:
         self._at = at
@@ -47,7 +47,7 @@ class FixedClock:
 
 
 def from_seconds(seconds: float) -> Nanos:
-    """Nanos of an epoch time in seconds; floats are kept to the microsecond, which is all they hold."""
+    """Nanos of an epoch time in seconds. A float is rounded to the microsecond: it holds no more."""
     if isinstance(seconds, int):
         return Nanos(seconds * SECOND)
     return Nanos(round(seconds * 1_000_000) * 1_000)
@@ -63,12 +63,12 @@ def seconds_between(start: Nanos, end: Nanos) -> float:
 
 
 def time_of_seconds(seconds: float | None) -> Nanos | None:
-    """The time of epoch seconds; None when there is none, and for a number that is no time."""
+    """The time of epoch seconds; None for None and for a number out of range."""
     return from_seconds(seconds) if seconds is not None and 0 <= seconds < LATEST_S else None
 
 
 def time_of_iso(text: str, *, is_local: bool = False) -> Nanos | None:
-    """A time as ISO 8601 writes it; without a zone it is UTC, or with `is_local` in this machine's zone."""
+    """A time in ISO 8601. Without a zone it is UTC, or with `is_local` in this machine's zone."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -77,7 +77,7 @@ def time_of_iso(text: str, *, is_local: bool = False) -> Nanos | None:
 
 
 def time_of_parts(year: int, month: int, day: int, hour: int, minute: int, second: int) -> Nanos | None:
-    """A time in UTC out of its parts; None where there is no such time."""
+    """A time in UTC from its parts; None if there is no such time."""
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except (ValueError, OverflowError):
@@ -86,7 +86,7 @@ def time_of_parts(year: int, month: int, day: int, hour: int, minute: int, secon
 
 
 def time_of_mail(text: str) -> Nanos | None:
-    """A time with a zone as RFC 5322 writes it, such as the Date of an HTTP answer."""
+    """A time with a zone in RFC 5322 form, such as the Date of an HTTP answer."""
     from email.utils import parsedate_to_datetime
 
     try:
@@ -109,7 +109,7 @@ def time_of_moment(moment: datetime, *, is_local: bool = False) -> Nanos | None:
 
 
 def shown_seconds(at: Nanos) -> int:
-    """The whole epoch seconds of a time, or of the nearest that every zone can write."""
+    """The whole epoch seconds of a time, limited to what can be shown in every time zone."""
     return min(max(at // SECOND, _FIRST_S), _LAST_S)
 
 
@@ -130,9 +130,9 @@ HERE = ""
 
 
 class Offset(NamedTuple):
-    """How much a clock is ahead of another, in seconds: at least `low`, at most `high`, out of `pairs` pairs.
+    """How far a clock is ahead of another, in seconds: at least `low`, at most `high`, from `pairs` messages.
 
-    None where no message tells.
+    A bound is None if no message gives it.
     """
 
     low: float | None
@@ -141,21 +141,21 @@ class Offset(NamedTuple):
 
     @property
     def spread_s(self) -> float | None:
-        """How much earlier or later than it seems something may have been; None when that is not known."""
+        """By how many seconds the order of two events may be wrong; None if that is not known."""
         return None if self.low is None or self.high is None else max(abs(self.low), abs(self.high))
 
 
 Offsets = Mapping[tuple[str, str], Offset]
-"""By two clocks: how much the second one is ahead of the first."""
+"""By two clocks: how far the second is ahead of the first."""
 
 
 def clock_of(source: str) -> str:
-    """The machine whose clock gives the times of a source: that of a stream's host, else HERE."""
+    """The machine whose clock gives the times of a source: the host of a journal's stream, else HERE."""
     return source.rpartition("@")[2].partition(" (")[0] if "@" in source and "/" not in source else HERE
 
 
 def spread_between(offsets: Offsets, one: str, other: str) -> float:
-    """How many seconds apart two events on these clocks must seem for their order to be certain."""
+    """How many seconds apart two events on these clocks must be for their order to be certain."""
     if one == other:
         return 0.0
     found = offsets.get((one, other)) or offsets.get((other, one))
@@ -163,7 +163,7 @@ def spread_between(offsets: Offsets, one: str, other: str) -> float:
 
 
 class Player(Protocol):
-    """Where in recorded time everything is. Moving changes what all sources deliver."""
+    """The position in a recording. Moving it changes what all sources deliver."""
 
     @property
     def at(self) -> Nanos: ...
@@ -176,15 +176,15 @@ class Player(Protocol):
 
     @property
     def speed(self) -> int:
-        """How many seconds go by in one; 0 while it stands."""
+        """How many recorded seconds pass in one second; 0 while it is stopped."""
 
     def play(self) -> None:
-        """Let time go on, faster each time that it does already, and then stand; at the end it stands."""
+        """Start, or go faster, or stop after the fastest speed. It stops at the end."""
 
     def tick(self, passed_s: float) -> None: ...
 
     async def go(self, at: Nanos) -> None:
-        """Be at another time, as near as there is one."""
+        """Move to a time, or to the nearest one in the recording."""
 
     async def go_to_change(self, *, forward: bool) -> None:
-        """Be where something was delivered next, or before. At the last of them it stays where it is."""
+        """Move to the next delivery, or to the one before. There is no move at either end."""

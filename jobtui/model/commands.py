@@ -15,16 +15,16 @@ _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+", re.ASCII)
 _SPECIAL = re.compile(r"(['\\!])")
 _SAFE = {"'": '"\'"', "\\": "\\\\", "!": "\\!"}
 _FREE_IN_DOUBLE = re.compile(r'[^"$`\\!]*')
-"""What every shell leaves alone between double quotes."""
+"""What no shell changes between double quotes."""
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?", re.ASCII)
-"""What may stand behind `ssh`: nothing that could be an option, or be more than one word."""
+"""What may come after `ssh`: nothing that could be an option or more than one word."""
 _LETTERS = frozenset({"Lu", "Ll", "Lt", "Lo", "Nd"})
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
-"""Letters that nobody sees."""
+"""Letters that are not visible."""
 
 
 def quoted(word: str) -> str:
-    """One word, so that a shell takes it for exactly this one. Raises ValueError for a NUL in it."""
+    """A word as a shell reads it back unchanged. Raises ValueError for a NUL in it."""
     if "\0" in word:
         raise ValueError("no program can be given a NUL")
     if _PLAIN.fullmatch(word) and word[0] not in "=%":
@@ -42,19 +42,19 @@ OURS = "jobtui"
 
 
 class Command(str):
-    """A command that is offered to be typed or pasted; "" where none can be.
+    """A command to type or paste; "" if none can be offered.
 
-    `words` are what the program says, `about` what was written outside: names, ids, paths, which are never
-    taken for options. It runs on `host` over ssh, and in the directory `within`. None is offered where a word
-    holds a secret or what cannot be seen, as it would do something else than it shows: masked text is never
-    quoted, and quoted text is never masked.
+    `words` are the program's own. `about` comes from outside: names, ids, paths, which are never read as
+    options. The command runs on `host` over ssh, in the directory `within`. None is offered if a word holds a
+    secret or an invisible character, as it would not do what it shows: masked text is never quoted, and
+    quoted text is never masked.
     """
 
     __slots__ = ("words",)
     words: tuple[str, ...]
 
     def __new__(cls, *words: str, about: Sequence[str] = (), host: str = "", within: str = "") -> "Command":
-        """The command, "" where it cannot be offered."""
+        """The command, "" if it cannot be offered."""
         made = (*words, *about)
         ends_options = words[-1:] == ("--",)
         is_plain = all(map(_is_plain, (*made, host, within)))
@@ -74,7 +74,7 @@ def _readable(word: str) -> str:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word is shown as it is: without secrets, line breaks, controls, signs that hide or turn."""
+    """Whether a word is shown unchanged: it has no secret, line break, control or bidi character."""
     if mask_text(word) != word or not word.isprintable():
         return False
     return word.isascii() or all(

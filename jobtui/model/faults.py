@@ -1,10 +1,10 @@
-"""Faults of jobtui itself: exceptions that nobody expected, counted by the place where they were raised.
+"""Faults of jobtui itself: unexpected exceptions, counted by the place where they were raised.
 
-A fault costs the line, record, job, pane or command that was being dealt with, and all else goes on. What an
-exception says may hold data of the systems that are watched: it is never kept, only its kind and its place.
+A fault costs the line, record, job, pane or command in work; everything else continues. The text of an
+exception may hold data of the watched systems. It is never kept, only its kind and its place.
 
-RecursionError and MemoryError are faults like others: what asked for too much is let go of where they are
-caught. KeyboardInterrupt, SystemExit and the cancelling of a task end what they are meant to end.
+RecursionError and MemoryError are faults too: the memory is freed where they are caught. KeyboardInterrupt,
+SystemExit and the cancelling of a task end what they are meant to end.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from jobtui.model.numbers import counted
 
 PACKAGE = "jobtui"
 FAULTS_KIND = "faults"
-"""How they are told from sources where they are listed with them."""
+"""Their kind in a list of sources."""
 MOST_PLACES = 100
-"""Faults are told apart by so many places and kinds; what goes wrong elsewhere is counted together."""
+"""The most places and kinds that are counted separately. Faults beyond are counted as one."""
 SEE = "docs/when-something-is-wrong.md says what to send"
 
 Item = TypeVar("Item")
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong at one place: the module and line, the kind of exception, and what was being done."""
+    """A fault at one place: the module and line, the kind of exception, and the stage of work."""
 
     place: str
     kind: str
@@ -47,12 +47,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The same with how often and when, as it is to be sent."""
+        """The fault with its count and last time, as text for a report to the developers."""
         return f"{self.words}, {counted(self.count, 'time')}, last {to_rfc3339(self.last)}"
 
 
 class Faults:
-    """Those of this process. May be used from any thread."""
+    """The faults of this process. May be used from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,7 +68,7 @@ class Faults:
         self._known.clear()
 
     def note(self, error: BaseException, stage: str) -> Fault:
-        """Count an exception that was caught while this was being done; of a group the first in it."""
+        """Count an exception that was caught in a stage of work; of a group the first in it."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         now = Nanos(time.time_ns())
@@ -84,23 +84,23 @@ class Faults:
         return fault
 
     def each(self, stage: str, items: Iterable[Item], work: Callable[[Item], Result]) -> Iterator[Result]:
-        """What `work` makes of each item; one with which it raises is left out."""
+        """The result of `work` for each item. An item for which it raises is left out."""
         for item in items:
             with contained(stage):
                 yield work(item)
 
     def in_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Count what a task or callback raised that nobody waits for; to be the loop's exception handler."""
+        """Count what a task or callback raised that nobody awaits. This is the loop's exception handler."""
         if (error := context.get("exception")) is not None:
             self.note(error, "in the background")
 
     def in_thread(self, raised: "threading.ExceptHookArgs") -> None:
-        """Count what ended a thread; to be `threading.excepthook`."""
+        """Count the exception that ended a thread. This is `threading.excepthook`."""
         if isinstance(raised.exc_value, Exception):
             self.note(raised.exc_value, "in a thread")
 
     def health(self) -> SourceHealth | None:
-        """The faults as they are listed among the sources; None while there are none."""
+        """The faults as an entry in the list of sources; None if there are none."""
         if not (faults := self.all()):
             return None
         said = f"{counted(len(self), 'fault')} of jobtui itself; what they concern is missing; {SEE}"
@@ -119,9 +119,9 @@ FAULTS = Faults()
 
 
 class contained:
-    """What is done within costs only itself when it raises: `fault` says what became of it.
+    """A block whose exception is counted and not raised. `fault` is the fault, None without one.
 
-    A class and no generator, so that nothing stands between what is done and what it raises.
+    A class and not a generator, so that tracebacks have no frame of contextlib.
     """
 
     def __init__(self, stage: str) -> None:
@@ -150,9 +150,9 @@ def rows_of(
     skip: Callable[[Item, str], object],
     expected: type[Exception] | tuple[type[Exception], ...] = (),
 ) -> Iterator[Result]:
-    """What `make` makes of each record from outside; one with which it raises is handed to `skip`, with why.
+    """What `make` returns for each record from outside. If it raises, `skip` gets the record and why.
 
-    What is `expected` says itself what is wrong with a record, any other exception is a fault.
+    An exception of an `expected` kind says what is wrong with the record. Any other one is a fault.
     """
     for item in items:
         try:
@@ -166,7 +166,7 @@ def rows_of(
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception costs only what was being done. So does a cancelling that nobody asked for."""
+    """Whether an exception is a fault. So is a cancellation that nobody asked for."""
     if not isinstance(error, asyncio.CancelledError):
         return isinstance(error, Exception)
     try:
@@ -179,8 +179,7 @@ def is_fault(error: BaseException) -> bool:
 def place_of(error: BaseException) -> str:
     """Module and line of the innermost frame of jobtui that the exception came through.
 
-    The frame that caught it counts only when there is no other: what a library raised by itself is placed
-    in the library.
+    If the only frame of jobtui is the one that caught it, this is the place in the library that raised it.
     """
     frames = []
     trace = error.__traceback__

@@ -1,4 +1,4 @@
-"""What jobtui knows of its own sources: state, age, and what was left out."""
+"""The health of a source: its state, its age, and what was left out."""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -8,15 +8,15 @@ import msgspec
 from jobtui.model.clock import Nanos, from_seconds, seconds_between
 
 MOST_NEWS = 5
-"""How late news come is told out of so many last times."""
+"""How many of the last polls with news are used to tell how late news come."""
 GRAIN_S = 2.0
-"""Servers tell whole seconds: a clock that is off by less than this may be right."""
+"""Servers give whole seconds: a clock that is off by less than this may be right."""
 QUIET_S = 60.0
-"""After so long without a poll that succeeded what a source gave is no longer how things are now."""
+"""A source without a successful poll for this many seconds does not show the present."""
 
 
 class SourceState(StrEnum):
-    """Whether a source can be believed."""
+    """Whether a source can be trusted."""
 
     STARTING = "starting"
     OK = "ok"
@@ -25,7 +25,7 @@ class SourceState(StrEnum):
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """One piece of input that made no sense: where it is and why it was left out."""
+    """One piece of input that could not be read: where it is and why it was left out."""
 
     where: str
     why: str
@@ -34,12 +34,11 @@ class Skip(msgspec.Struct, frozen=True):
 class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
-    `asked_at` is when it was first asked, `read_at` when it was last read with success, `records` and
-    `skipped` count since the start, `last_skips` are the newest few of the skipped, `note` says what was
-    deliberately not read, `begins_at` from when on it was read where its beginning was not, `is_behind`
-    that there is more to be read now, `was_at_end` that it was once read to its end. `ahead_s` is how far its
-    clock is ahead of this one, `news_late` how many seconds old its newest news were when they came, the
-    last few times.
+    `asked_at` is when it was first asked, `read_at` when it was last read. `records` and `skipped` count
+    since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose,
+    and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
+    to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
+    `news_late` is how many seconds old its newest record was when it came, for the last few polls.
     """
 
     name: str
@@ -60,39 +59,39 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_first_read(self) -> bool:
-        """Whether what there is at first is being read, and is not all read yet."""
+        """Whether the first read of all that there is goes on."""
         return self.is_behind and not self.was_at_end
 
     @property
     def reason(self) -> str:
-        """What `error` says without the name of the source before it, "" when there is none."""
+        """`error` without the name of the source, "" if there is none."""
         return (self.error or "").removeprefix(f"{self.name}: ")
 
     def silent_s(self, now: Nanos) -> float:
-        """For how long it has neither been read nor failed since it was first asked, in seconds."""
+        """For how many seconds it has neither been read nor failed since it was first asked."""
         if self.state is not SourceState.STARTING or self.asked_at is None:
             return 0.0
         return max(0.0, seconds_between(self.asked_at, now))
 
     def now_at(self, now: Nanos) -> Nanos:
-        """The time by its own clock when it was last read: what it says is judged by that."""
+        """The time by its own clock when it was last read. Its records are judged by this time."""
         return self.shifted(now if self.read_at is None else min(now, self.read_at))
 
     def shifted(self, at: Nanos) -> Nanos:
-        """What its clock shows at a time of ours."""
+        """The time by its clock for a time by ours."""
         return Nanos(at + from_seconds(self.ahead_s)) if abs(self.ahead_s) > GRAIN_S else at
 
     def is_quiet(self, now: Nanos) -> bool:
-        """Whether it was not read for longer than the time between two polls explains."""
+        """Whether it was not read for longer than the time between two polls."""
         return (self.lag_s(now) or 0.0) > QUIET_S
 
     @property
     def news_late_s(self) -> float | None:
-        """How old its news are when they come, at least; negative where its clock is ahead."""
+        """How many seconds old its news are when they come, at least; negative if its clock is ahead."""
         return min(self.news_late, default=None)
 
     def lag_s(self, now: Nanos) -> float | None:
-        """Age of what it shows in seconds, None when it was never read."""
+        """The age of what it shows in seconds; None if it was never read."""
         return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))
 
 
@@ -105,11 +104,11 @@ def here(source: str, now: Nanos) -> Nanos:
 
 
 def now_at(sources: Iterable[SourceHealth], name: str, now: Nanos) -> Nanos:
-    """The time by the clock of a source when it was last known how things are there."""
+    """The time by the clock of a source when it was last read."""
     found = next((one for one in sources if one.name == name), None)
     return now if found is None else found.now_at(now)
 
 
 def unread(sources: Iterable[SourceHealth]) -> list[str]:
-    """What is to be said of the sources that cannot be read: which, and why."""
+    """A text for each source that cannot be read: which, and why."""
     return [f"{one.name} cannot be read: {one.reason}" for one in sources if one.state is SourceState.DOWN]

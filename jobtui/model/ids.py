@@ -7,7 +7,7 @@ prefix and nothing else.
 A TRACEPARENT is `00-<32 hex trace id>-<16 hex span id>-<2 hex flags>` (https://www.w3.org/TR/trace-context/);
 ids of zeros are invalid, version ff too, other versions are read by their first four fields. Loose forms
 found in logs: without the version, upper case, a bare trace id, an address ending in `/trace/<id>`. An id
-that is too short or too long is read as well as can be, and what was done is said.
+that is too short or too long is completed or cut, and a note says so.
 """
 
 import re
@@ -28,7 +28,7 @@ ContainerName = NewType("ContainerName", str)
 PREFIX_LENGTH = 4
 
 LATELY = 4_096
-"""Ids and paths whose parts are remembered: the lines of one job come close together and repeat them."""
+"""How many ids and paths are kept with their parts: the lines of one job repeat them."""
 
 UID = r"[A-Za-z0-9]{8}"
 SIMULATION_ID = r"(?:[A-Za-z0-9]{8}|_1_st(?:ful|lss))"
@@ -43,17 +43,17 @@ _PREFIX = re.compile(r"[A-Za-z0-9]{4}", re.ASCII)
 
 
 def system_job_id(system: str, native: str | int) -> JobId:
-    """The id of a job whose system gives mere numbers: `balsam/12`, `slurm/22_1`.
+    """The id of a job whose system numbers its jobs: `balsam/12`, `slurm/22_1`.
 
-    A label that tells two installations of one system apart is part of `system`: `balsam@host`.
+    With several installations of one system, `system` includes a label: `balsam@host`.
     """
     return JobId(f"{system}/{native}")
 
 
 class Numbered(NamedTuple):
-    """The parts of the id of a job whose system gives mere numbers.
+    """The parts of the id of a job whose system numbers its jobs.
 
-    `label` tells its server from others, "" for the only one.
+    `label` names one of several servers, "" for the only one.
     """
 
     system: str
@@ -62,7 +62,7 @@ class Numbered(NamedTuple):
 
 
 LABEL = r"[A-Za-z0-9.:-]{1,200}"
-"""What tells a server from others of its system."""
+"""The label of one of several servers."""
 NUMBER = r"\d{1,18}(?:[_+]\d{1,9})?"
 """The number of a job, of a task of a Slurm array (`22_1`), of a part of a job of several (`22+1`)."""
 _NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
@@ -90,7 +90,7 @@ def split_jid(text: str) -> JidParts | None:
 
 
 def is_quasi_jid(jid: str) -> bool:
-    """Whether a computeJid is the record of a stateful or stateless compute call, not of a simulation."""
+    """Whether a computeJid belongs to a stateful or stateless compute call and not to a simulation."""
     return "-_1_st" in jid
 
 
@@ -109,13 +109,13 @@ def jid_of_run_dir(run_dir: str) -> JobId | None:
 
 
 def database_root(run_dir: str) -> str | None:
-    """The database root a local or Docker run directory lies in; None for any other, as one on a cluster."""
+    """The database root above a local or Docker run directory; None for others, such as one on a cluster."""
     match = _LOCAL_RUN_DIR.search(run_dir)
     return run_dir[: match.start()] if match else None
 
 
 def app_of_run_dir(run_dir: str) -> str | None:
-    """The simulation type named in a run directory path, None when the path is not a run directory."""
+    """The simulation type in the path of a run directory, None if the path is not one."""
     match = _LOCAL_RUN_DIR.search(run_dir) or _SBATCH_RUN_DIR.search(run_dir)
     return match[0].split("/")[3] if match else None
 
@@ -128,7 +128,7 @@ class ContainerParts(NamedTuple):
 
 
 def split_container(text: str) -> ContainerParts | None:
-    """Kind (`sequential` or `parallel`) and user of a container name, None when `text` is not one."""
+    """Kind (`sequential` or `parallel`) and user in a container name, None if `text` is not one."""
     match = _CONTAINER.fullmatch(text)
     if match is None:
         return None
@@ -150,7 +150,7 @@ def op_prefix(op_id: str) -> OpPrefix:
 
 
 def agent_prefix(agent_id: str) -> AgentPrefix:
-    """What may be shown of an agent id, which is a secret."""
+    """The part of an agent id that may be shown; the id is a secret."""
     return AgentPrefix(agent_id[:PREFIX_LENGTH])
 
 
@@ -159,7 +159,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9.:-]+")
 
 
 def labels_of(urls: Collection[str]) -> Mapping[str, str]:
-    """A label for each address, the shortest by which all differ; "" where there is but one."""
+    """The shortest labels by which all addresses differ; "" for a single address."""
     distinct = tuple(dict.fromkeys(urls))
     if len(distinct) < 2:
         return dict.fromkeys(distinct, "")
@@ -174,12 +174,12 @@ def labels_of(urls: Collection[str]) -> Mapping[str, str]:
 
 
 def answers_to(url: str, label: str) -> bool:
-    """Whether the server at an address may be called so, whatever others there are."""
+    """Whether a label may mean the server at an address, whatever other servers there are."""
     return label in _forms(url)
 
 
 def _forms(url: str) -> tuple[str, ...]:
-    """What an address may be called, shortest first: by its host's own name, its host, its port, its path."""
+    """The labels of an address, shortest first: the host's short name, the host, with port, with path."""
     return tuple(_UNFIT.sub("-", form).strip("-") for form in _raw_forms(url))
 
 
@@ -197,10 +197,10 @@ def _raw_forms(url: str) -> Iterator[str]:
 
 
 def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]:
-    """The ids that a job's id may mean, of the servers that can have it; itself where none can.
+    """The ids that a typed id may mean on the known servers; the typed id itself if none fits.
 
-    `servers` gives the label of each address. `balsam/12` and `balsam@host/12` are both taken, whichever is
-    the one that is shown.
+    `servers` gives the label of each address. Both `balsam/12` and `balsam@host/12` are understood, whichever
+    form is shown.
     """
     parts = numbered(thing)
     if parts is None or parts.system != system:
@@ -213,7 +213,7 @@ def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]
 
 
 def named(system: str, label: str) -> str:
-    """What the ids of a server's jobs begin with: `balsam`, `balsam@host`."""
+    """The first part of the ids of a server's jobs: `balsam`, `balsam@host`."""
     return f"{system}@{label}" if label else system
 
 
@@ -225,9 +225,9 @@ SpanId = NewType("SpanId", str)
 TRACE_DIGITS = 32
 SPAN_DIGITS = 16
 LONGEST = 40
-"""More hex digits than this are no mistyped id."""
+"""A text with more hex digits is not a mistyped id."""
 SEARCHED = 64 << 10
-"""Characters of a pasted text that are looked at."""
+"""How many characters of a pasted text are searched."""
 
 _PARENT = re.compile(
     rf"(?<![\w-])(?:(?P<version>[0-9a-f]{{2}})-)?(?P<trace>[0-9a-f]{{24,{LONGEST}}})"
@@ -246,9 +246,9 @@ _ALONE = re.compile(rf"\s*(?P<trace>[0-9a-f]{{1,{LONGEST}}})\s*", re.ASCII | re.
 
 
 class TraceRef(NamedTuple):
-    """A trace that a text names, and the span that was to be the parent of what it was handed to.
+    """A trace that a text names, and the parent span in its TRACEPARENT.
 
-    `notes` say in what the text was not as it should be. `others` are ids that may be meant instead.
+    `notes` say what is wrong with the text. `others` are ids that it may mean instead.
     """
 
     trace_id: TraceId
@@ -258,7 +258,7 @@ class TraceRef(NamedTuple):
 
 
 class JobFilter(NamedTuple):
-    """The jobs that a filter shows, as where the dashboard is opened."""
+    """The jobs that a filter selects: one of the things at which the dashboard can open."""
 
     text: str
 
@@ -266,7 +266,7 @@ class JobFilter(NamedTuple):
 def find_trace(text: str) -> TraceRef | None:
     """The trace that a text names: an id, a TRACEPARENT, an address, or a line which holds one of these.
 
-    None when it names none. When it names several, the first one of the surest form, which is said.
+    None if it names none. If it names several, the first one of the surest form, with a note.
     """
     text = text[:SEARCHED]
     if alone := _ALONE.fullmatch(text):
@@ -291,7 +291,7 @@ def _valid(pattern: re.Pattern[str], text: str) -> Iterator[TraceRef]:
 
 
 def _read(match: re.Match[str]) -> TraceRef | None:
-    """What a match says; None for ids of zeros and the version that is none."""
+    """The trace of a match; None for ids of zeros and the invalid version."""
     parts = match.groupdict()
     digits = parts["trace"].lower()
     if not digits.strip("0") or (parts.get("version") or "").lower() == "ff":
@@ -314,7 +314,7 @@ def _fitted(digits: str, notes: list[str]) -> tuple[TraceId, tuple[TraceId, ...]
 
 
 def _span_id(digits: str | None, notes: list[str]) -> SpanId | None:
-    """The span that a TRACEPARENT names; one of another length is no span, and this is said."""
+    """The span of a TRACEPARENT; None, with a note, if its length is wrong."""
     if digits is None or not digits.strip("0"):
         return None
     if len(digits) != SPAN_DIGITS:
@@ -324,12 +324,12 @@ def _span_id(digits: str | None, notes: list[str]) -> SpanId | None:
 
 
 def trace_id_of_hex(text: str) -> TraceId | None:
-    """The trace id that a document writes in hex, with the zeros that Jaeger leaves out; None for none."""
+    """A trace id written in hex, with the leading zeros that Jaeger omits; None if it is not one."""
     return TraceId(digits) if (digits := _hex(text, TRACE_DIGITS)) else None
 
 
 def span_id_of_hex(text: str) -> SpanId | None:
-    """The span id that a document writes in hex, with the zeros that Jaeger leaves out; None for none."""
+    """A span id written in hex, with the leading zeros that Jaeger omits; None if it is not one."""
     return SpanId(digits) if (digits := _hex(text, SPAN_DIGITS)) else None
 
 

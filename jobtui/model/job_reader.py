@@ -1,4 +1,4 @@
-"""What a person reads about one job beside the tables: its record, the lines of its logs, its files.
+"""What can be read about one job: its record, the lines of its logs, its files, its script.
 
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
@@ -21,7 +21,7 @@ STATUS_FILE = "sbatch_status.json"
 
 
 class SbatchStatus(msgspec.Struct, frozen=True):
-    """The state of a run as the agent saw it last, and its id in Slurm. `state` is the agent's own word."""
+    """The last state of a run that the agent wrote, and its id in Slurm. `state` is the agent's own word."""
 
     state: str
     slurm_id: str | None = None
@@ -48,24 +48,24 @@ def _time(value: object) -> Nanos | None:
 
 
 def _percent(status: object) -> float | None:
-    """How far it is; the agent may have put the whole message there, as text and taken apart."""
+    """The progress in percent. The agent may have written the whole message there, as text and parsed."""
     if isinstance(status, dict) and isinstance(status.get("py"), dict):
         status = status["py"]
     return real_of(status.get("percentComplete")) if isinstance(status, dict) else None
 
 
 LINES_BEHIND = 100
-"""Lines that are read behind a step at most: what continues its record, such as a traceback."""
+"""The most lines that are read after a step's first line: those that continue it, such as a traceback."""
 
 
 class Unreadable(Exception):
-    """What was asked for could not be read; the text says what failed, where, and what to do."""
+    """Something could not be read. The text says what failed, where, and what to do."""
 
 
 class FileKind(StrEnum):
     """What an entry of a directory is. Only regular files are ever opened.
 
-    One that is missing should be there: the record of the job names it.
+    MISSING: the record of the job names the file, and it does not exist.
     """
 
     FILE = "file"
@@ -85,7 +85,7 @@ class RunFile(msgspec.Struct, frozen=True):
 
 
 class RunListing(msgspec.Struct, frozen=True):
-    """The entries of a run directory, at most so many; `left_out` others were not looked at."""
+    """The entries of a run directory up to a limit. `left_out` is how many more there are."""
 
     path: str
     files: tuple[RunFile, ...]
@@ -93,10 +93,10 @@ class RunListing(msgspec.Struct, frozen=True):
 
 
 class FilePart(msgspec.Struct, frozen=True):
-    """A stretch of a file from byte `begin` on; `size` is that of the whole file.
+    """A part of a file from byte `begin` on; `size` is the size of the whole file.
 
-    `is_binary` says that it does not look like text, of which nothing is given then. `lines_before` is how
-    many lines stand before it, None where they were not counted.
+    With `is_binary` the file is not text, and `text` is empty. `lines_before` is the number of lines before
+    the part, None if they were not counted.
     """
 
     name: str
@@ -114,11 +114,11 @@ class FilePart(msgspec.Struct, frozen=True):
 
 
 SNIFFED_BYTES = 4_096
-"""How much of a part is looked at to tell text from other data."""
+"""How many bytes of a part are searched for a NUL, which text does not have."""
 
 
 def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) -> FilePart:
-    """The bytes from `begin` on, which may be within a line: then they begin with the next line."""
+    """The part of a file that begins at `begin`, or at the next line if that is within a line."""
     if begin:
         cut = data.find(b"\n") + 1
         begin, data = begin + cut, data[cut:]
@@ -136,7 +136,7 @@ def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) ->
 
 
 class Reached(NamedTuple):
-    """How far logs were read again: `read` of `size` bytes where those are known, and how many records."""
+    """How far logs were read again: `read` of `size` bytes if these are known, and the count of records."""
 
     read: int
     size: int
@@ -144,16 +144,16 @@ class Reached(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """The state of a run that was noted on its cluster, and the directory in which it is."""
+    """The state of a run as written on its cluster, and the directory of the file."""
 
     status: SbatchStatus
     directory: str
 
 
 class LinePlace(Protocol):
-    """Where a line of a log is, and what it says: a step of an op, a line that is printed.
+    """The place of a line in a log, and its text. Steps of ops and printed lines have it.
 
-    `line` is its number, not above 0 where that is not known; `cursor` is its place in a journal.
+    `line` is its number, 0 or less if that is not known; `cursor` is its place in a journal.
     """
 
     @property
@@ -164,7 +164,7 @@ class LinePlace(Protocol):
 
     @property
     def offset(self) -> int:
-        """The byte where it begins."""
+        """The byte at which it begins."""
 
     @property
     def text(self) -> str: ...
@@ -177,21 +177,21 @@ class JobReader(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether a log was read from later than `at` only, and could be read from there."""
+        """Whether a log was read only from a time after `at`, and can be read from `at` on."""
 
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        """Read the logs again from `at` on; whether that was needed and done. Cancelled, it changes nothing.
+        """Read the logs again from `at` on. True if that was needed and done.
 
-        So much and no more is read for this; where it is too much, that is said and nothing is done.
+        A cancelled call changes nothing. If it would have to read more than a limit, it raises Unreadable.
         """
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """Everything stored about a job, None when no source has it."""
+        """Everything stored about a job; None if no source has it."""
 
     async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
-        """The line of a step and what continues its record, up to `most` lines.
+        """The line of a step and those that continue its record, up to `most` lines.
 
-        Nothing when the log holds other lines there by now, or its source has no lines.
+        Empty if the log has another line at this place now, or if its source has no lines.
         """
 
     async def list_files(self, path: str) -> RunListing: ...
@@ -199,15 +199,15 @@ class JobReader(Protocol):
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart: ...
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
-        """What the agent on a cluster noted of a run, in the first of these directories that has it."""
+        """The agent's status file of a run on a cluster, from the first of these directories that has one."""
 
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
         """What the kernel, systemd, Docker and Slurm wrote on a host between two times of its clock.
 
-        `journal` is its own, as configured; "" asks those journals that are read anyway.
+        `journal` is the configured journal of the host; "" asks the journals that are sources.
         """
 
     async def script(self, wanted: Wanted) -> Answer:
-        """The script with which a job was submitted, and where it was sought with what result."""
+        """The script with which a job was submitted, and the result of each place that was searched."""

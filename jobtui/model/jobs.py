@@ -15,7 +15,7 @@ from jobtui.model.ids import JobId
 
 
 class JobStatus(StrEnum):
-    """What a job is doing, in words that hold for every system; the system's own word is kept beside it."""
+    """The state of a job in words that are the same for every system; see `Job.native_status`."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -34,24 +34,24 @@ class JobStatus(StrEnum):
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 DELETED, BLOCKED = "deleted", "blocked"
-"""How a job that another one needs may be, beside its system's own words: it cannot start, or is no more."""
+"""States of a job that another one needs, besides its system's own: it no longer exists, or cannot start."""
 
 
 SIREPO = "sirepo"
-"""The one system whose records do not tell all: its logs tell how a live job is."""
+"""The one system in which the state of a live job is in the logs and not in the record."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
-    """The present state of one job. Times are None when the system has not set them.
+    """The present state of one job. Times are None if the system has not set them.
 
-    `tags`, `passed` (the states it was in, in the system's own words, oldest first) and `allocation` (ids by
-    which the scheduler's allocation it runs in is known) are words with a blank between. `trace` is the
-    id of the trace that it was handed, "" where none is known. `reason` is the
-    system's own word for why it is in its state, `exit` how its program ended, as `code:signal`. `needs` is
-    what it waits for, each with how that is: a job by its id with its state ("" where that is not known), or
-    the transfer of a file with why it failed. `others` is what further sources say of the job of this id.
+    Three fields are words separated by blanks: `tags`, `passed` (its former states in the system's own words,
+    oldest first) and `allocation` (the ids of the scheduler's allocation in which it runs). `trace` is the id
+    of its trace, "" if none is known. `reason` is the system's own word for why it is in its state, `exit`
+    how its program ended, as `code:signal`. `needs` is what it waits for: pairs of a job's id and its state
+    ("" if that is not known), or of a file's transfer and why it failed. `others` are the records of further
+    sources about the same id.
 
-    Give the fields by name. Only who makes a hundred thousand at once may give them by position: a Struct
+    Pass the fields by name. Only code that makes a hundred thousand at once passes them by position: a Struct
     looks for every name in turn, which takes longer than all the rest.
     """
 
@@ -92,7 +92,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def needs_logs(self) -> bool:
-        """Whether its record alone does not tell how it is while it is live."""
+        """Whether the state of the live job is in the logs and not in the record."""
         return self.system == SIREPO
 
     def elapsed_s(self, now: Nanos) -> float | None:
@@ -110,7 +110,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
 
 def together(records: Iterable[Job]) -> Job:
-    """One job of what several sources say of it: the record that was written last, with the others in it."""
+    """One job from the records of several sources: the record written last, with the others in `others`."""
     newest, *others = sorted(records, key=lambda job: job.written_at or job.updated_at or 0, reverse=True)
     return msgspec.structs.replace(
         newest, others=tuple(msgspec.structs.replace(job, others=()) for job in others)
@@ -118,7 +118,7 @@ def together(records: Iterable[Job]) -> Job:
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One run of a job: the present one or one out of the record's history."""
+    """One run of a job: the present one, or one of the record's history."""
 
     number: int
     status: JobStatus
@@ -137,18 +137,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 NOT_READ = "not read"
-"""The fact of a record that says why the part was not read that tells how a live job is now."""
+"""The fact that says why the part of a record with the present state of a live job was not read."""
 
 
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything stored about one job: its runs oldest first, other history entries, and the raw record.
 
-    `history` is every entry of the record's history in order (also those that were no runs), `native` is the
-    record as the system stores it, unknown fields included and not yet masked. `changes` are
-    those of its state, where the system keeps them; `directory` is where its files are, on a machine of its
-    own, where the record says so, `outputs` the files that its output and errors go to there, and `facts` are
-    further things it says, by name. `site` is
-    the place that it is for.
+    `history` is every entry of the record's history in order, also those that are not runs. `native` is the
+    record as the system stores it, with unknown fields, not yet masked. `changes` are the changes of its
+    state, if the system keeps them. `directory` is where its files are, perhaps on another machine, and
+    `outputs` are the files there with its output and errors. `facts` are further fields by name. `site` is
+    the site that it is for.
     """
 
     job: Job
@@ -164,7 +163,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest(details: Sequence[JobDetail]) -> JobDetail | None:
-    """Of what several sources hold about one job what was written last; its job has the others in it."""
+    """Of the details that several sources hold of one job the newest, with the others in its job."""
     if len(details) < 2:
         return next(iter(details), None)
     job = together(detail.job for detail in details)

@@ -1,4 +1,4 @@
-"""What a journal holds and how it is asked, whoever reads it: entries, where to begin, what came back.
+"""The terms in which a journal is read: entries, where reading begins, and what it gives.
 
 Fields and their traps: systemd.journal-fields(7), systemd's JOURNAL_EXPORT_FORMATS document.
 """
@@ -11,7 +11,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.pages import Place
 
 Cursor = NewType("Cursor", str)
-"""Where an entry is, in the journal's own words. Opaque; another journal has another one for it."""
+"""The place of an entry. Opaque; two journals give one entry different cursors."""
 
 Fields = dict[str, tuple[bytes, ...]]
 """All fields of one entry as stored; a field may occur several times."""
@@ -20,15 +20,15 @@ Match = tuple[str, str]
 """A field and the value it must have."""
 
 Matches = tuple[tuple[Match, ...], ...]
-"""Which entries are wanted: any of these groups, of a group every match. None at all: every entry."""
+"""Which entries are wanted: those that have every match of a group, for any group. Empty: every entry."""
 
 
 class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One entry. `at` is when the journal received it, `sent_at` the sender's own clock where it gave one.
+    """One entry. `at` is when the journal received it, `sent_at` the time by the sender's clock, if given.
 
-    `message` is decoded with errors replaced and perhaps cut, `size` its length in bytes as stored: not
-    masked, not safe for a terminal. What an entry does not have is "" or None. `monotonic_us` is comparable
-    within one `boot` only. `is_begun`: docker has split a long line, and the rest comes with later entries.
+    `message` is decoded with errors replaced and perhaps cut: not masked, not safe for a terminal. `size` is
+    its length in bytes as stored. A missing field is "" or None. `monotonic_us` can be compared within one
+    `boot` only. `is_begun`: Docker has split a long line, and the rest is in later entries.
     """
 
     cursor: Cursor
@@ -50,7 +50,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def is_host(name: str, other: str) -> bool:
-    """Whether two names are of one host; either may lack the domain. Addresses are not names."""
+    """Whether two names mean one host; either may lack the domain. Addresses are not names."""
     one, two = name.lower(), other.lower()
     short = one.partition(".")[0]
     return bool(one) and (one == two or (two.partition(".")[0] == short and not short.isdecimal()))
@@ -61,7 +61,7 @@ class Head(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The end of the journal as it is now."""
+    """The present end of the journal."""
 
 
 class At(NamedTuple):
@@ -71,7 +71,7 @@ class At(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """An entry; it is not among what is read."""
+    """The place of an entry, which is itself not read."""
 
     cursor: Cursor
 
@@ -80,17 +80,17 @@ Start = Head | Tail | At | Beside
 
 
 def own_cursor(start: Start) -> Cursor | None:
-    """The entry that a place is beside; None for a place that is beside none."""
+    """The cursor of the entry at which reading begins; None for another start."""
     return start.cursor if isinstance(start, Beside) else None
 
 
 class Slice(NamedTuple):
     """Entries next to each other in the journal's order, oldest first.
 
-    `cursor` is where reading stands: at the last entry looked at in the direction asked for, wanted or not;
-    None when the journal was empty. `at_edge`: there is no more on that side for now. `lost`: the entry to
-    begin beside is there no more, so what was between it and these is unknown. `note`: what following cannot
-    vouch for, "" for nothing.
+    `cursor` is the last entry that was examined in the direction of reading, wanted or not; None if the
+    journal was empty. `at_edge`: there is no more on this side for now. `lost`: the entry at which reading
+    was to begin no longer exists, so entries between it and these may be missing. `note`: what following
+    cannot guarantee, "" for nothing.
     """
 
     entries: tuple[JournalEntry, ...]
@@ -101,7 +101,7 @@ class Slice(NamedTuple):
 
 
 ORDINAL_BITS = 12
-"""Bits of a place that tell entries received in the same microsecond apart."""
+"""Bits of a place that number the entries received in the same microsecond."""
 _MICROSECOND = 1_000
 
 
@@ -115,9 +115,8 @@ def time_at(place: Place) -> Nanos:
 
 
 class Gap(NamedTuple):
-    """What is known to be missing: from when to when, and why, in words. `what` names whose, "" for all.
-
-    `end` is None while it lasts. `recovered`: it was read later on, so that nothing is missing any more.
+    """A time whose entries are missing: from when to when, and why, in words. `what` names the stream, "" for
+    all of them. `end` is None while it lasts. `recovered`: the entries were read later.
     """
 
     start: Nanos
@@ -128,7 +127,7 @@ class Gap(NamedTuple):
 
 
 class JournalCondition(NamedTuple):
-    """How a journal stands: how many of its files could be read, how many not, and why not, in words."""
+    """How many files of a journal could be read, how many could not, and why, in words."""
 
     files: int | None = None
     unreadable: int = 0

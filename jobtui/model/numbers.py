@@ -1,6 +1,6 @@
-"""Numbers out of what others wrote. Nothing here raises: what is no number, or is out of range, is None.
+"""Numbers in outside text. Nothing here raises: the result is None for anything else, or out of range.
 
-A whole number is one of 64 bits, which every service, file and table can hold; any other number is finite.
+A whole number has at most 64 bits, which every service, file and table can hold. Any other number is finite.
 Times are in `model.clock`. `tests/model/test_numbers.py` fails on a bare `int(...)` elsewhere.
 """
 
@@ -8,11 +8,11 @@ import math
 from typing import overload
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The whole numbers that there are."""
+"""The range of whole numbers."""
 MOST_UNSIGNED = (1 << 64) - 1
-"""The same for those without a sign, as the hash in a cursor of a journal."""
+"""The largest number without a sign, such as the hash in a journal's cursor."""
 _LONGEST = 64
-"""Characters that are looked at: int() of a million digits takes seconds, and of 5,000 it raises."""
+"""Longer texts are no numbers: int() of a million digits takes seconds, and of 5,000 it raises."""
 
 
 @overload
@@ -20,7 +20,7 @@ def whole(text: str | bytes | None) -> int | None: ...
 @overload
 def whole(text: str | bytes | None, default: int) -> int: ...
 def whole(text: str | bytes | None, default: int | None = None) -> int | None:
-    """A whole number written in ASCII digits, with a sign or none; `default` for anything else."""
+    """A whole number in ASCII digits, with or without a sign; `default` for anything else."""
     # `isdigit` of text is also true of digits in other scripts and of superscripts
     if not text or len(text) > _LONGEST or not text.isascii():
         return default
@@ -31,7 +31,7 @@ def whole(text: str | bytes | None, default: int | None = None) -> int | None:
 
 
 def of_base(text: str | None, base: int) -> int | None:
-    """A whole number of up to 64 bits without a sign, in digits of another base, such as 16."""
+    """A whole number of up to 64 bits without a sign, in another base, such as 16."""
     if not text or len(text) > _LONGEST or not text.isalnum() or not text.isascii():
         return None
     try:
@@ -42,7 +42,7 @@ def of_base(text: str | None, base: int) -> int | None:
 
 
 def real(text: str | None) -> float | None:
-    """A finite number as decimal text, such as `1.5` or `2e-3`; None for anything else."""
+    """A finite number in decimal text, such as `1.5` or `2e-3`; None for anything else."""
     if not text or len(text) > _LONGEST or not text.isascii() or "_" in text:
         return None
     try:
@@ -53,7 +53,7 @@ def real(text: str | None) -> float | None:
 
 
 def whole_of(value: object) -> int | None:
-    """A whole number of a decoded document, also one written as text; a fraction is cut off."""
+    """A whole number in a decoded document, also one written as text. A fraction is cut off."""
     if isinstance(value, str):
         return whole(value)
     number = real_of(value)
@@ -64,7 +64,7 @@ def whole_of(value: object) -> int | None:
 
 
 def real_of(value: object) -> float | None:
-    """A finite number of a decoded document; None for anything else, texts included."""
+    """A finite number in a decoded document; None for anything else, also for text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, int):
@@ -73,7 +73,7 @@ def real_of(value: object) -> float | None:
 
 
 def read_json(text: str | bytes) -> object:
-    """A decoded JSON document, numbers out of range kept as text. Raises ValueError and nothing else."""
+    """A decoded JSON document; numbers out of range are text. Raises ValueError and nothing else."""
     import json  # few commands need it
 
     try:
@@ -91,5 +91,5 @@ def _real_in_json(text: str) -> float | str:
 
 
 def counted(count: int, word: str) -> str:
-    """So many of what a word names: "1 span", "2,000 spans"."""
+    """A count with its word in the right number: "1 span", "2,000 spans"."""
     return f"{count:,} {word}{'s' * (count != 1)}"

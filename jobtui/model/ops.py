@@ -1,4 +1,4 @@
-"""Ops: the messages a supervisor and its agents exchange about a job, and the steps each has passed."""
+"""Ops: the messages that a supervisor and its agents exchange about a job, and the steps of each."""
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ from jobtui.model.logs import LogRecord
 
 
 class Component(StrEnum):
-    """Who wrote a line or brought a job into a state; the lanes of a timeline, in the order of `LANES`."""
+    """What wrote a line or changed the state of a job. These are the lanes of a timeline, see `LANES`."""
 
     SERVER = "server"
     SUPERVISOR = "supervisor"
@@ -39,12 +39,12 @@ LANES: tuple[tuple[Component, ...], ...] = (
     (Component.SCHEDD, Component.EXECUTE, Component.JOB),
     (Component.SPAN, Component.LOG),
 )
-"""The components of each system: of Sirepo, of Balsam, of Slurm (itself, the nodes of the job), of HTCondor
-(its queue, the host, the job itself), of traces (spans, and the lines of logs beside them)."""
+"""The components of each system: Sirepo, Balsam, Slurm (itself and the job's nodes), HTCondor (its queue, the
+host, the job), and traces (spans, and log lines with a trace id)."""
 
 
 class Certainty(StrEnum):
-    """How a line was tied to its op or job, surest first."""
+    """How a line was linked to its op or job, surest first."""
 
     FULL_ID = "full_id"
     JID = "jid"
@@ -64,7 +64,7 @@ class OpStatus(StrEnum):
     """How far an op has come.
 
     `created`: no driver yet. `waiting`: for its agent or a slot. `sent`: no reply yet. `replied`: a run whose
-    job goes on. `ended`: all that it will do is done. `destroyed`: given up before a reply. `lost`: the
+    job continues. `ended`: nothing more will come. `destroyed`: given up before a reply. `lost`: the
     supervisor that held it was restarted.
     """
 
@@ -85,10 +85,10 @@ _OPEN = frozenset({OpStatus.CREATED, OpStatus.WAITING, OpStatus.SENT, OpStatus.R
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """One thing that happened to an op: a log line, in the words of the flow.
+    """One step of an op: a log line, in the words of the flow.
 
     `text` is the line's message as written: not masked, not safe for a terminal. `cursor` is the place of the
-    line in the journal it comes from, None for one out of a file.
+    line in its journal, None for a line of a file.
     """
 
     step: str
@@ -103,10 +103,10 @@ class Step(msgspec.Struct, frozen=True, gc=False):
 
 
 def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
-    """Whether a log tells of one line before another. No line of one log is before one of another log.
+    """Whether one line comes before another in the same log; False for lines of two logs.
 
-    By their times, since a log that was rotated begins again at byte 0; by their bytes where the times are
-    the same, to a second as logs write it, or one has none.
+    Times decide, as a rotated log begins again at byte 0. Offsets decide between lines of one second, or if
+    one line has no time.
     """
     if one.source != other.source:
         return False
@@ -118,11 +118,11 @@ def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
 class Op(msgspec.Struct, frozen=True, kw_only=True):
     """One op with everything that is known of it.
 
-    `agent` is the agent it was sent to, None when it never was; `assigned_agent` the one it was meant for.
-    `run_dir` is that of the creation line. `result` is how it ended in the supervisor's own word (`ok`,
-    `completed`, `error`, `canceled`), None while that is not known. `certainty` tells how the op was tied to
-    its job, `candidates` the ids of other jobs it may belong to when that could not be decided. `sent_dir` is
-    the run directory it was sent with, where that is another one: the one on a cluster.
+    `agent` is the agent it was sent to, None if it was not sent; `assigned_agent` the one it was meant for.
+    `run_dir` is from its creation line. `result` is its end in the supervisor's own word (`ok`, `completed`,
+    `error`, `canceled`), None while that is not known. `certainty` is how the op was linked to its job, and
+    `candidates` are other jobs to which it may belong. `sent_dir` is the run directory with which it was sent
+    if it is another one: the one on a cluster.
     """
 
     key: int
@@ -157,10 +157,10 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentState(StrEnum):
-    """What is known of an agent from the supervisor's lines.
+    """The state of an agent by the supervisor's lines.
 
-    `idle`: connected, and no op is with it. `lost`: its connection or process ended by itself, or the
-    supervisor that knew it did. `killed`: the supervisor ended it. `never_connected`: given up as it started.
+    `idle`: connected and without an op. `lost`: its connection, its process or its supervisor ended.
+    `killed`: the supervisor ended it. `never_connected`: the supervisor gave it up while it started.
     """
 
     STARTING = "starting"
@@ -180,7 +180,7 @@ _LIVE = frozenset({AgentState.STARTING, AgentState.CONNECTED, AgentState.IDLE})
 
 
 class HeldOp(msgspec.Struct, frozen=True):
-    """An op that an agent has and has not finished. `jid` is None where its creation was not read."""
+    """An op that an agent has not finished. `jid` is None if its creation was not read."""
 
     op: OpPrefix
     name: str
@@ -189,15 +189,15 @@ class HeldOp(msgspec.Struct, frozen=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent identity as its driver has it.
+    """One agent as its driver knows it.
 
-    `uid` is the user's id as far as it is known, four characters of it at least. `since` is when the agent
-    came into its state, and `why` what was said of that: outside text. `container_id` are the first twelve
-    digits of that of its present or last container, `image` what that is made of, where a log names it.
-    `restarts` counts the starts before this one, in today's Docker those of the agents it replaces; `falls`
-    are the last times at which it ended by itself or did not come up. `ops` are those it holds now.
-    `supervisor` is the source in which its driver speaks of it, `log` that in which its own lines were read,
-    both with the place where its last start is; `cluster_log` is the path of its log on a cluster.
+    `uid` is the user's id, or its first characters, at least four. `since` is when the agent came into its
+    state and `why` the reason that a log gives: outside text. `container_id` is the first twelve digits of
+    the id of its last container, `image` the image of it, if a log names one. `restarts` counts the starts
+    before this one; with Docker these are the agents that it replaces. `falls` are the last times at which it
+    ended by itself or did not start. `ops` are those it holds now. `supervisor` is the source of its driver's
+    lines and `log` the source of its own, each with the place of its last start. `cluster_log` is the path of
+    its log on a cluster.
     """
 
     agent: AgentPrefix
@@ -227,7 +227,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unlinked(msgspec.Struct, frozen=True, gc=False):
-    """A line that names a job but belongs to no op that is known. `why` says what was missing."""
+    """A line that names a job and belongs to no known op. `why` says what was missing."""
 
     jid: JobId
     step: Step
@@ -237,7 +237,7 @@ class Unlinked(msgspec.Struct, frozen=True, gc=False):
 class Writer(NamedTuple):
     """The process that wrote the last lines of a supervisor's log, and its last time.
 
-    `pid` is None where its lines do not tell, `before` the last line of the process before, if one was read.
+    `pid` is None if its lines have none. `before` is the last line of the process before it, if one was read.
     """
 
     pid: int | None
@@ -246,9 +246,9 @@ class Writer(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A place of a log that cannot be read: its byte, and the times of the lines read before and after it.
+    """A place of a log that cannot be read: its byte, and the times of the lines before and after it.
 
-    A log that was rotated begins again at byte 0: then only the times tell what a place is near to.
+    The times are needed because a rotated log begins again at byte 0.
     """
 
     offset: int
@@ -257,9 +257,9 @@ class Damage(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """Which kinds of writers were read, and the newest time in a supervisor's log, if its lines have any.
+    """Which kinds of writers were read, and the newest time in a supervisor's log, if its lines have times.
 
-    `writers` are the last writers of supervisors' logs, `damaged` places that cannot be read, both by source.
+    By source: `writers` are the last writers of supervisors' logs, `damaged` the places that cannot be read.
     """
 
     components: frozenset[Component] = frozenset()
@@ -269,28 +269,28 @@ class Heard(NamedTuple):
 
 
 class Correlation:
-    """What log records tell of ops and agents; here that of no record."""
+    """Ops and agents found in log records. This one has read no record."""
 
     def begun(self) -> "Correlation":
-        """The one that takes in the first records; only then what correlates is imported."""
+        """The correlation to feed with records. It is imported only when the first record comes."""
         return self
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
-        """Take in records, each source's in its order; the jobs that are now known better."""
+        """Take in records, in order for each source. Returns the jobs that changed."""
         raise NotImplementedError("this correlation takes in no records")
 
     def take_in(self, other: Any) -> None:
-        """Take over what another of this kind was told and this one was not. The other is used up."""
+        """Add what another correlation knows and this one does not. The other must not be used afterwards."""
         raise NotImplementedError("this correlation takes in no others")
 
     @property
     def heard(self) -> Heard:
-        """Whose lines were read, and who wrote last in each log of a supervisor."""
+        """Which writers were read, and the last one of each supervisor's log."""
         return Heard()
 
     @property
     def repeated(self) -> Mapping[str, str]:
-        """What is to be said of logs with lines that another has, too."""
+        """By source, a note on lines that another log has too."""
         return {}
 
     @property
@@ -299,11 +299,11 @@ class Correlation:
         return 0
 
     def ops(self, after: int = 0) -> Iterable[Op]:
-        """Every op that is kept and has a larger key, also those without a job, oldest first."""
+        """Every kept op with a larger key, also those without a job, oldest first."""
         return ()
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
-        """The ops of a job, oldest first, each with the API server's call that caused it."""
+        """The ops of a job, oldest first, each with the server's call that caused it."""
         return ()
 
     def open_ops(self) -> tuple[Op, ...]:
@@ -315,7 +315,7 @@ class Correlation:
         return ()
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
-        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
+        """The restart of the supervisor that ended each op of a job, by the op's key."""
         return {}
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
