@@ -1,10 +1,10 @@
-"""Log records of every source tied to ops, agents and jobs. See `correlator.py`."""
+"""Links the log records of every source to ops, agents and jobs. See `correlator.py`."""
 
 from jobtui.model.ops import Correlation
 
 
 class NothingRead(Correlation):
-    """No records yet. Importing what correlates takes a tenth of a first paint, so it waits for the first."""
+    """No records yet. The correlator is imported with the first: that takes a tenth of a first paint."""
 
     def begun(self) -> Correlation:
         from jobtui.analysis.correlation.correlator import Correlator

@@ -1,11 +1,11 @@
-"""Lines of agents, job_cmd and sbatch pollers, tied to the ops the supervisor knows.
+"""Links lines of agents, job_cmd and sbatch pollers to the ops that the supervisor knows.
 
 They may come before the supervisor's own lines (another file) or minutes after (forwarded container
-output), so each is looked up among all ops that are kept, and waits when there is none yet. What a
-`fastcgi` process or the sbatch poller writes is not any op's: they serve all jobs of their agent.
+output). So each line is looked up among all kept ops, and waits if there is none yet. Lines of a `fastcgi`
+process or of the sbatch poller belong to no op: these serve all jobs of their agent.
 
-So a note is tied to a run only when it is asked for: by then every source has been read as far as it goes,
-and a note read before the supervisor's lines finds the right one of several runs.
+Such a note is linked to a run only when somebody asks for the job. By then every source has been read, and
+a note that came before the supervisor's lines finds the right one of several runs.
 """
 
 from collections import OrderedDict
@@ -23,11 +23,11 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
 
 WAITING_KEPT = 5_000
-"""Agent lines kept whose op has not been seen yet; the oldest go first."""
+"""Agent lines kept whose op is not known yet; the oldest are dropped first."""
 FOLLOWERS_KEPT = 10
-"""Lines kept that speak, without naming it, of the op of a line that waits."""
+"""Lines kept that follow a waiting line and mean its op without naming it."""
 AHEAD = 2 * SECOND
-"""How much earlier than the send an arrival or a note may be written: a second's rounding and the clocks."""
+"""How much earlier than the send an arrival or a note may be: rounding to a second, and two clocks."""
 SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
 """Processes that serve every job of an agent."""
 
@@ -41,20 +41,20 @@ _UNNAMED = frozenset(
     {"job_cmd_started", "scancel", "sbatch_refused", "supervisor_lost", "slurm_state_unexpected"}
 )
 SHAPES = _NAMED | _UNNAMED | {"agent_started"}
-"""Names of the shapes this pass reads."""
+"""Names of the shapes that this pass reads."""
 
 _Process = tuple[str, str | None, int | None]
 
 
 class _Waiting(NamedTuple):
-    """A line whose op has not been seen yet, and the lines after it that speak of the same op unnamed."""
+    """A line whose op is not known yet, and the lines after it that mean the same op."""
 
     record: LogRecord
     followers: list[LogRecord]
 
 
 class _Spoken(NamedTuple):
-    """What a process spoke of last: in its line of this number, then, of this op; None if not known yet."""
+    """The op that a process wrote of last, with the line's number and time; None if it is not known yet."""
 
     number: int
     at: Nanos | None
@@ -62,7 +62,7 @@ class _Spoken(NamedTuple):
 
 
 class AgentPass:
-    """Takes agents' records in the order of each file. `read` returns the job that is now known better."""
+    """Takes agents' records, in order for each file. `read` returns the job that changed."""
 
     def __init__(self, ops: OpIndex, agents: Agents) -> None:
         self._ops = ops
@@ -71,11 +71,11 @@ class AgentPass:
         self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
         self._waiting_of: dict[str, list[int]] = {}
         self._unnamed: OrderedDict[tuple[object, ...], _Spoken] = OrderedDict()
-        """Lines that name nothing, by their process and text, and what each was tied to."""
+        """Lines that name nothing, by process and text, with the op to which each was linked."""
         self._count = 0
 
     def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
+        """Take in one record. Returns the job it concerns, None if it names none and fits no op (yet)."""
         if record.shape == "agent_started":
             self._agents.learn_start(record, started_agent(record))
             return None
@@ -150,7 +150,7 @@ class AgentPass:
             op.exited = True
 
     def _remember(self, number: int, record: LogRecord, op: OpTrack | None) -> None:
-        """What a process speaks of now, unless it has spoken of something else since this line."""
+        """Remember the op that a process writes of, unless a later line of it has set another one."""
         key = _process(record)
         before = self._last.get(key)
         if before is not None and before.number > number:
@@ -161,7 +161,7 @@ class AgentPass:
             self._last.popitem(last=False)
 
     def _after_last(self, record: LogRecord) -> JobId | None:
-        """A line that names nothing: it speaks of the op its process spoke of just before, not later."""
+        """Link a line that names nothing to the op of which its process wrote just before."""
         spoken = self._last.get(_process(record))
         if spoken is None or _second(spoken.at) > _second(record.at):
             return None
@@ -174,9 +174,9 @@ class AgentPass:
         return None
 
     def _add_unnamed(self, record: LogRecord, op: OpTrack, spoken: _Spoken) -> None:
-        """Add a line to the op its process spoke of before; of copies the one without a gap between is right.
+        """Add a line to the op of which its process wrote before. Of two copies, trust the one without a gap.
 
-        In the second of what was said before, a like line may have been written about each of two ops.
+        Within one second an equal line may have been written about each of two ops.
         """
         step, component = step_words(record.shape)
         place = place_of(record)
@@ -203,7 +203,7 @@ class AgentPass:
             self._waiting_of.get(_prefix(dropped.record) or "", []).remove(oldest)
 
     def take_in(self, other: "AgentPass") -> None:
-        """Place, or keep, the lines that wait there and are not known here."""
+        """Link, or keep, the waiting lines of another pass that are not known here."""
         known = {place_of(waiting.record) for waiting in self._waiting.values()}
         for waiting in other._waiting.values():
             if place_of(waiting.record) not in known:
@@ -219,7 +219,7 @@ def _second(at: Nanos | None) -> int:
 
 
 def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
-    """Of the ops a line may mean: one it was not said of yet, sent last before it."""
+    """Of the ops that a line may mean the one without this line that was sent last before it."""
     arrival = record.shape in _ARRIVALS
     fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
     at = record.at
@@ -243,7 +243,7 @@ def _jid_of(record: LogRecord) -> JobId | None:
 
 
 def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
-    """Whether a forwarded line, cut or with the first letters of the next one, may have meant this job."""
+    """Whether a forwarded line that was cut, or glued to the next one, may have named this job."""
     if record.container is None or whole is None:
         return False
     return whole.startswith(jid) or whole == jid[:-1] or whole == jid[:-2]
@@ -275,7 +275,7 @@ def job_of(record: LogRecord) -> JobId | None:
 def place_notes(
     notes: Sequence[LogRecord], ops: Sequence[OpTrack]
 ) -> tuple[dict[int, list[Step]], tuple[LogRecord, ...]]:
-    """Notes as steps of the runs they are about, by the key of the op; and those about none."""
+    """Notes as steps of their runs, by the key of the op, and the notes about no run."""
     placed: dict[int, list[Step]] = {}
     left: list[LogRecord] = []
     for note in notes:

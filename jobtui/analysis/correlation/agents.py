@@ -1,4 +1,4 @@
-"""Agents as the supervisor's drivers speak of them, which process is which, and the ops each holds."""
+"""Agents by the lines of the supervisor's drivers: which process is which, and the ops that each holds."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,11 +10,11 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, AgentState, HeldOp
 
 AGENTS_KEPT = 10_000
-"""Agent identities kept; the oldest go first."""
+"""Agents kept; the oldest are dropped first."""
 PROCESSES_KEPT = 10_000
-"""Processes whose agent is known; the oldest go first."""
+"""Processes kept with their agent; the oldest are dropped first."""
 CONTAINER_ID_LENGTH = 12
-"""How much of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
+"""How many digits of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
 WHY_LENGTH = 300
 CLUSTER_LOG = "job_agent.log"
 """The name of an agent's log on a cluster."""
@@ -36,9 +36,9 @@ AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 @dataclass(slots=True, eq=False)
 class AgentTrack:
-    """One agent identity while lines about it still come in.
+    """One agent while lines about it still come in.
 
-    `life` is that of its supervisor, which is a new one after each restart of the latter.
+    `life` numbers the lives of its supervisor: each restart begins a new one.
     """
 
     agent: AgentPrefix
@@ -67,7 +67,7 @@ class AgentTrack:
     image: str | None = None
 
     def learn_exec_dir(self, text: str) -> None:
-        """User, host and container out of the directory it is started in; the id in it is not kept."""
+        """Learn user, host and container from the directory it is started in; the id in it is not kept."""
         if found := _EXEC_DIR.search(text):
             self.uid = found[1]
             self.host = found["host"] or self.host
@@ -75,7 +75,7 @@ class AgentTrack:
                 self.container = ContainerName(found["container"])
 
     def learn_command(self, text: str) -> None:
-        """Host and container out of a docker command line."""
+        """Learn host and container from a docker command line."""
         if found := _HOST.search(text):
             self.host = found["host"]
         if found := _NAME.search(text):
@@ -92,7 +92,7 @@ class AgentTrack:
         self.container_id = container_id[:CONTAINER_ID_LENGTH]
 
     def learn_cluster_dir(self, run_dir: str) -> None:
-        """Where its log is on a cluster, out of a run directory there: beside the directory of all users."""
+        """Learn where its log is on a cluster from a run directory there: next to the users' directory."""
         root, user, _ = run_dir.partition("/user/")
         if user and self.cluster_log is None:
             self.cluster_log = f"{root}/{CLUSTER_LOG}"
@@ -102,7 +102,7 @@ class AgentTrack:
             self.uid = uid
 
     def learn_log(self, source: str, offset: int) -> None:
-        """Where its own lines begin; the path of a copy of a cluster's log names user and host too."""
+        """Learn where its own lines begin. The path of a copy of a cluster's log names user and host too."""
         found = _COPY.search(source)
         is_second_hand = source == self.source or found is not None
         if self.log is None or not is_second_hand or self.log == source or self._has_second_hand_log():
@@ -112,7 +112,7 @@ class AgentTrack:
             self.host = found["host"]
 
     def _has_second_hand_log(self) -> bool:
-        """Whether what is known of its log is what the supervisor forwarded, or a copy."""
+        """Whether its known log is only what the supervisor forwarded, or a copy."""
         return self.log == self.source or _COPY.search(self.log or "") is not None
 
     def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
@@ -121,13 +121,13 @@ class AgentTrack:
         self.explain(why)
 
     def fall(self, state: AgentState, at: Nanos | None, why: str) -> None:
-        """Come to an end; one that nobody wanted is remembered."""
+        """Note its end. An end that nobody asked for counts as a fall."""
         self.enter(state, at, why)
         if at is not None and state in UNWANTED_ENDS:
             self.falls = (*self.falls, at)[-FALLS_KEPT:]
 
     def speaks(self) -> None:
-        """It is spoken with, so it is there, also where reading began after it connected."""
+        """Note that it is connected: messages are exchanged, perhaps since before reading began."""
         if self.state is AgentState.UNKNOWN:
             self.enter(AgentState.CONNECTED, None)
 
@@ -135,7 +135,7 @@ class AgentTrack:
         self.why = why[:WHY_LENGTH] or self.why
 
     def freeze(self, ops: tuple[HeldOp, ...] = (), before: int = 0) -> Agent:
-        """The record of what is known now: with the ops it holds, and how many agents it has replaced."""
+        """The record of the agent now, with the ops it holds and the number of agents that it replaced."""
         is_idle = self.state is AgentState.CONNECTED and not ops
         return Agent(
             agent=self.agent,
@@ -166,7 +166,7 @@ class AgentTrack:
 
 
 class Agents:
-    """Every agent that is known, and which process it is. `origin` names the log that one is a copy of."""
+    """Every known agent, and its process. `origin` gives the log of which another one is a copy."""
 
     def __init__(self, origin: Callable[[str], str]) -> None:
         self._origin = origin
@@ -176,7 +176,7 @@ class Agents:
         self._lives: dict[str, int] = {}
 
     def take_in(self, other: "Agents") -> None:
-        """Take over the agents, and what processes are, that are not known here, or from later on only."""
+        """Add the agents and processes that are not known here, or only from a later time on."""
         theirs = {
             key: track
             for key, track in other._tracks.items()
@@ -227,7 +227,7 @@ class Agents:
         return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
 
     def replaced(self) -> dict[AgentKey, int]:
-        """How many agents of the same container and supervisor came before each agent."""
+        """How many agents of the same container and supervisor came before each agent, by key."""
         counts: dict[tuple[str | None, str | None, str, int], int] = {}
         found = {}
         for key, track in self._tracks.items():
@@ -239,7 +239,7 @@ class Agents:
         return found
 
     def supervisor_restarted(self, record: LogRecord) -> None:
-        """What a supervisor's forerunner had for agents is lost: the new one does not know them."""
+        """Mark the agents of the supervisor's former process as lost: the new process does not know them."""
         source = self._origin(record.source)
         self._lives[source] = self._lives.get(source, 0) + 1
         for track in self._tracks.values():
@@ -247,7 +247,7 @@ class Agents:
                 track.enter(AgentState.LOST, record.at, "the supervisor was restarted")
 
     def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:
-        """Remember which agent a process is. Pids are used again: the newest line decides."""
+        """Note the agent of a process. Pids are reused: the newest line decides."""
         if record.pid is not None:
             key = (record.source, record.container, record.pid)
             self._by_process.pop(key, None)
@@ -256,7 +256,7 @@ class Agents:
                 del self._by_process[next(iter(self._by_process))]
 
     def learn_start(self, record: LogRecord, agent: AgentPrefix) -> None:
-        """Take in an agent's own start line, also when no driver has spoken of it yet."""
+        """Take in an agent's own start line, also if no driver has named it yet."""
         self.learn_process(record, agent)
         copy = _COPY.search(record.source)
         uid = user_of_container(record.container) or (copy["uid"] if copy else "")
@@ -268,7 +268,7 @@ class Agents:
                 del self._logs[next(iter(self._logs))]
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
-        """The agent whose process wrote a line, as far as its own start line or another has told."""
+        """The agent whose process wrote a line, if its start line or another one told."""
         if record.pid is None:
             return None
         return self._by_process.get((record.source, record.container, record.pid))

@@ -1,16 +1,17 @@
-"""Log records of every source into ops with their steps. New records cost in proportion to themselves.
+"""Makes ops with their steps from the log records of every source. The cost is proportional to new records.
 
-Knows a bounded number of them. Entries of journals have an identity. A line in a file is known again by its
-second, process and text; it counts as often as the log has it that has it most often.
+Each record counts once, as far as a bounded memory of records allows. Entries of journals have an identity.
+A line of a file is recognized by its second, process and text. It counts as often as in the log that has it
+most often.
 
-A supervisor writes some pairs of lines with no await between, so that they are adjacent among its own lines:
-a request (or a cancel) and the op without a run directory that it makes; an agent's `run_status_update` and
-the line that names its job. All else is tied by ids. The line that ties an op to its job is its creation;
-that which tells its agent is the one that sends it.
+A supervisor writes some pairs of lines without an await between them, so they are adjacent among its own
+lines: a request (or a cancel) and the op without a run directory that it makes; an agent's
+`run_status_update` and the line that names its job. All other lines are linked by ids. The creation line
+links an op to its job, and the send line links it to its agent.
 
-A supervisor's lines make the ops in one forward pass for each file; agents' lines and the API server's
-calls are tied to them afterwards, in whatever order the files are read. `reference` of the rules: the
-message tables in `formats/sirepo.toml`, and the docstrings of the passes.
+A supervisor's lines make the ops in one forward pass for each file. Agents' lines and the API server's calls
+are linked to them afterwards, in whatever order the files are read. The rules are the message tables in
+`formats/sirepo.toml` and the docstrings of the passes.
 """
 
 from collections import Counter, OrderedDict, deque
@@ -41,20 +42,20 @@ from jobtui.model.logs import TOLD, LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
 
 KNOWN = 200_000
-"""Entries known again; those that came longest ago are forgotten."""
+"""Journal entries that are recognized; the oldest are forgotten."""
 LINES_KNOWN = 50_000
-"""Lines known again at least, and three times as many at most."""
+"""Lines of files that are recognized, at least; at most three times as many."""
 SURE = 2
-"""So many lines of one log that another has, too, and they are taken for copies."""
+"""Two logs with this many equal lines are copies."""
 PROCESSES_KNOWN = 20_000
-"""Processes of which is known how far their forgotten lines go."""
+"""Processes kept with the time of their newest forgotten line."""
 
 Lines = dict[int, tuple[str, int, int, int, int]]
-"""Of each line the log that had it first, how often that had it, how often any at most, second, process."""
+"""For each line: the first log with it, how often there, how often in any log at most, second, process."""
 
 
 class Once:
-    """Tells records that came before. `shapes` are those whose lines are compared between logs."""
+    """Finds records that came before. `shapes` are those whose lines are compared between logs."""
 
     def __init__(self, shapes: Set[str] = frozenset(), known: int = KNOWN) -> None:
         self._shapes = shapes
@@ -65,11 +66,11 @@ class Once:
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
         self._forgotten: dict[int, int] = {}
-        """The newest second of the forgotten lines of each process."""
+        """For each process the newest second of its forgotten lines."""
         self._origins: dict[str, str] = {}
         self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()
-        """How many lines of a log another had before, by the names of both."""
+        """By a log and another: how many lines of it the other had before."""
 
     def is_new(self, record: LogRecord) -> bool:
         identity = record.identity
@@ -119,7 +120,7 @@ class Once:
             self._again.clear()
 
     def origin(self, source: str) -> str:
-        """The log of which this one is a copy; itself for any other."""
+        """The log of which this one is a copy; the log itself if it is none."""
         return self._origins.get(source, source)
 
     @property
@@ -132,11 +133,11 @@ class Once:
 
 
 PLACES_KEPT = 200
-"""Damaged places remembered of a log, the newest."""
+"""Damaged places kept for each log, the newest."""
 
 
 class Hearing:
-    """Takes in the shapes of records."""
+    """Collects which writers were read, the newest times, and damaged places; see `Heard`."""
 
     def __init__(self) -> None:
         self._shapes: set[str] = set()
@@ -144,10 +145,10 @@ class Hearing:
         self._damaged: dict[str, deque[Damage]] = {}
         self._last: dict[str, Nanos] = {}
         self._open: set[str] = set()
-        """Logs of which nothing with a time was read after a damaged place."""
+        """Logs without a line with a time after their last damaged place."""
 
     def add(self, records: Sequence[LogRecord], shapes: Set[str], supervisor_end: Nanos | None) -> None:
-        """Note the records of a batch, which shapes they have, and the last time that a supervisor wrote."""
+        """Take in the records of a batch, their shapes, and the last time that a supervisor wrote."""
         self._shapes.update(shapes)
         if supervisor_end is not None:
             self._supervisor_end = max(supervisor_end, self._supervisor_end or supervisor_end)
@@ -158,7 +159,7 @@ class Hearing:
             self._last[records[-1].source] = records[-1].at
 
     def _note(self, record: LogRecord) -> None:
-        """Note a damaged place, or when the lines beside one were written."""
+        """Note a damaged place, or the times of the lines around one."""
         source, at = record.source, record.at
         if record.shape == DAMAGED:
             places = self._damaged.setdefault(source, deque(maxlen=PLACES_KEPT))
@@ -196,7 +197,7 @@ WHY = "its state is known by events, this is what its site wrote"
 
 
 class SiteLines:
-    """What was written about each job, in the order of its files."""
+    """Lines of site logs by job, in the order of their files."""
 
     def __init__(self, most: int = LINES_KEPT) -> None:
         self._most = most
@@ -238,7 +239,7 @@ HANDLERS: Mapping[str, Handler] = {
     **OF_DRIVER_OPS,
     **OF_DRIVER_AGENTS,
 }
-"""What reads each shape; a shape without an entry says nothing about a job."""
+"""The handler of each shape. A shape without one says nothing about a job."""
 
 
 _AGENT_SAYS = frozenset({"agent_error", "agent_message"})
@@ -250,8 +251,8 @@ _ENDS_UPDATE = frozenset(
 class SupervisorPass:
     """Takes the records of one supervisor's log in order.
 
-    Of a log and its copies each has a pass of its own: whichever has a line first tells what it says, and
-    what the line before it was is known from its own log.
+    A log and each copy of it have their own pass. The first one that has a line reports it, and the line
+    before it comes from the same log.
     """
 
     def __init__(
@@ -260,19 +261,19 @@ class SupervisorPass:
         self._state = PassState(source, ops, agents, events, restarts)
 
     def take_others(self) -> set[JobId]:
-        """Jobs that lines have changed, since this was last asked, besides the ones they are about."""
+        """The jobs, besides those that lines name, that changed since the last call."""
         others, self._state.others = self._state.others, set()
         return others
 
     def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
+        """Take in one record of a shape in HANDLERS. Returns the job it concerns, or None."""
         self._goes_on(record)
         jid = HANDLERS[record.shape](self._state, record)
         self._note(record)
         return jid
 
     def read_again(self, record: LogRecord) -> None:
-        """Take in one that a copy of the log has told: it is only what the next one follows."""
+        """Take in a record that a copy of the log had before: only the next line needs it."""
         self._goes_on(record)
         if record.shape == "op_created":
             name, at = record.fields["name"], record.at
@@ -300,15 +301,15 @@ class SupervisorPass:
 
 
 RUNS_COMPARED = 300
-"""Earlier runs from which the usual length of a run is computed."""
+"""How many earlier runs give the usual length of a run."""
 
 
 COMPARED = frozenset(HANDLERS) | {"api_called"}
-"""Shapes whose lines two logs may have; what an agent says twice is told apart where it is placed."""
+"""Shapes whose lines two logs may have. Repeated lines of agents are found when they are linked."""
 
 
 class Correlator(Correlation):
-    """Feed it log records of any source; ask it for the ops of a job."""
+    """The correlation of log records; `feed` takes them, and the other methods give ops and agents."""
 
     def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._ops = OpIndex(limit, most_bytes)
@@ -364,10 +365,10 @@ class Correlator(Correlation):
         return self._events.called(record) if shape == "api_called" else None
 
     def take_in(self, other: "Correlator") -> None:
-        """Take over what another was told and this one was not, as it can no longer be read.
+        """Add what another one read and can no longer be read. The other must not be used afterwards.
 
-        This one was told all that can, in the same order, at least as far. So what it does not know from its
-        first line on is older than what it does; the other must not be used any more.
+        This one has read everything that still can be read, in the same order and at least as far. So what
+        only the other knows is older than the first line that this one read.
         """
         keys = self._ops.take_in(other._ops)
         self._agents.take_in(other._agents)

@@ -1,4 +1,4 @@
-"""A driver's lines about its agent and about ops: started, lost, assigned, sent, answered."""
+"""Lines of a driver about its agent and about ops: started, lost, assigned, sent, answered."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ _END_STEPS: Mapping[str, str] = {
     "agent_exited": "agent exited",
 }
 _ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
-"""States in which a further line about the end tells nothing new: each end is followed by a clearing up."""
+"""States after an end: further lines about it come from the cleanup and are ignored."""
 _WORDS: Mapping[str, Callable[[LogRecord], str]] = {
     "agent_not_started": lambda record: f"did not connect within {record.fields['timeout']} s",
     "agent_closed": lambda record: "its connection ended",
@@ -44,16 +44,16 @@ _WORDS: Mapping[str, Callable[[LogRecord], str]] = {
     "agent_killed": lambda record: "the supervisor stopped it",
     "agent_idle": lambda record: "stopped, as it was idle",
 }
-"""What a line says of why an agent is no more."""
+"""The reason for an agent's end, by the shape of the line."""
 
 _HELD = re.compile(r"_Op\(\w+, (\w{4})")
 _STARTING = frozenset({"agent_exec_dir", "container_up"})
-"""Lines of a start, which tell it where reading began behind its first one."""
+"""Lines that show a start if its first line was not read."""
 FREED_BY_START = "_agent_start"
-"""The function that gives an agent up whose start has failed."""
+"""The supervisor's function that gives up an agent whose start has failed."""
 _REASON = re.compile(r"'reason': '([\w-]+)'", re.ASCII)
 _STOPS = frozenset({"stop", "rm", "kill"})
-"""What is asked of docker to clear up; that it fails tells nothing of the agent."""
+"""Docker commands of the cleanup. Their failure says nothing about the agent."""
 
 
 def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
@@ -88,7 +88,7 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[OpTrack]:
-    """The ops that it had; as a rule the end of its connection, which ends them, is told before its exit."""
+    """The ops that it had. The line about its connection usually comes before its exit and has ended them."""
     lost = [
         op
         for op in state.ops.open_ops()
@@ -102,7 +102,7 @@ def _lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> list[Op
 
 
 def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
-    """Its resources are given back: after an end that another line tells, or after a start that failed."""
+    """Resources are freed: after an end that another line reports, or after a failed start."""
     agent = state.agents.of_driver(record)
     if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
         agent.fall(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
@@ -110,7 +110,7 @@ def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
-    """What a driver says beside; of an error while its agent starts, why."""
+    """Another line of a driver: an error while its agent starts is the reason for its end."""
     agent = state.agents.of_driver(record)
     rest = record.fields["rest"] or ""
     if agent.state is AgentState.STARTING and rest.startswith("error="):
@@ -119,13 +119,13 @@ def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _reason(error: str) -> str:
-    """The words of an exception as logged: the reason it names, else the line before its traceback."""
+    """The reason in a logged exception, else the line before its traceback."""
     found = _REASON.search(error)
     return f"its start failed: {found[1] if found else error.partition(' stack=')[0]}"
 
 
 def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
-    """A docker command ended with an error; the one that runs an agent ends so when the agent does."""
+    """A docker command ended with an error. The command that runs an agent ends with the agent."""
     fields = record.fields
     agent = state.agents.in_container(fields["container"] or "")
     if agent is None:
@@ -138,7 +138,7 @@ def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _cluster_log(state: PassState, record: LogRecord) -> JobId | None:
-    """Where an agent logs on a cluster: written by the start of it, which the line before announces."""
+    """The path of an agent's log on a cluster, written by its start; the line before names the agent."""
     before = state.before
     if before is not None and before.shape == "agent_start_wanted":
         state.agents.of_driver(before).cluster_log = record.fields["path"]
@@ -156,16 +156,16 @@ AGENT_HANDLERS: Mapping[str, Handler] = {
     "cluster_log_path": _cluster_log,
     **dict.fromkeys(_ENDS, _agent_ended),
 }
-"""What reads each shape."""
+"""The handler of each shape."""
 
 
 _DRIVER = Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
 REPLY_WORDS = frozenset({"ok", "error", None})
-"""Names of messages that do not tell the name of the op they answer."""
+"""Names of messages that do not contain the name of the op."""
 NAMED_IN_REPLIES = frozenset({"run", "analysis"})
-"""Ops whose answers bore their name until 2024."""
+"""Ops whose replies had the op's name until 2024."""
 
 _WAYPOINTS = frozenset({"agent_start_wanted", "agent_wait", "agent_ready", "slot_wait_driver"})
 
@@ -219,10 +219,10 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
 def _unsent(
     state: PassState, record: LogRecord, agent: AgentTrack, jid: JobId | None
 ) -> tuple[OpTrack, list[OpTrack]]:
-    """The op a send line means, and all it may mean.
+    """The op that a send line means, and all that it may mean.
 
-    One meant for this agent comes before one whose agent was replaced meanwhile or that was never assigned
-    (the cancel of a time limit is not); the one just created before those that wait.
+    An op that was assigned to this agent comes before one whose agent was replaced or that was not assigned
+    (such as the cancel of a time limit); the one just created comes before those that wait.
     """
     name = record.fields["name"]
     found = state.ops.open_with(
@@ -242,7 +242,7 @@ def _unsent(
 
 
 def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
-    """An op whose creation was not seen, because reading began after it."""
+    """Make an op whose creation was not read, because reading began after it."""
     op = state.ops.create(record.fields["o"] or "", record.fields["name"] or "", record.source, None)
     op.learn_user(agent.uid)
     return op
@@ -259,7 +259,7 @@ def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
-    """A line of a driver about an op that waits: for its agent's start, the agent, or a slot."""
+    """A line of a driver about a waiting op: it waits for its agent's start, the agent, or a slot."""
     agent = state.agents.of_driver(record)
     step = step_words(record.shape)[0]
     if record.shape == "agent_start_wanted":
@@ -316,7 +316,7 @@ def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _only_unanswered(state: PassState, agent: AgentTrack, held: str) -> str | None:
-    """The op that an error is about whose line breaks off: the only one that its agent has not answered."""
+    """The op of an error whose line is cut: the only one that its agent has not answered."""
     found = [op for op in _HELD.findall(held) if _unanswered(state, agent, op, NOTHING)]
     return found[0] if len(found) == 1 else None
 
@@ -350,11 +350,10 @@ def _reply(
 
 
 def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: AgentMessage) -> list[OpTrack]:
-    """The ops a reply may mean, the likeliest first.
+    """The ops that a reply may mean, the likeliest first.
 
-    Until 2024 an answer to a run or an analysis bears its name, and each state of a run comes as a further
-    one: an agent has one run at a time, the one sent last. An op that was canceled may be answered all the
-    same.
+    Until 2024 a reply to a run or an analysis had the op's name, and each state of a run came as another
+    reply: an agent has one run at a time, the one sent last. A canceled op may still be answered.
     """
     found = state.ops.open_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
     if message.op_id and (known := [t for t in found if t.op_id == message.op_id]):
@@ -372,7 +371,7 @@ def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Agent
 
 
 def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
-    """A reply to an op that was given up before it came. The source of 2020 names its id as its opName."""
+    """A reply to an op that was given up before. Sirepo of 2020 writes the op's id as opName."""
     agent = state.agents.of_driver(record)
     name = record.fields["op_name"] or ""
     prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
@@ -384,7 +383,7 @@ def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
-    """A message of an agent that this supervisor did not start: a reply to an op, or news of a job."""
+    """A message of an agent that this supervisor did not start: a reply to an op, or the state of a job."""
     op_id = read_message(record.fields["message"] or "").op_id
     if op_id is None:
         return from_agent(state, record)
@@ -425,4 +424,4 @@ OP_HANDLERS: Mapping[str, Handler] = {
     "stray_message": _stray_message,
     **dict.fromkeys(_WAYPOINTS, _on_the_way),
 }
-"""What reads each shape."""
+"""The handler of each shape."""

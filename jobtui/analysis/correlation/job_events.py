@@ -1,4 +1,4 @@
-"""Lines that name a job and are, or may yet become, part of an op: requests, the server's calls, the rest."""
+"""Lines that name a job and may become part of an op: requests, the server's calls, other lines."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -13,13 +13,13 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step, Unlinked
 
 JOBS_KEPT = 20_000
-"""Jobs whose events are kept; those not heard of for longest go first."""
+"""Jobs whose events are kept; those without news for the longest time are dropped first."""
 EVENTS_KEPT = 100
-"""Events of each sort kept for one job; the newest stay."""
+"""Events of each kind kept for one job, the newest."""
 MERE_CHECKS = frozenset({"sbatch_agent_ready"})
-"""Ops that are created as a check, never assigned, and dropped; their request makes a further op."""
+"""Ops that are created as a check, not assigned, and dropped. Their request then makes another op."""
 NEAR = 3 * SECOND
-"""How far a server's line and the supervisor's may be apart: their clocks, a second's rounding, the way."""
+"""How far a server's line and the supervisor's may be apart: two clocks, rounding, the transfer."""
 
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Events:
-    """Lists and not queues: most of them are empty, and an empty queue takes ten times as much."""
+    """The events of one job. Lists and not deques: most are empty, and a deque takes ten times as much."""
 
     requests: list[tuple[LogRecord, ...]] = field(default_factory=list)
     calls: list[LogRecord] = field(default_factory=list)
@@ -46,7 +46,7 @@ def _keep(events: list[T], event: T) -> None:
 
 
 class JobEvents:
-    """What names a job without naming an op, by job, within bounds."""
+    """Lines that name a job and no op, by job, within bounds."""
 
     def __init__(self) -> None:
         self._jobs: OrderedDict[JobId, _Events] = OrderedDict()
@@ -62,7 +62,7 @@ class JobEvents:
         return events
 
     def requested(self, record: LogRecord) -> JobId | None:
-        """Keep a request until an op comes out of it. Those that name no job are not kept."""
+        """Keep a request until it makes an op. A request that names no job is not kept."""
         jid = record.fields["jid"] or ""
         if split_jid(jid) is None:
             return None
@@ -72,7 +72,7 @@ class JobEvents:
         return JobId(jid)
 
     def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
-        """Give an op the request it came from: the line before it, else the newest one of its job.
+        """Give an op its request: the line before it, else the newest one of its job.
 
         A cancel comes from a `runCancel` only (the time limit makes one without a request), and its message
         names no api.
@@ -101,7 +101,7 @@ class JobEvents:
             op.add(record, step_words(record.shape)[0], Component.SUPERVISOR, certainty)
 
     def take_in(self, other: "JobEvents", placed: Callable[[JobId], Iterable[OpTrack]]) -> None:
-        """Take over what is not known here; `placed` are the ops of a job, whose lines are."""
+        """Add events that are not known here. `placed` gives the ops of a job, whose lines are known."""
         for jid, theirs in other._jobs.items():
             own = self._jobs.get(jid)
             if own is None:
@@ -131,7 +131,7 @@ class JobEvents:
         return tuple(events.calls) if events else ()
 
     def noted(self, jid: JobId, record: LogRecord) -> JobId:
-        """Keep a line about the polling of a run that sbatch has; its echo by the supervisor is the same."""
+        """Keep a line about the polling of an sbatch run. The supervisor's copy of it is the same line."""
         notes = self._of(jid).notes
         if not any(note.text == record.text and note.at == record.at for note in notes):
             _keep(notes, record)
@@ -159,11 +159,11 @@ class JobEvents:
 
 
 _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
-"""What job_cmd does for an op of this name, where the supervisor's lines do not say it."""
+"""The job_cmd of an op by its name, if the supervisor's lines do not say it."""
 
 
 def _same_api(request: LogRecord, record: LogRecord) -> bool:
-    """Whether the line that says which analysis is wanted speaks of the request announced before it."""
+    """Whether the line with the wanted analysis is about the request of the line before it."""
     return request.shape == "request" and request.fields["api"] == record.fields["api"]
 
 
@@ -175,10 +175,10 @@ def step_of(record: LogRecord, component: Component, step: str, certainty: Certa
 def place_calls(
     calls: tuple[LogRecord, ...], ops: list[OpTrack]
 ) -> tuple[dict[int, Step], tuple[LogRecord, ...]]:
-    """The server's call behind each op (by key), and the calls behind none.
+    """The server's call of each op (by key), and the calls without an op.
 
-    A call and the op's request name the same api and job. With times on both the nearest within three
-    seconds is taken; without, they are paired in order from the newest back.
+    A call and the op's request name the same api and job. If both have times, the nearest within three
+    seconds is taken; else they are paired in order, beginning with the newest.
     """
     placed: dict[int, Step] = {}
     left: list[LogRecord] = []

@@ -1,10 +1,10 @@
-"""Every op that is kept: one while its lines still come in, and the index of all that a line may speak of.
+"""The kept ops: one op while its lines come in, and the index that finds the op of a line.
 
-A prefix of four characters is never a key: two ops share one after some thousand. It narrows the search,
-and what else the line says (user, name, agent, run directory, and how far the op can be) decides.
+A prefix of four characters is never a key: some thousand ops are enough for two with the same one. The
+prefix narrows the search. User, name, agent, run directory and the state of the op decide.
 
-A driver's text lists the ops that are with its agent, as of its last line; an op that has ended since is not
-held any more.
+A driver's lines list the ops that its agent holds. An op that has ended since the last such line is no
+longer held.
 """
 
 import re
@@ -23,18 +23,18 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpStatus, Step
 
 STEPS_KEPT = 200
-"""Steps kept of one op: a run that reports every two seconds would have thousands."""
+"""Steps kept of one op. A run that reports every two seconds would have thousands."""
 FIRST_STEPS_KEPT = 60
-"""How many of those are the first ones; the rest are the newest."""
+"""How many of these are the first steps; the others are the newest."""
 LINES_KEPT = 500
-"""Agent lines remembered of one op, to know a line that comes again."""
+"""Agent lines kept of one op, to recognize a repeated line."""
 OP_BYTES, STEP_BYTES = 1_000, 250
-"""About what an op takes besides its steps, and a step besides its text; measured."""
+"""Measured memory of an op without its steps, and of a step without its text, in bytes."""
 
 
 @dataclass(slots=True, eq=False)
 class Room:
-    """How much memory all ops take together, about, in bytes, and how many steps they were given."""
+    """About how many bytes all ops take together, and how many steps they got."""
 
     given: int = 0
     taken: int = 0
@@ -42,8 +42,8 @@ class Room:
 
 @dataclass(slots=True, eq=False)
 class OpTrack:
-    """What is known of one op so far. `last_told`, `sent_turn`: which of all steps its last one, and its last
-    send, were, as offsets differ between rotated files.
+    """One op while its lines come in. `last_told` and `sent_turn` number its last step and its last send
+    among all steps, as offsets differ between rotated files.
     """
 
     key: int
@@ -92,11 +92,11 @@ class OpTrack:
         self.take_room(OP_BYTES)
 
     def has_agent(self, agent: AgentTrack) -> bool:
-        """Whether it was sent to this agent; the two agents of a user may share a prefix."""
+        """Whether it was sent to this agent. The two agents of a user may have the same prefix."""
         return self.agent == agent.agent and self.kind == agent.kind and self.belongs_to_user(agent.uid)
 
     def belongs_to_user(self, uid: str) -> bool:
-        """Whether it may be an op of the user whose id is, or begins with, `uid`."""
+        """Whether it may be an op of the user with this id or beginning of an id."""
         mine = self.uid
         return not mine or not uid or mine.startswith(uid) or uid.startswith(mine)
 
@@ -105,7 +105,7 @@ class OpTrack:
             self.uid = uid
 
     def is_news(self, line: tuple[str, str]) -> bool:
-        """Whether an agent's line is said of it for the first time: its log and its echo say the same."""
+        """Whether an agent's line is new for it. The agent's log and the supervisor's copy have the same line."""
         mark = hash(line)
         if mark in self.agent_side:
             return False
@@ -115,7 +115,7 @@ class OpTrack:
         return True
 
     def end(self, status: OpStatus, at: Nanos | None, result: str | None = None) -> None:
-        """No more comes about it; `result` is how it ended, when the line says so."""
+        """End it. `result` is how it ended, if the line says so."""
         if self.is_open:
             self.is_open = False
             self.result = result or self.result
@@ -158,13 +158,13 @@ class OpTrack:
         self.take_room(_size(added))
 
     def remove(self, step: str, place: tuple[int | None, str]) -> None:
-        """Take back a step that is not its own."""
+        """Remove a step that belongs to another op."""
         kept = [one for one in self.steps if one.step != step or place_of(one) != place]
         self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
         self.steps, self.frozen = kept, None
 
     def add_rest(self, other: "OpTrack") -> None:
-        """Take in what another track of the same op, known from later on only, has beyond this one."""
+        """Add the steps of another track of the same op, which was read only from a later line on."""
         known = Counter(map(place_of, self.steps))
         rest = []
         for step in other.steps:
@@ -188,17 +188,17 @@ class OpTrack:
         room.taken += self.size
 
     def leave_room(self) -> None:
-        """It is no longer kept: what is still said of it does not count."""
+        """Free its memory: it is no longer kept, and further lines are ignored."""
         self.room.taken -= self.size
         self.room = Room()
 
     def take_room(self, size: int) -> None:
-        """Note that it takes so many bytes more."""
+        """Count more bytes for it."""
         self.size += size
         self.room.taken += size
 
     def freeze(self) -> Op:
-        """The record of what is known now; the same one until something changes."""
+        """The record of the op now; the same object until something changes."""
         if self.frozen is None:
             self.frozen = Op(
                 key=self.key,
@@ -235,7 +235,7 @@ class OpTrack:
 
 
 def place_of(line: Step | LogRecord) -> tuple[int | None, str]:
-    """What identifies a line in whatever file or copy it is: its second and its text.
+    """What identifies a line in any file or copy: its second and its text.
 
     A journal gives a line's time to the microsecond, a file to the second.
     """
@@ -247,9 +247,9 @@ def _size(step: Step) -> int:
 
 
 def in_order(steps: list[Step]) -> tuple[Step, ...]:
-    """Steps by time; those of one source keep their order, one without a time stays after the one before.
+    """Steps by time. Those of one source keep their order; one without a time stays after the one before it.
 
-    At one time the source whose part comes first on the way of a message is first, whichever was read first.
+    At equal times the order is that of the components on the way of a message.
     """
     first: dict[str, int] = {}
     for step in steps:
@@ -267,9 +267,9 @@ _PARTS = {component: part for part, component in enumerate(Component)}
 
 
 OPS_KEPT = 20_000
-"""Ops kept in all; the oldest that have ended go first."""
+"""Ops kept in all; the oldest that have ended are dropped first."""
 BYTES_KEPT = 128 << 20
-"""How much memory they may take, about; a simulated op has 20 steps and takes 8 KB."""
+"""About how much memory they may take. An op with 20 steps takes 8 KB."""
 
 Fits = Callable[[OpTrack], bool]
 _Key = TypeVar("_Key", bound=str)
@@ -290,7 +290,7 @@ class OpIndex:
         self._by_jid: dict[JobId, list[OpTrack]] = {}
         self._created = 0
         self._dropped_since: Nanos | None = None
-        """The creation time of the oldest op that was dropped."""
+        """The creation time of the oldest dropped op."""
 
     @property
     def dropped(self) -> int:
@@ -311,12 +311,12 @@ class OpIndex:
         return track
 
     def all(self) -> deque[OpTrack]:
-        """Every op that is kept, in the order they were created; not to be changed."""
+        """Every kept op in the order of creation. Do not change it."""
         return self._all
 
     @property
     def next_key(self) -> int:
-        """The key of the next op to be created; those of all others are smaller."""
+        """The key of the next op; all others are smaller."""
         return self._next_key
 
     def tie(self, track: OpTrack, jid: JobId) -> None:
@@ -332,7 +332,7 @@ class OpIndex:
         return self._by_jid.get(jid, ())
 
     def open_with(self, op: str, fits: Fits) -> list[OpTrack]:
-        """Ops with this prefix that have not ended and fit, oldest first."""
+        """Open ops with this prefix that fit, oldest first."""
         tracks = self._open.get(op)
         if not tracks:
             return []
@@ -342,7 +342,7 @@ class OpIndex:
         return found
 
     def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:
-        """Ops with this prefix, ended ones too, that fit, oldest first."""
+        """Open and ended ops with this prefix that fit, oldest first."""
         return [track for track in self._by_prefix.get(op, ()) if fits(track)]
 
     def open_ops(self) -> list[OpTrack]:
@@ -357,9 +357,10 @@ class OpIndex:
             insort(tracks, track, key=lambda track: track.key)
 
     def take_in(self, other: "OpIndex") -> dict[int, int]:
-        """Take over the ops of another index that are not known here, or known from later on only.
+        """Add the ops of another index that are not known here, or only from a later line on.
 
-        They count as older than all others, whose keys change. Gives the new keys of theirs by the old ones.
+        They become older than all ops here, whose keys change. Returns the new keys of the added ops by the
+        old ones.
         """
         taken = self._unknown_of(other)
         keys = {track.key: number for number, track in enumerate(taken, 1)}
@@ -382,9 +383,9 @@ class OpIndex:
         return keys
 
     def _unknown_of(self, other: "OpIndex") -> list[OpTrack]:
-        """The ops of another index that this one lacks. Counts every op that either has created.
+        """The ops of another index that this one lacks. Counts every op that either of them created.
 
-        An op that was created after the oldest one dropped here, and is not known here, was dropped here too.
+        An op that is not known here, and was created after the oldest one dropped here, was dropped too.
         """
         since, earlier, last = self._dropped_since, 0, 0
         taken = []
@@ -403,7 +404,7 @@ class OpIndex:
         return taken
 
     def _same(self, track: OpTrack) -> OpTrack | None:
-        """The op that has lines of this one of another index, the first line if possible."""
+        """The op here with lines of an op of another index, with its first line if possible."""
         places = [place_of(step) for step in track.steps]
         alike = [
             own for own in self._by_prefix.get(str(track.op), ()) if own.name == track.name and own.steps
@@ -412,7 +413,7 @@ class OpIndex:
         return min(shared, key=lambda own: place_of(own.steps[0]) != places[0], default=None)
 
     def _covers(self, own: OpTrack, track: OpTrack) -> bool:
-        """Whether an op is known here from its first line on. One that is known from later on goes."""
+        """Whether an op is known here from its first line on. If only from a later one, it is removed."""
         first, places = place_of(track.steps[0]), [place_of(step) for step in own.steps]
         is_whole = first in places or (places[0][0] or 0) < (first[0] or 0)
         if not is_whole:
@@ -426,7 +427,7 @@ class OpIndex:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the oldest ended op; when the oldest few are all open, the oldest of all."""
+        """Drop the oldest ended op, or the oldest of all if the first few are open."""
         for _ in range(64):
             if not self._all[0].is_open:
                 break
@@ -454,7 +455,7 @@ def _remove(index: dict[_Key, list[OpTrack]], key: _Key, track: OpTrack) -> None
 
 
 def others(chosen: OpTrack, found: Iterable[OpTrack]) -> tuple[str, ...]:
-    """The other jobs a line may as well have meant; empty when all candidates are the same job's."""
+    """The other jobs that a line may mean; empty if all candidates are ops of one job."""
     return tuple(dict.fromkeys(t.jid for t in found if t.jid is not None and t.jid != chosen.jid))
 
 
@@ -467,7 +468,7 @@ def known_agents(agents: Agents, ops: OpIndex) -> tuple[Agent, ...]:
 
 
 def held_by(agent: AgentTrack, ops: OpIndex) -> tuple[HeldOp, ...]:
-    """The ops an agent has not finished; none when it is not there any more."""
+    """The ops that an agent has not finished; none if the agent has ended."""
     if not agent.held or not agent.state.is_live:
         return ()
     held = (_held(agent, ops, name, prefix) for name, prefix in _LISTED.findall(agent.held))

@@ -1,4 +1,4 @@
-"""A supervisor's lines about jobs as wholes, and about requests and ops."""
+"""Lines of a supervisor about jobs, requests and ops."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _OF_A_JOB = frozenset(
 
 
 def _status(state: PassState, record: LogRecord) -> JobId | None:
-    """The line that names the job of the update before it, and what became of it."""
+    """The line that names the job of the update before it, and its new status."""
     jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
     update = state.update
     if jid is None:
@@ -74,7 +74,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def about_job(state: PassState, record: LogRecord) -> JobId | None:
-    """A line that names a job: a step of its newest run, or kept beside when there is none."""
+    """A line that names a job: a step of its newest run, or kept with the job if there is none."""
     jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
     if jid is None and record.shape == "serial_mismatch" and state.before is not None:
         jid = jid_in(state.before) if state.before.shape in _NAMING_A_JOB else None
@@ -119,16 +119,16 @@ JOB_HANDLERS: Mapping[str, Handler] = {
     "foreign_update": from_agent,
     **dict.fromkeys(_OF_A_JOB, about_job),
 }
-"""What reads each shape."""
+"""The handler of each shape."""
 
 
 UNREQUESTED = frozenset({"run_status"})
-"""Ops that no logged request asks for: polls make them."""
+"""Ops without a logged request: polls make them."""
 
 _NAMING_A_JOB = frozenset({"request", "analysis_wanted", "cancel"})
 
 _NAMED_OP = re.compile(r"_Op\((?:DESTROYED, )?(\w+), (\w{4})", re.ASCII)
-"""An op in the text of a cancel, as it was until 2024; today a cancel names a full id, or none."""
+"""An op in the text of a cancel until 2024. Today a cancel has a full id, or none."""
 
 _OF_AN_OP = frozenset(
     {"reply_wait", "no_reply", "time_limit", "op_failed", "op_destroyed", "op_superseded", "op_agent_ready",
@@ -141,7 +141,7 @@ _SENT_OR_NOT: Mapping[str, bool] = {
     "time_limit": True,
     "op_destroyed": False,
 }
-"""Whether the op that a line speaks of must have been sent."""
+"""Whether the op of a line must have been sent."""
 
 
 def _request(state: PassState, record: LogRecord) -> JobId | None:
@@ -181,7 +181,7 @@ def _op_created(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _take_what_made_it(state: PassState, op: OpTrack) -> None:
-    """Tie an op to the request or cancel it came from; for one without a run directory, to its job too."""
+    """Link an op to its request or cancel. An op without a run directory gets its job from it."""
     before = state.before
     if before is not None and before.shape in _NAMING_A_JOB and op.jid in (None, jid_in(before)):
         jid = jid_in(before)
@@ -232,7 +232,7 @@ def _cancel(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _of_op(state: PassState, record: LogRecord) -> JobId | None:
-    """A line that names nothing but an op: it speaks of the one last spoken of."""
+    """A line that names only an op: it means the last op with this prefix."""
     sent = _SENT_OR_NOT.get(record.shape)
     op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
     if op is None:
@@ -255,4 +255,4 @@ REQUEST_HANDLERS: Mapping[str, Handler] = {
     "cancel": _cancel,
     **dict.fromkeys(_OF_AN_OP, _of_op),
 }
-"""What reads each shape."""
+"""The handler of each shape."""

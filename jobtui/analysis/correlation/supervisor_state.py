@@ -1,12 +1,12 @@
-"""What the handlers of a supervisor's lines share, what its messages say, and what its restarts end.
+"""The state that handlers of a supervisor's lines share, its messages, and its restarts.
 
-Such a text may be cut anywhere (`<SNIP>`) and holds outside data, so it is searched, not evaluated. The
-first occurrence of a key is the message's own: nested replies come after it in sorted order.
+The text of a message may be cut anywhere (`<SNIP>`) and holds outside data, so it is searched and not
+evaluated. The first occurrence of a key is the message's own: nested replies come after it in sorted order.
 
-A log that was rotated away is taken for that of the forerunner when it lies in the same directory, names run
-directories below the same database root, and has said nothing after the restart. Logs of two installations
-may lie side by side, and two hosts may have their databases at the same path: none of these alone is enough.
-Where a log goes on nevertheless, what was taken for lost in it is open again.
+Another log belongs to the former process of a restarted supervisor if it is in the same directory, names run
+directories below the same database root, and has no line after the restart. One condition alone is not
+enough: logs of two installations may be in one directory, and two hosts may have their databases at the same
+path. If such a log goes on after all, the ops that were marked as lost are open again.
 """
 
 import re
@@ -26,11 +26,11 @@ from jobtui.model.ops import Certainty, Component, OpStatus, Writer
 
 _FIELD = re.compile(r"'(opId|opName|computeJid|state|error|jid)': (?:'([^']*)'|\"([^\"]*)\"|(\w+))")
 _TORN_ERROR = re.compile(r"'error': ['\"]([^'\"]*)$")
-"""An error that holds a line break: the rest of the message is on the next line."""
+"""An error with a line break: the rest of the message is on the next line."""
 
 
 class AgentMessage(NamedTuple):
-    """The parts of a message that correlation uses. All absent ones are None."""
+    """The parts of a message that correlation uses; a missing one is None."""
 
     op_id: OpId | None
     op_name: str | None
@@ -40,11 +40,11 @@ class AgentMessage(NamedTuple):
 
 
 NOTHING = AgentMessage(None, None, None, None, None)
-"""What an empty text says."""
+"""The parts of an empty text."""
 
 
 def read_message(text: str) -> AgentMessage:
-    """What a logged message says of itself. Never raises; agent ids in it are not looked at."""
+    """The parts of a logged message. Never raises. Agent ids in it are ignored."""
     if not text:
         return NOTHING
     found: dict[str, str] = {}
@@ -64,26 +64,26 @@ def read_message(text: str) -> AgentMessage:
 
 STEP = "supervisor restarted"
 KEPT = 100
-"""So many restarts are remembered of a log."""
+"""Restarts kept for each log."""
 
 
 @dataclass(slots=True, eq=False)
 class SupervisorLog:
-    """What is known of one log as the work of one supervisor after another."""
+    """One log as written by one process of a supervisor after another."""
 
     source: str
     root: str | None = None
-    """Below which its jobs have their run directories."""
+    """The database root above the run directories of its jobs."""
     at: Nanos | None = None
     """The newest time in it."""
     restart: LogRecord | None = None
-    """A restart it tells of, as long as its root is not known."""
+    """A restart in it, while its root is not known."""
     lost_at: Nanos | None = None
-    """The restart, told by another log, that has ended `lost`: ops with the status they had."""
+    """The time of the restart in another log that ended the ops in `lost`, with the status they had."""
     lost: list[tuple[OpTrack, OpStatus]] = field(default_factory=list)
     newest: LogRecord | None = None
     before: LogRecord | None = None
-    """Its last line, and the last one that another process wrote."""
+    """Its last line, and the last one of another process."""
     pid: int | None = None
 
     def note_writer(self, record: LogRecord) -> None:
@@ -93,7 +93,7 @@ class SupervisorLog:
 
 
 class Restarts:
-    """All supervisors' logs. What changes an op returns the jobs that are now known otherwise."""
+    """All supervisors' logs. Methods that change ops return the jobs that changed."""
 
     def __init__(self, ops: OpIndex, origin: Callable[[str], str]) -> None:
         self._ops = ops
@@ -108,7 +108,7 @@ class Restarts:
         return {log.source: Writer(log.pid, log.before, log.at) for log in self._logs.values()}
 
     def take_in(self, other: "Restarts", keys: Mapping[int, int]) -> None:
-        """Take over the restarts that are not known here; `keys` are the new keys of ops by the old ones."""
+        """Add the restarts that are not known here. `keys` are the new keys of ops by the old ones."""
         for source, theirs in other._told.items():
             own = self._told.setdefault(source, deque(maxlen=KEPT))
             known = {place_of(record) for _, record in own}
@@ -139,7 +139,7 @@ class Restarts:
         return {op.jid for op, _ in lost if op.jid is not None}
 
     def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> set[JobId]:
-        """A log names a run directory, which tells whose it is, and with it what a restart has ended."""
+        """Learn the database root of a log from a run directory, and so which ops a restart has ended."""
         log = self._whole(log)
         if log.root is not None or (root := database_root(run_dir)) is None:
             return set()
@@ -158,7 +158,7 @@ class Restarts:
         return changed | self._end_before(log, record)
 
     def first_after(self, op: OpTrack) -> LogRecord | None:
-        """The first restart that the log that told of an op's creation told of later."""
+        """The first restart after an op's creation in the same log."""
         told = self._told.get(self._origin(op.source), ())
         return next((record for next_key, record in told if op.key < next_key), None)
 

@@ -1,1 +1,1 @@
-"""What is the matter with a job: a verdict out of the evidence on it."""
+"""The verdict on a job, from its evidence."""

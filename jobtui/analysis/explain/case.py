@@ -22,17 +22,17 @@ from jobtui.model.settings import KIND as ALARM
 from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
 
 FALLS = 3
-"""So many ends within WITHIN_S make an agent flap. One that is stopped for want of work does not fall."""
+"""An agent that ended this often within WITHIN_S flaps. A stop because it had no work does not count."""
 FALLS_OF_HOST, USERS_OF_HOST = 6, 3
-"""So many ends, of agents of so many users, make a host of a driver do so."""
+"""A host flaps after this many ends of its agents, of this many users."""
 WITHIN_S = 900.0
 
 Fall = tuple[Nanos, str]
-"""When an agent ended by itself or did not come up, and the beginning of its user's id."""
+"""When an agent ended by itself or did not start, and the first characters of its user's id."""
 
 
 class Flapping(NamedTuple):
-    """What flaps, how often agents have ended, in how many seconds, and the last time."""
+    """What flaps, how often its agents ended, within how many seconds, and when last."""
 
     what: str
     falls: int
@@ -45,7 +45,7 @@ class Flapping(NamedTuple):
 
 
 class Flaps:
-    """The ends of all agents that are known."""
+    """The ends of all known agents."""
 
     def __init__(self, agents: Iterable[Agent]) -> None:
         self._of_user: defaultdict[tuple[str, str, str], list[Fall]] = defaultdict(list)
@@ -59,7 +59,7 @@ class Flaps:
                     self._of_host[agent.driver, agent.host] += falls
 
     def around(self, agent: Agent, at: Nanos) -> Flapping | None:
-        """Whether this agent flapped before a time, or all those of its host; None when neither did."""
+        """How this agent, or its host, flapped before a time; None if neither did."""
         user = agent.uid[:PREFIX_LENGTH]
         own = _recent(self._of_user.get((agent.driver, agent.kind, user), ()), at)
         if len(own) >= FALLS:
@@ -123,11 +123,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     good: tuple[Job, tuple[Op, ...]] | None = None
 
     def origin_of(self, source: str) -> str:
-        """The source that gave what a line or record names as its own: a journal gives many streams."""
+        """The source behind the name in a line or record: a journal gives many streams."""
         return self.origins.get(source, source)
 
     def now_at(self, source: str) -> Nanos:
-        """The time by the clock of a source when it was last known how things are there."""
+        """The time by the clock of a source when it was last read."""
         return now_at(self.sources, self.origin_of(source), self.now)
 
 
@@ -138,27 +138,27 @@ STATUS_WORDS: Mapping[str, JobStatus] = {
     "missing": JobStatus.MISSING,
     "job_run_purged": JobStatus.PURGED,
 }
-"""What the supervisor's words for the end of a run mean."""
+"""The meaning of the supervisor's words for the end of a run."""
 
 NEAR_BYTES = 1 << 20
-"""How far from its lines a damaged place of a log may still concern a run."""
+"""A damaged place of a log within this distance of a run's lines may concern the run."""
 NEAR_S = 60.0
-"""The same by the times of lines, as bytes tell nothing across a rotation."""
+"""The same by time, as a rotation makes offsets useless."""
 LIVES_ON_S = 10.0
-"""How long a supervisor may take to stop; what it writes later shows that it went on."""
+"""How long a supervisor may take to stop. Lines that it writes later show that it did not stop."""
 NEWER_S = 2.0
-"""How much later than a record's run an op must be to belong to a newer one; records have whole seconds."""
+"""An op that begins this much later than the record's run is a newer run; records have whole seconds."""
 
 
 def _short(name: str) -> str:
-    """The last part of a path; other names as they are."""
+    """The last part of a path; other names unchanged."""
     return name.rpartition("/")[2] if name.startswith("/") else name
 
 
 class Case:
-    """One job of Sirepo as its rules look at it. `behind` holds the whole text of records by (source, line).
+    """One job of Sirepo as its rules see it. `behind` holds the whole text of records by (source, line).
 
-    `usual` tells how long steps take here, by the mark at their end, `length` how long whole runs do.
+    `usual` is how long steps take here, by the mark at their end, and `length` how long whole runs take.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -195,7 +195,7 @@ class Case:
 
     @cached_property
     def flapping(self) -> Flapping | None:
-        """Whether the agent of the latest run flapped up to its end, or does so now."""
+        """How the agent of the latest run flapped until its end, or flaps now; None if it does not."""
         job = self.job
         ended = job.ended_at if job is not None and not job.status.is_live else None
         at = ended if ended is not None else self.now
@@ -203,7 +203,7 @@ class Case:
 
     @cached_property
     def run(self) -> Op | None:
-        """The op of the latest run; None when the record tells of a later run than all that were read."""
+        """The op of the latest run; None if the record has a later run than the logs."""
         found = self.newest_run
         return None if found is None or self.is_log_old else found
 
@@ -213,7 +213,7 @@ class Case:
 
     @cached_property
     def is_log_old(self) -> bool:
-        """Whether the record tells of a later run than those in the logs."""
+        """Whether the record has a later run than the logs."""
         job, run = self.job, self.newest_run
         if job is None or job.queued_at is None or run is None or run.created_at is None:
             return False
@@ -221,7 +221,7 @@ class Case:
 
     @cached_property
     def is_run_doubtful(self) -> bool:
-        """Whether the run read last may be an earlier one: its lines have no times, others are missing."""
+        """Whether the last run in the logs may be an earlier one: its lines have no times, or gaps."""
         job, run = self.job, self.run
         if job is None or run is None or run.created_at is not None:
             return False
@@ -234,7 +234,7 @@ class Case:
 
     @cached_property
     def status(self) -> JobStatus:
-        """What the job is doing: as its record says, unless the logs tell of a newer run."""
+        """The state of the job: that of its record, unless the logs have a newer run."""
         if self.job is not None and not self.is_record_old:
             return self.job.status
         run = self.run
@@ -253,7 +253,7 @@ class Case:
 
     @cached_property
     def is_record_old(self) -> bool:
-        """Whether the logs tell of a run that the record does not know yet."""
+        """Whether the logs have a run that the record does not have yet."""
         job, run = self.job, self.newest_run
         if job is None or run is None or run.created_at is None:
             return False
@@ -268,7 +268,7 @@ class Case:
 
     @property
     def tells_progress(self) -> bool:
-        """Whether its program is one that news come from while it runs."""
+        """Whether its program reports progress while it runs."""
         steps = self.run.steps if self.run is not None else ()
         is_parallel = self.job is not None and self.job.mode == "parallel"
         return is_parallel or sum(step.step == "status running" for step in steps) > 1
@@ -301,7 +301,7 @@ class Case:
 
     @cached_property
     def gaps(self) -> tuple[str, ...]:
-        """What the latest run's lines lack, in words: steps without the one that must come before them."""
+        """The lines that the latest run lacks, in words: steps that must come before others, and did not."""
         if self.run is None:
             return ()
         ends = {step.step for step in self.run.steps if mark_of(step) is Mark.FINAL}
@@ -320,7 +320,7 @@ class Case:
                 yield source
 
     def _is_near(self, place: Damage, own: Sequence[Step]) -> bool:
-        """Whether lines of a run may have stood in a damaged place of their log."""
+        """Whether lines of a run may be in a damaged place of their log."""
         offsets = [step.offset for step in own]
         if min(offsets) - NEAR_BYTES < place.offset < max(offsets) + NEAR_BYTES:
             return True
@@ -332,7 +332,7 @@ class Case:
         return since < max(times) + NEAR_S * SECOND and min(times) - NEAR_S * SECOND < until
 
     def is_supervisor_heard_after(self, step: Step, seconds: float = LIVES_ON_S) -> bool:
-        """Whether the process that wrote a line is known to have gone on for so long."""
+        """Whether the process that wrote a line went on writing for this long afterwards."""
         writer = self.heard.writers.get(step.source)
         if writer is None or writer.pid is None or writer.end is None or step.at is None:
             return False
@@ -352,7 +352,7 @@ class Case:
 
     @property
     def begun_late(self) -> tuple[tuple[str, Nanos], ...]:
-        """The logs that were read from a time within the latest run on; none when its first line was seen."""
+        """The logs that were read only from within the latest run on; none if its first line was read."""
         job = self.job if not self.is_record_old else None
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
@@ -362,7 +362,7 @@ class Case:
 
     @property
     def is_log_behind(self) -> bool:
-        """Whether the supervisor's log ends before the record was last written: it is cut off or rotated."""
+        """Whether the supervisor's log ends before the record was last written: it was cut off or rotated."""
         job, end = self.job, self.heard.supervisor_end
         if job is None or end is None or job.written_at is None:
             return False
@@ -370,35 +370,35 @@ class Case:
 
 
 def lines_wanted(ops: Sequence[Op]) -> tuple[Step, ...]:
-    """The steps of the latest run whose whole record helps: one that continues over several lines."""
+    """The steps of the latest run whose record has several lines that are needed."""
     run = next((op for op in reversed(ops) if op.name == "run"), None)
     steps = () if run is None else run.steps
     return tuple(step for step in steps if mark_of(step) in (Mark.STDERR, Mark.REFUSED))[-2:]
 
 
 CERTAIN = 0.97
-"""A line or record says it in so many words."""
+"""A line or record says so."""
 SURE = 0.9
-"""It follows from lines that were read, and nothing speaks against it."""
+"""It follows from the lines, and nothing contradicts it."""
 STRONG = 0.85
-"""It follows from what one side wrote, where the other one is silent."""
+"""It follows from what one side wrote; the other side is silent."""
 LIKELY = 0.75
-"""It fits, and something that would prove it was not seen."""
+"""It fits the lines, but the line that would prove it was not read."""
 TOLD = 0.7
-"""The record says so, and no line about it was read."""
+"""Only the record says so; no line about it was read."""
 PLAUSIBLE = 0.45
-"""The record alone allows it, and other things too."""
+"""There is only the record, which allows other verdicts too."""
 GUESS = 0.4
-"""Nothing speaks for it but that it is frequent."""
+"""The only reason for it is that it is frequent."""
 
 
 class Finding(NamedTuple):
     """A verdict before it is checked for blind spots.
 
-    `steps` are the lines it rests on; `missing` the step that did not come, `limit_s` how long it may take.
-    `doubts` say in words what would have made it surer. `silent_since` is the line after which nothing came,
-    where that is what it rests on: it counts for less when the log itself goes on no longer.
-    `needs_all_lines` tells that one line which was not read would make it another verdict.
+    `steps` are the lines that support it. `missing` is the step that did not come, `limit_s` how long it may
+    take. `doubts` say what would have made it surer. `silent_since` is the last line before the silence that
+    supports it: the verdict is less sure if the whole log ends there. `needs_all_lines`: one unread line
+    could change the verdict.
     """
 
     code: Code
@@ -413,7 +413,7 @@ class Finding(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What is said of a job whose system tells its state by itself; Sirepo's take a `Finding`."""
+    """A verdict on a job whose system reports its state itself. Sirepo's rules give a `Finding`."""
 
     code: Code
     sentence: str
@@ -423,11 +423,11 @@ class Said(NamedTuple):
 
 
 Rule = Callable[[Case], Finding | None]
-"""Looks at a case; None when it does not apply."""
+"""Judges a case; None if the rule does not apply."""
 
 
 SETTLED_S = 10.0
-"""What is younger than this may just not have reached the other source yet."""
+"""Something younger than this may not have reached the other source yet."""
 
 
 def record_fact(job: Job | None) -> Fact:

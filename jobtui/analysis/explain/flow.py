@@ -1,8 +1,8 @@
 """The steps an op must pass, as data, and how long each takes here.
 
-Basis: Sirepo's supervisor, drivers and agents as run and as of March 2020 (docs/verdicts.md has the flow in
-words). An agent's own steps are optional: its log may be on another host, and of what a supervisor forwards
-of it lines are lost.
+Basis: Sirepo's supervisor, drivers and agents of today and of March 2020 (docs/verdicts.md has the flow in
+words). An agent's own steps are optional: its log may be on another host, and a supervisor that forwards it
+loses lines.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from jobtui.model.verdicts import Usual
 
 
 class Mark(StrEnum):
-    """A step of the flow, in the words that a verdict uses for it."""
+    """A step of the flow, in the words of verdicts."""
 
     REQUESTED = "the request"
     CREATED = "the op's creation"
@@ -70,12 +70,12 @@ _WORDS: Mapping[Mark, tuple[str, ...]] = {
     Mark.SBATCH_REFUSED: ("sbatch refused",),
 }  # fmt: skip
 WORDS: Mapping[str, Mark] = {word: mark for mark, words in _WORDS.items() for word in words}
-"""Which step of the flow the words of a timeline mean; longer words come before their beginnings."""
+"""The step of the flow for the words of a timeline. Longer words come before shorter ones."""
 
 FINAL_WORDS: Mapping[str, str] = {
     f"status {word}": word for word in ("completed", "error", "canceled", "missing", "job_run_purged")
 }
-"""Words of a timeline for the end of a run, and the supervisor's word for it."""
+"""Words of a timeline for the end of a run, with the supervisor's word."""
 
 
 class Needed(NamedTuple):
@@ -94,7 +94,7 @@ RUN_FLOW: tuple[Needed, ...] = (
     Needed(Mark.REPLIED, Mark.SENT),
     Needed(Mark.FINAL, Mark.REPLIED),
 )
-"""What a run must pass, in order; a step counts only where the one before it was seen."""
+"""The steps that a run must pass, in order. A step counts only if the one before it was seen."""
 
 NEVER_WITHOUT: Mapping[Mark, Mark] = {
     Mark.ASSIGNED: Mark.CREATED,
@@ -105,10 +105,10 @@ NEVER_WITHOUT: Mapping[Mark, Mark] = {
     Mark.EXITED: Mark.STARTED,
     Mark.FINAL: Mark.UPDATED,
 }
-"""Steps that the same process writes after another one: where that is missing, lines are."""
+"""Steps that one process writes in this order: if only the later one was read, lines are missing."""
 
 AGENT_START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0, "SbatchDriver": 15.0}
-"""How long a supervisor waits for a driver's agent, as delivered."""
+"""How long a supervisor waits for a driver's agent by default."""
 DEFAULT_AGENT_START_S = 15.0
 
 
@@ -124,7 +124,7 @@ def mark_of(step: Step) -> Mark | None:
 
 
 def missing_mark(op: Op) -> Mark | None:
-    """The first step of a run that should have come and was not seen; None when all came or none was due."""
+    """The first step of a run that is overdue; None if there is none."""
     seen = {mark_of(step) for step in op.steps}
     for needed in RUN_FLOW:
         if needed.after in seen and needed.mark not in seen and not _is_passed(needed.mark, seen):
@@ -133,7 +133,7 @@ def missing_mark(op: Op) -> Mark | None:
 
 
 def gaps(op: Op) -> tuple[str, ...]:
-    """Which steps of an op were read without the one that must come before them, in words."""
+    """The steps of an op that were read without the one that must come before them, in words."""
     seen = {mark_of(step) for step in op.steps}
     return tuple(
         f"{mark.value} without {before.value}"
@@ -143,17 +143,17 @@ def gaps(op: Op) -> tuple[str, ...]:
 
 
 def _is_passed(mark: Mark, seen: set[Mark | None]) -> bool:
-    """Whether a later step shows that this one came, though its own line is missing."""
+    """Whether a later step proves that this one came, though its line is missing."""
     order = [needed.mark for needed in RUN_FLOW]
     return any(later in seen for later in order[order.index(mark) + 1 :])
 
 
 LEAST_RUNS = 3
-"""Fewer runs tell nothing of what is usual."""
+"""With fewer runs nothing is said about what is usual."""
 TELLING_RUNS = 20
-"""From so many on the longest of them tell what is late."""
+"""With this many runs the longest of them define what is late."""
 LEAST_BEYOND_S, BEYOND = 10.0, 0.2
-"""Late is what takes longer than 99 of 100 by so many seconds, and by so large a part of that."""
+"""A step is late if it takes longer than 99 of 100 by this many seconds and by this share."""
 
 
 def usual_of(seconds: Sequence[float]) -> Usual | None:
@@ -164,14 +164,14 @@ def usual_of(seconds: Sequence[float]) -> Usual | None:
 
 
 def is_beyond(seconds: float, usual: Usual | None) -> bool:
-    """Whether it takes longer than is usual; never by too few runs."""
+    """Whether it takes longer than usual; False if too few runs are known."""
     if usual is None or usual.n < TELLING_RUNS:
         return False
     return seconds > usual.p99_s + max(LEAST_BEYOND_S, BEYOND * usual.p99_s)
 
 
 def usual_words(usual: Usual) -> str:
-    """What is usual: "usually 2m (p99 5m, n=34)"; of few runs that they are few."""
+    """The usual time as text: "usually 2m (p99 5m, n=34)", or that there are few runs."""
     spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
     if usual.n < TELLING_RUNS:
         spread = f"n={usual.n}, too few to tell what is late"
@@ -179,12 +179,12 @@ def usual_words(usual: Usual) -> str:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which a share of all lies (nearest rank)."""
+    """The quantile of values for a share (nearest rank)."""
     return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]
 
 
 def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
-    """How long each needed step takes from the one before it, by the mark at its end."""
+    """How long each needed step takes after the one before it, by the mark at its end."""
     taken: dict[Mark, list[float]] = {}
     for run in runs:
         times = _times(run)

@@ -1,4 +1,4 @@
-"""What to type next: commands that look, or that a person decides about; to be copied, never run."""
+"""What to type next: commands to copy, which only read or which a person decides about. None is run."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ Suggestion = Callable[[Case], NextStep | None]
 TAIL_LINES = "50"
 AROUND = 120 * SECOND
 MOST = 4
-"""More steps are not offered: the first tell most."""
+"""How many steps are offered: the first tell most."""
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
@@ -27,9 +27,9 @@ def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
 def on_sources(
     verdict: Verdict, flags: Sequence[str], seen: Callable[[str], str | None] = lambda path: path
 ) -> Verdict:
-    """The same verdict with MOST steps at most; the commands of this program read with these flags.
+    """The verdict with at most MOST steps. jobtui's own commands have these flags.
 
-    `seen` tells where a file is as seen from here; one that is nowhere is not offered.
+    `seen` gives the path of a file on this machine; a file without one is not offered.
     """
     steps = (_with_flags(_on_file(step, seen), flags) for step in verdict.next)
     offered = {step.command: step for step in steps if step.command}
@@ -120,7 +120,7 @@ def _slurm(case: Case) -> NextStep | None:
 
 
 def _supervisor_log(case: Case) -> NextStep | None:
-    """The log in which the restart stands, around it: that log can be read from here."""
+    """A command that shows the log around the restart; the log can be read from here."""
     step = case.last(Mark.RESTARTED, Mark.FOUND_GONE)
     if step is None:
         return None
@@ -160,11 +160,11 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
     Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
 }  # fmt: skip
-"""What helps with each verdict."""
+"""The steps for each verdict."""
 
 
 def _around(case: Case, *marks: Mark) -> tuple[str, ...]:
-    """The flags with which journalctl shows some minutes around a step, else around the end of the run."""
+    """The flags of journalctl for some minutes around a step, else around the end of the run."""
     step = case.last(*marks)
     at = step.at if step is not None else None
     if at is None and case.job is not None:
@@ -177,7 +177,7 @@ def _around(case: Case, *marks: Mark) -> tuple[str, ...]:
 
 
 def _window(at: Nanos | None) -> tuple[str, ...]:
-    """The flags with which this program reads some minutes around a time, ten lines where there is none."""
+    """The flags of jobtui for some minutes around a time, or for ten lines without a time."""
     if at is None:
         return "-n", "10"
     begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))

@@ -1,10 +1,8 @@
-"""What is the matter with a job of whatever system: the verdict its evidence allows, and contradictions.
+"""The verdict on a job of any system, and the contradictions between its sources.
 
-Says nothing about who is right.
-
-How sure a verdict is, says the rule that gave it, in the file of its system. Here it is asked whether what it
-rests on can be believed now: a source that is down, quiet, not yet read to its end or has a clock that is
-off, and sources that disagree, are said first, and the verdict is not sure any more.
+A rule in the file of the job's system gives the verdict and its confidence. This module lowers the
+confidence if the evidence cannot be trusted now: if a source is down, quiet, not read to its end or has a
+wrong clock, or if sources disagree. The sentence then says so first. It does not say which source is right.
 """
 
 import posixpath
@@ -30,7 +28,7 @@ from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, His
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """Every disagreement of a job's sources, none when they agree or only one of them tells."""
+    """Every disagreement between the sources of a job; empty if they agree or there is only one."""
     job = evidence.job
     if job is None:
         return ()
@@ -39,7 +37,7 @@ def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
 
 
 def _other_record(job: Job, other: Job) -> Contradiction:
-    """What two records of one id say, whichever of them is in use."""
+    """What two records of one id say."""
     about = f"the record in {job.source} says {job.status}, the one in {other.source} {other.status}"
     if other.status is job.status:
         about += " of another run" if other.queued_at != job.queued_at else ", but not the same of it"
@@ -47,21 +45,21 @@ def _other_record(job: Job, other: Job) -> Contradiction:
 
 
 REST = Nanos(round((SETTLED_S + 1) * SECOND))
-"""How long after its last change a job is looked at: by then sources that lag have caught up."""
+"""How long after its last change a job is checked: by then late sources have caught up."""
 LATER = Nanos(round((POLLED_S + 1) * SECOND))
-"""How long after that a job that runs through Slurm is looked at again."""
+"""How long after that a job that runs through Slurm is checked again."""
 BUDGET_S = 0.004
-"""How long looking may take at a time."""
+"""How long checking may take at a time."""
 
 
 IsDisputed = Callable[[JobId, tuple[Job, ...]], bool]
-"""Whether sources disagree about a job, which may run as one of these jobs of Slurm."""
+"""Whether sources disagree about a job. The jobs of Slurm are those as which it may run."""
 
 
 class Disputes:
-    """Told which jobs changed, it looks at each once it has rested.
+    """Checks each changed job for contradictions once it has not changed for a while.
 
-    Jobs that run through Slurm are looked at once more, when both had the time to hear of each other.
+    Jobs that run through Slurm are checked once more, when both sources had time to learn of the change.
     """
 
     def __init__(self) -> None:
@@ -74,14 +72,14 @@ class Disputes:
         return job_id in self._found
 
     def note(self, changed: Iterable[JobId], now: Nanos) -> None:
-        """These have changed; each is looked at later, once."""
+        """Note that these jobs changed. Each is checked later, once."""
         for job_id in changed:
             _put_off(self._due, job_id, Nanos(now + REST))
 
     def look(
         self, jobs: Mapping[JobId, Job], now: Nanos, is_disputed: IsDisputed, budget_s: float = BUDGET_S
     ) -> set[JobId]:
-        """Look at those that have rested; the jobs of which it is no longer as it was."""
+        """Check the jobs that are due. Returns those for which the result changed."""
         end = perf_counter() + budget_s
         turned = set()
         for due in (self._due, self._later):
@@ -97,7 +95,7 @@ class Disputes:
         return turned
 
     def _join(self, job: Job | None, now: Nanos) -> None:
-        """Look at a job of Sirepo again some time after it, or the Slurm job that it runs as, has changed."""
+        """Check a job of Sirepo again some time after it, or the Slurm job that it runs as, has changed."""
         if job is None:
             return
         submitter = sirepo_of(job)
@@ -108,26 +106,26 @@ class Disputes:
 
 
 def _put_off(due: dict[JobId, Nanos], job_id: JobId, until: Nanos) -> None:
-    """Have a job looked at then, after those that are due before; a queue has but one length of rest."""
+    """Plan a check of a job. All checks of one queue wait equally long, so the queue stays in order."""
     due.pop(job_id, None)
     due[job_id] = until
 
 
 MOST_QUOTED = 200
-"""Characters of a line of output in a sentence."""
+"""The most characters of a line of output in a sentence."""
 SAY_WHY = frozenset({Code.PROGRAM_FAILED, Code.SBATCH_FAILED, Code.POSTPROCESS_FAILED})
-"""Verdicts whose first sentence ends in the reason that a record gives, where it gives one."""
+"""Verdicts whose first sentence ends with the reason in the record, if it has one."""
 CLOCK_S = 60.0
-"""How far the times of a source may be off from its clock, as we know it, without a word."""
+"""How far the times of a source may differ from its known clock without a doubt."""
 TELL_OF_DISPUTE = frozenset(
     {Code.STALE_RECORD, Code.REPLY_LOST, Code.AGENT_LOST, Code.CANCEL_UNCONFIRMED, Code.SUPERVISOR_RESTARTED,
      Code.SBATCH_QUEUED}
 )  # fmt: skip
-"""Verdicts that say themselves that two sources disagree, and which of them is behind."""
+"""Verdicts that say themselves that two sources disagree, and which of them is late."""
 
 
 def explain(evidence: Evidence) -> Verdict:
-    """What is the matter with the job."""
+    """The verdict on a job."""
     job = evidence.job
     found = system_of(job).explain(evidence)
     found = msgspec.structs.replace(
@@ -165,7 +163,7 @@ def _history(verdict: Verdict, evidence: Evidence) -> History | None:
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
-    """The same verdict, with the line of the program's output that says why, if it is one of a failure."""
+    """The verdict of a failure with the line of the program's output that says why; others unchanged."""
     if cause is None or verdict.concern is not Concern.FAILED or verdict.code is Code.RUN_DIR_GONE:
         return verdict
     place = posixpath.basename(cause.source) + ("" if cause.line is None else f":{cause.line}")
@@ -190,22 +188,22 @@ KILLED = frozenset(
     {Code.KILLED_BY_SIGNAL, Code.PROGRAM_FAILED, Code.AGENT_LOST, Code.SBATCH_FAILED, Code.OUT_OF_MEMORY,
      Code.ALLOCATION_KILLED, Code.NODE_FAILED}
 )  # fmt: skip
-"""Verdicts on programs that somebody may have ended."""
+"""Verdicts on programs that something else may have killed."""
 NAMELESS = frozenset({Code.KILLED_BY_SIGNAL, Code.AGENT_LOST})
-"""Of these it is said when it is not known who did."""
+"""Verdicts that say so if it is not known who did."""
 OF_KILLS = frozenset({"signal", "memory", "mpi", "scheduler", "time", "elsewhere"})
-"""What a program's own words may be about when somebody ended it."""
+"""Families of causes in the output of a program that may have been killed."""
 
 
 def may_be_killed(verdict: Verdict, cause: Cause | None) -> bool:
-    """Whether somebody may have ended the program, not where it says another reason itself."""
+    """Whether something may have killed the program; not if its output gives another reason."""
     return verdict.code in KILLED and (cause is None or cause.family in OF_KILLS)
 
 
 def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
-    """The same verdict, with who ended the program, or that it is not known.
+    """The verdict with what killed the program, or that this is not known.
 
-    What only happened at the same time is shown, and makes nothing surer.
+    A message that is only near in time is shown, and does not change the confidence.
     """
     if killer is None or verdict.code not in KILLED:
         return verdict
@@ -223,7 +221,7 @@ def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
 
 
 def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
-    """The sources that a verdict rests on: what they say, and of a live job also what they do not say."""
+    """The sources that a verdict rests on. For a live job these include the ones that are silent about it."""
     job = evidence.job
     if job is not None:
         yield job.source
@@ -236,7 +234,7 @@ def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
 
 
 def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
-    """Why what the verdict rests on may not be how things are now."""
+    """Why the evidence of a verdict may be out of date."""
     is_live = evidence.job is None or evidence.job.status.is_live
     for health in evidence.sources:
         if health.name in sources:
@@ -250,7 +248,7 @@ def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> I
 
 
 def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
-    """What is not known of a live job's sources: it is news that show whether they are late, or answers."""
+    """Doubts about the sources of a live job that have given no news or answers lately."""
     if evidence.job is None or not evidence.job.status.is_live:
         return
     names = [
@@ -267,7 +265,7 @@ def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]
 
 
 def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> Iterator[str]:
-    """Why what sources told of jobs may not be how things are now."""
+    """Why the records of sources may be out of date."""
     for health in sources:
         if of_kind(health.kind).gives & (Gives.JOBS | Gives.LOGS):
             yield from _state_doubts(health, heard, now)
@@ -286,7 +284,7 @@ def _state_doubts(health: SourceHealth, heard: Heard, now: Nanos) -> Iterator[st
 
 
 def _is_far_behind(health: SourceHealth, heard: Heard, now: Nanos) -> bool:
-    """Whether what was read of a log that grows ends a good while ago."""
+    """Whether the newest line read of a growing log is old."""
     writer = heard.writers.get(health.name)
     return writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
 
@@ -300,7 +298,7 @@ def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Ite
 
 
 def _clock_doubts(health: SourceHealth, now: Nanos, told: Iterable[Nanos] = ()) -> Iterator[str]:
-    """Times that cannot be: later than now, or old already when they came."""
+    """Doubts about impossible times: later than now, or already old when they came."""
     there = health.now_at(now)
     ahead_s = max((seconds_between(there, at) for at in told), default=0.0)
     late_s = health.news_late_s
