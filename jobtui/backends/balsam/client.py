@@ -17,12 +17,14 @@ costs no more than the cache.
 
 import asyncio
 import hashlib
-import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from jobtui.backends.balsam.records import SYSTEM, Decoded, decode_page
 from jobtui.model.changes import StateChange
@@ -162,12 +164,13 @@ def shown_address(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-VERSION = 1
+VERSION = 2
 SCHEMA = """
-CREATE TABLE events (id INTEGER, job INTEGER, at INTEGER, before TEXT, after TEXT, nodes REAL, detail TEXT,
-                     PRIMARY KEY (id, at)) WITHOUT ROWID;
+DROP TABLE IF EXISTS events;
+DROP TABLE IF EXISTS covered;
+CREATE TABLE events (id INTEGER, at INTEGER, body BLOB, PRIMARY KEY (id, at)) WITHOUT ROWID;
 CREATE INDEX events_by_time ON events (at);
-CREATE TABLE covered (one INTEGER PRIMARY KEY CHECK (one = 1), since INTEGER, until INTEGER);
+CREATE TABLE covered (since INTEGER, until INTEGER);
 """
 KEPT_S = 14 * 24 * 3600
 """What is older than the newest by more goes, however few there are."""
@@ -175,11 +178,15 @@ BUSY_S = 0.5
 """How long another jobtui may hold the file."""
 ROWS_AT_ONCE = 2_000
 LARGEST_DETAIL = 4_000
-"""Characters of what an event says beside its states; of more only the event is kept."""
+"""Bytes of an event with what it says beside its states; of more only the event is kept."""
+CHECKED = 20
+"""Oldest and newest events by which the server is recognized, so many of each."""
+LATE_S = 3600
+"""How much later than others events may come that were not there when the rest was kept."""
 
-
-class CacheError(Exception):
-    """The cache cannot be used. The text is one line that says why and what to do."""
+Ask = Callable[[Sequence[int]], Awaitable[dict[int, Nanos]]]
+"""Asks the server for the times of some events by their ids."""
+_T = TypeVar("_T")
 
 
 class Stretch(NamedTuple):
@@ -197,64 +204,74 @@ def cache_path(server: str, owner: str) -> str:
 
 
 class EventCache:
-    """The events of one server in the file at `path`, at most `most`. A thread of its own does the work."""
+    """The events of one server in the file at `path`, at most `most`. A thread of its own does the work.
 
-    def __init__(self, path: str, source: str, system: str, most: int) -> None:
+    `fault` says why it is used no more. `system` is what the ids of the server's jobs begin with.
+    """
+
+    def __init__(self, path: str, system: str, most: int) -> None:
         self.path = path
-        self._source = source
+        self.fault = ""
         self._system = system
         self._most = most
         self._worker = Worker("balsam cache")
         self._database: sqlite3.Connection | None = None
+        self._is_distrusted = False
+        self._left: deque[StateChange] | None = None
+        self._whole_until: Nanos | None = None
 
-    async def covered(self) -> Stretch | None:
-        """From when until when all events are kept; None for no time. Raises CacheError."""
-        return await self._run(self._covered)
+    def begin(self, *, distrusted: bool = False) -> None:
+        """Let the next part be the first; what is distrusted is let go of then."""
+        self._left, self._whole_until, self._is_distrusted = None, None, distrusted
 
-    async def ends(self, count: int) -> list[StateChange]:
-        """The oldest and the newest events, so many of each. Raises CacheError."""
-        asked = "SELECT * FROM events ORDER BY at {} LIMIT ?"
-        orders = [asked.format(order) for order in ("ASC", "DESC")]
-        return await self._run(lambda: [one for order in orders for one in self._changes(order, (count,))])
+    async def part(self, since: Nanos, ask: Ask) -> list[StateChange]:
+        """The next events that are kept from a time on; none when there are no more. Raises SourceError."""
+        if self._left is None:
+            self._left = deque(await self._recalled(since, ask))
+        return [self._left.popleft() for _ in range(min(ROWS_AT_ONCE, len(self._left)))]
 
-    async def between(self, since: Nanos, after: tuple[int, int]) -> list[StateChange]:
-        """Some events from a time on, in the order of time, those behind `after` (a time, an id).
+    def ask_from(self, since: Nanos) -> Nanos:
+        """From when on the server is to be asked: from `since`, or later where what is kept is whole."""
+        until = self._whole_until
+        return since if until is None else max(since, Nanos(until - LATE_S * SECOND))
 
-        An empty list when there are no more. Raises CacheError.
-        """
-        asked = "SELECT * FROM events WHERE at >= ? AND (at, id) > (?, ?) ORDER BY at, id LIMIT ?"
-        return await self._run(lambda: list(self._changes(asked, (since, *after, ROWS_AT_ONCE))))
-
-    async def add(self, changes: Iterable[StateChange]) -> None:
-        """Keep events; those that are kept already stay as they are. Raises CacheError."""
-        rows = [_row(change) for change in changes]
-        if rows:
-            await self._run(lambda: self._add(rows))
-
-    async def cover(self, stretch: Stretch) -> None:
-        """All events of this stretch were added: it and what it touches are whole. Raises CacheError."""
-        await self._run(lambda: self._cover(stretch))
-
-    async def forget(self) -> None:
-        """Let everything go: it is not what the server says any more. Raises CacheError."""
-        await self._run(self._forget)
+    async def keep(self, changes: Sequence[StateChange], whole: Stretch | None = None) -> None:
+        """Keep events; `whole` is a stretch of which by now all are kept."""
+        if changes:
+            await self._run(lambda: self._add(changes))
+        if whole is not None and whole.since <= whole.until:
+            await self._run(lambda: self._cover(whole))
 
     async def aclose(self) -> None:
         await self._worker.finish(self._close)
 
-    async def _run(self, call: Callable[[], "_T"]) -> "_T":
-        return await self._worker.run(lambda: self._guarded(call))
+    async def _recalled(self, since: Nanos, ask: Ask) -> list[StateChange]:
+        """What is kept, where that goes back far enough and is what this server says; else it goes."""
+        covered = await self._run(self._covered)
+        if covered is None or (covered.since > since and not self._is_distrusted):
+            return []
+        found = await self._run(lambda: self._events(since)) or []
+        ends = [*found[:CHECKED], *found[-CHECKED:]]
+        told = {} if self._is_distrusted else await ask([change.id for change in ends])
+        if not told or any(told.get(change.id, change.at) != change.at for change in ends):
+            await self._run(self._forget)
+            self._is_distrusted = False
+            return []
+        self._whole_until = covered.until
+        return found
 
-    def _guarded(self, call: Callable[[], "_T"]) -> "_T":
+    async def _run(self, call: Callable[[], _T]) -> _T | None:
+        """What a call gives, None once the file cannot be used."""
         import sqlite3  # only who wants a cache pays for it
 
+        if self.fault:
+            return None
         try:
-            return call()
+            return await self._worker.run(call)
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-            self._close()
-            raise CacheError(
-                f"the cache {self.path} cannot be used ({error}): delete it to begin anew"
-            ) from error
+            self.begin()
+            self.fault = f"the cache {self.path} cannot be used ({error}): delete it to begin anew"
+            return None
 
     def _open(self) -> "sqlite3.Connection":
         import sqlite3
@@ -265,8 +282,7 @@ class EventCache:
         # Made before SQLite does, as that asks for no mode; its journals take that of the file
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         os.chmod(self.path, 0o600)
-        database = sqlite3.connect(self.path, timeout=BUSY_S, check_same_thread=False)
-        self._database = database
+        database = self._database = sqlite3.connect(self.path, timeout=BUSY_S, check_same_thread=False)
         version = database.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
             raise ValueError(f"a newer jobtui wrote it, in form {version}")
@@ -278,32 +294,34 @@ class EventCache:
         row = self._open().execute("SELECT since, until FROM covered").fetchone()
         return None if row is None else Stretch(Nanos(int(row[0])), Nanos(int(row[1])))
 
-    def _changes(self, asked: str, values: tuple[int, ...]) -> Iterator[StateChange]:
-        for number, job, at, before, after, nodes, detail in self._open().execute(asked, values):
-            yield StateChange(
-                int(number), system_job_id(self._system, int(job)), Nanos(int(at)), str(before), str(after),
-                self._source, None if nodes is None else float(nodes), _detail(detail),
-            )  # fmt: skip
+    def _events(self, since: Nanos) -> list[StateChange]:
+        rows = self._open().execute("SELECT body FROM events WHERE at >= ? ORDER BY at, id", (since,))
+        kept = (msgspec.json.decode(body, type=StateChange) for (body,) in rows)
+        return [
+            msgspec.structs.replace(
+                one, job_id=system_job_id(self._system, whole(one.job_id.rpartition("/")[2], 0))
+            )
+            for one in kept
+        ]
 
-    def _add(self, rows: "list[_Row]") -> None:
+    def _add(self, changes: Sequence[StateChange]) -> None:
         with self._open() as database:  # a transaction
-            database.executemany("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            rows = ((change.id, change.at, _body(change)) for change in changes)
+            database.executemany("INSERT OR IGNORE INTO events VALUES (?, ?, ?)", rows)
 
     def _cover(self, stretch: Stretch) -> None:
         before = self._covered()
         if before is not None and before.since <= stretch.until and stretch.since <= before.until:
             stretch = Stretch(min(before.since, stretch.since), max(before.until, stretch.until))
         with self._open() as database:  # a transaction
-            oldest = self._oldest_kept(database, stretch)
+            asked = "SELECT at FROM events ORDER BY at DESC LIMIT 1 OFFSET ?"
+            surplus = database.execute(asked, (self._most,)).fetchone()
+            oldest = stretch.until - KEPT_S * SECOND
+            oldest = oldest if surplus is None else max(oldest, int(surplus[0]) + 1)
             database.execute("DELETE FROM events WHERE at < ?", (oldest,))
+            database.execute("DELETE FROM covered")
             values = (max(oldest, stretch.since), stretch.until)
-            database.execute("INSERT OR REPLACE INTO covered VALUES (1, ?, ?)", values)
-
-    def _oldest_kept(self, database: "sqlite3.Connection", stretch: Stretch) -> int:
-        asked = "SELECT at FROM events ORDER BY at DESC LIMIT 1 OFFSET ?"
-        surplus = database.execute(asked, (self._most,)).fetchone()
-        oldest = stretch.until - KEPT_S * 1_000_000_000
-        return oldest if surplus is None else max(oldest, int(surplus[0]) + 1)
+            database.execute("INSERT INTO covered VALUES (?, ?)", values)
 
     def _forget(self) -> None:
         with self._open() as database:  # a transaction
@@ -311,106 +329,16 @@ class EventCache:
             database.execute("DELETE FROM covered")
 
     def _close(self) -> None:
-        database, self._database = self._database, None
-        if database is None:
-            return
         import sqlite3
 
         with suppress(sqlite3.Error):  # every transaction has ended: nothing is lost
-            database.close()
+            if self._database is not None:
+                self._database.close()
+        self._database = None
 
 
-_T = TypeVar("_T")
-_Row = tuple[int, int, int, str, str, float | None, str | None]
-
-
-def _row(change: StateChange) -> _Row:
-    detail = json.dumps(change.detail) if change.detail else None
-    kept = detail if detail is None or len(detail) <= LARGEST_DETAIL else None
-    job = whole(change.job_id.rpartition("/")[2], 0)
-    return change.id, job, change.at, change.before, change.after, change.nodes, kept
-
-
-def _detail(text: object) -> dict[str, object] | None:
-    found = json.loads(text) if isinstance(text, str) else None
-    return found if isinstance(found, dict) else None
-
-
-CHECKED = 20
-"""Oldest and newest events by which the server is recognized, so many of each."""
-LATE_S = 3600
-"""How much later than others events may come that were not there when the rest was kept."""
-
-Ask = Callable[[Sequence[int]], Awaitable[dict[int, Nanos]]]
-"""Asks the server for the times of some events by their ids."""
-
-
-class Recall:
-    """Gives what is kept from a time on, part by part, and keeps what comes. `fault` says why it does not."""
-
-    def __init__(self, cache: EventCache | None) -> None:
-        self._cache = cache
-        self._after = (-1, -1)
-        self._stretch: Stretch | None = None
-        self._is_distrusted = False
-        self.fault = ""
-
-    def begin(self, *, distrusted: bool = False) -> None:
-        """Let the next part be the first; what is distrusted is let go of then."""
-        self._after, self._stretch, self._is_distrusted = (-1, -1), None, distrusted
-
-    @property
-    def is_used(self) -> bool:
-        return self._cache is not None
-
-    def ask_from(self, since: Nanos) -> Nanos:
-        """From when on the server is to be asked: from `since`, or later where what is kept is whole."""
-        return since if self._stretch is None else max(since, Nanos(self._stretch.until - LATE_S * SECOND))
-
-    async def part(self, since: Nanos, ask: Ask) -> list[StateChange]:
-        """The next events that are kept; none when there are no more. Raises SourceError."""
-        cache = self._cache
-        if cache is None:
-            return []
-        try:
-            if self._stretch is None and not await self._still_holds(cache, since, ask):
-                return []
-            found = await cache.between(since, self._after)
-        except CacheError as error:
-            self._give_up(error)
-            return []
-        if found:
-            self._after = (found[-1].at, found[-1].id)
-        return found
-
-    async def _still_holds(self, cache: EventCache, since: Nanos, ask: Ask) -> bool:
-        """Whether what is kept goes back far enough, and is what this server says; else it is let go of."""
-        stretch = await cache.covered()
-        if stretch is None or (stretch.since > since and not self._is_distrusted):
-            return False
-        known = await cache.ends(CHECKED)
-        told = {} if self._is_distrusted else await ask([change.id for change in known])
-        if not told or any(told.get(change.id, change.at) != change.at for change in known):
-            await cache.forget()
-            self._is_distrusted = False
-            return False
-        self._stretch = stretch
-        return True
-
-    async def keep(self, changes: Sequence[StateChange], whole: Stretch | None = None) -> None:
-        """Keep events; `whole` is a stretch of which by now all are kept."""
-        if self._cache is None:
-            return
-        try:
-            await self._cache.add(changes)
-            if whole is not None and whole.since <= whole.until:
-                await self._cache.cover(whole)
-        except CacheError as error:
-            self._give_up(error)
-
-    def _give_up(self, error: CacheError) -> None:
-        self._cache, self._stretch, self.fault = None, None, str(error)
-
-    async def aclose(self) -> None:
-        if self._cache is not None:
-            await self._cache.aclose()
+def _body(change: StateChange) -> bytes:
+    body = msgspec.json.encode(change)
+    if len(body) <= LARGEST_DETAIL:
+        return body
+    return msgspec.json.encode(msgspec.structs.replace(change, detail=None))

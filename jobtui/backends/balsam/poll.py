@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters, Recall, Stretch
+from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, EventCache, Parameters, Stretch
 from jobtui.backends.balsam.records import (
     SYSTEM,
     AppRow,
@@ -70,7 +70,9 @@ _Made = TypeVar("_Made")
 class Questions:
     """Questions to one server, from `since` on, and what its answers told. `due` are those to be asked."""
 
-    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock, recall: Recall) -> None:
+    def __init__(
+        self, client: BalsamClient, owner: str, since: Nanos, clock: Clock, cache: EventCache | None
+    ) -> None:
         self._client = client
         self._clock = clock
         self._known = Known(client.name, owner, client.system)
@@ -86,7 +88,7 @@ class Questions:
         self._since = since
         self._ahead_s: float | None = None
         self._back_until = Nanos(0)
-        self._recall = recall
+        self._cache = cache
         self._parents_step: Step = self._parents
         self.due: deque[Step] = deque()
         self.begin()
@@ -94,14 +96,15 @@ class Questions:
     def begin(self, *, again: bool = False) -> None:
         """Let everything be asked that there is to know; again when what was told holds no more."""
         self.due.clear()
-        self._recall.begin(distrusted=again)
+        if self._cache is not None:
+            self._cache.begin(distrusted=again)
         self.due.extend(
             (
                 self.frame,
-                *((self._recalled,) if self._recall.is_used else ()),
+                *((self._recalled,) if self._cache is not None else ()),
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
-                _when_due(lambda: self.events(self._recall.ask_from(self._since))),
+                _when_due(lambda: self.events(self._asked_from())),
                 self.frame,  # running allocations have a start by their first events only
             )
         )
@@ -363,9 +366,13 @@ class Questions:
 
     async def _recalled(self) -> Batch:
         """Events that were kept, some at a time; their jobs are asked for next."""
-        found = await self._recall.part(self._since, partial(_times_of, self._client))
+        assert self._cache is not None
+        found = await self._cache.part(self._since, partial(_times_of, self._client))
         changes = tuple(self._changes(found))
         return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
+
+    def _asked_from(self) -> Nanos:
+        return self._since if self._cache is None else self._cache.ask_from(self._since)
 
     def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
@@ -383,7 +390,8 @@ class Questions:
                 left.extend(_slices(page))
             batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
             until = Nanos(min(self._known.newest, self._clock.now()))
-            await self._recall.keep(batch.changes, None if batch.more else Stretch(since, until))
+            if self._cache is not None:
+                await self._cache.keep(batch.changes, None if batch.more else Stretch(since, until))
             if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, Recall, cache_path
+from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, cache_path
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
 from jobtui.backends.balsam.poll import OVERLAP_S, Questions, Step, clock, note_of
 from jobtui.backends.balsam.records import (
@@ -373,13 +373,13 @@ class Balsam:
         self._issued = Issued()
         self._closed = False
         self._back_at: Nanos | None = None
-        self._recall = Recall(cache)
+        self._cache = cache
         self._reset()
 
     def _reset(self) -> None:
         now = self._clock.now()
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        self._questions = Questions(self.client, self._owner, since, self._clock, self._recall)
+        self._questions = Questions(self.client, self._owner, since, self._clock, self._cache)
         self._polls = 0
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -426,7 +426,8 @@ class Balsam:
             seen = f"seen at {clock(self._back_at)}"
             back = f"event ids went back, {seen}: a backup, or set up anew? all was read anew"
         first = "being read for the first time" if self._polls == 0 and self._questions.due else ""
-        return "; ".join(filter(None, (note, first, back, self._recall.fault)))
+        fault = self._cache.fault if self._cache is not None else ""
+        return "; ".join(filter(None, (note, first, back, fault)))
 
     async def changed(self, timeout_s: float) -> None:
         await asyncio.sleep(timeout_s)
@@ -437,7 +438,8 @@ class Balsam:
 
     async def aclose(self) -> None:
         self._closed = True
-        await self._recall.aclose()
+        if self._cache is not None:
+            await self._cache.aclose()
         await self.client.aclose()
 
 
@@ -452,7 +454,7 @@ def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
     owner = _owner(spec.target, path)
     cache = None
     if spec.kept and owner:
-        cache = EventCache(cache_path(client.name, owner), client.name, client.system, spec.kept)
+        cache = EventCache(cache_path(client.name, owner), client.system, spec.kept)
     return Balsam(
         client, owner=owner, since=since, notice=lambda now: _notice(spec.target, path, now), cache=cache
     )

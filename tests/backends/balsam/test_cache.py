@@ -5,13 +5,14 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.balsam.client import VERSION, BalsamClient, CacheError, EventCache, Stretch
+from jobtui.backends.balsam.client import VERSION, BalsamClient, EventCache, Stretch
 from jobtui.backends.balsam.source import Balsam
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -33,7 +34,7 @@ class Run:
 
     def __init__(self, server: RecordedBalsam, path: Path, most: int = MOST, since: Nanos = EARLY) -> None:
         self.server = server
-        self.cache = EventCache(str(path), URL, "balsam", most)
+        self.cache = EventCache(str(path), "balsam", most)
         client = BalsamClient(URL, lambda: TOKEN, server.transport)
         self.source = Balsam(client, since=since, clock=FixedClock(NOW), cache=self.cache)
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
@@ -192,16 +193,12 @@ async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
 async def test_it_has_a_bound_and_what_is_left_is_whole(path: Path) -> None:
     server = RecordedBalsam()
     await Run(server, path, most=200).whole()
-    cache = EventCache(str(path), URL, "balsam", 200)
-    stretch = await cache.covered()
-    assert stretch is not None
-    kept = await cache.between(Nanos(0), (-1, -1))
+    with sqlite3.connect(path) as database:
+        ((since,),) = database.execute("SELECT since FROM covered")
+        kept = set(database.execute("SELECT id, at FROM events"))
+    database.close()
     assert 0 < len(kept) <= 200
-    expected = {
-        (r["id"], nanos(r["timestamp"])) for r in server.events if nanos(r["timestamp"]) >= stretch.since
-    }
-    assert {(one.id, one.at) for one in kept} == expected
-    await cache.aclose()
+    assert kept == {(number, at) for number, at in events_of(server) if at >= since}
     again = await Run(server, path, most=200).whole()
     assert again.events == events_of(server)
 
@@ -216,27 +213,30 @@ CHANGES = st.builds(
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(CHANGES, max_size=20, unique_by=lambda one: (one.id, one.at)))
+@given(st.lists(CHANGES, min_size=1, max_size=20, unique_by=lambda one: one.id))
 async def test_events_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, changes: list[StateChange]
 ) -> None:
-    path = tmp_path_factory.mktemp("cache") / "x.sqlite3"
-    cache = EventCache(str(path), URL, "balsam", MOST)
-    await cache.add(changes)
-    await cache.add(changes)
-    found = await cache.between(Nanos(0), (-1, -1))
+    cache = EventCache(str(tmp_path_factory.mktemp("cache") / "x.sqlite3"), "balsam", MOST)
+    until = max(change.at for change in changes)
+    await cache.keep(changes, Stretch(Nanos(0), Nanos(5)))
+    await cache.keep(changes, Stretch(Nanos(5), until))
+    times = {change.id: change.at for change in changes}
+
+    async def ask(ids: Sequence[int]) -> dict[int, Nanos]:
+        return {number: times[number] for number in ids}
+
+    found = await cache.part(Nanos(until - 10**15), ask)
     assert found == sorted(changes, key=lambda one: (one.at, one.id))
-    await cache.cover(Stretch(Nanos(0), Nanos(5)))
-    await cache.cover(Stretch(Nanos(5), Nanos(9)))
-    assert await cache.covered() == Stretch(Nanos(0), Nanos(9))
+    assert cache.ask_from(Nanos(0)) == until - 3600 * SECOND
     await cache.aclose()
 
 
 async def test_a_directory_that_may_not_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    cache = EventCache(str(tmp_path / "file" / "x.sqlite3"), URL, "balsam", MOST)
-    with pytest.raises(CacheError, match="cannot be used"):
-        await cache.covered()
+    cache = EventCache(str(tmp_path / "file" / "x.sqlite3"), "balsam", MOST)
+    await cache.keep((), Stretch(Nanos(0), Nanos(1)))
+    assert "cannot be used" in cache.fault
     await cache.aclose()
 
 
