@@ -3,17 +3,18 @@
 confluent-kafka is an extra (`jobtui[kafka]`) and imported only here. Everything blocks, in steps of at most
 STEP_S, so that it can be stopped.
 
-A script is sought from the time of its submission on, in a window; without such a time the last messages
-are gone through. What the topic no longer keeps is told apart from what was never there. A poll asks whether
-the topic is there.
+While it is followed, an index of bounded size keeps where the script of each job is. What is not in it is
+sought from the time of its submission on, in a window; without such a time the last messages are gone
+through. What the topic no longer keeps is told apart from what was never there.
 """
 
 import contextlib
 import logging
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from jobtui.backends.archive.records import Keeper, best, missed
 from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -207,14 +210,26 @@ def _said(error: Exception) -> str:
     return first.str() if hasattr(first, "str") else str(first)
 
 
+MOST_INDEXED = 100_000
+"""Jobs whose place is remembered, the newest; of others it is sought in the topic."""
+PLACES_OF_JOB = 4
+LONGEST_NUMBER = 100
+"""Characters of what may be the number of a job."""
+TAIL_MESSAGES = 1_000
+"""How many messages of each partition are read when following begins."""
 SCANNED_MESSAGES = 20_000
 """How many of each partition are gone through, from the last back, without a time."""
-PERIOD_S = 10.0
-"""How often it is asked whether the topic is there."""
-FIRST_S = 2.0
+POLL_S = 0.5
 SCAN_S = 15.0
 EARLY_S, LATE_S = 120, 3_600
 """From how long before the submission to how long after it a script is sought."""
+
+
+class TopicPlace(NamedTuple):
+    """Where a message is."""
+
+    partition: int
+    offset: int
 
 
 class TopicWindow(NamedTuple):
@@ -225,22 +240,27 @@ class TopicWindow(NamedTuple):
     words: str
 
 
+class _Head(msgspec.Struct):
+    """What the index needs of a message."""
+
+    id: str | int
+
+
 class KafkaArchive(Keeper):
     """One topic, as both a source and a place of scripts. Reads in one thread of its own."""
 
     kind = "kafka"
-    EVERY_S = PERIOD_S
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(topic.name)
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
+        self._index: OrderedDict[str, tuple[TopicPlace, ...]] = OrderedDict()
+        self._next: dict[int, int] = {}
 
     async def poll(self, cursor: str | None) -> Batch:
         self._check_open()
-        bounds = await self._worker.run(self._topic.bounds)
-        kept = sum(has.high - has.low for has in bounds.values())
-        return Batch(cursor="there", note=f"{kept:,} messages; read when a script is asked for")
+        return await self._worker.run(self._follow)
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))
@@ -255,9 +275,48 @@ class KafkaArchive(Keeper):
             self._closing.set()
             await self._worker.finish(self._topic.close)
 
+    def _follow(self) -> Batch:
+        bounds = self._topic.bounds()
+        begin = {n: self._next.get(n, max(b.low, b.high - TAIL_MESSAGES)) for n, b in bounds.items()}
+        # A partition that was made anew or has let go of what came next
+        begin = {n: at if bounds[n].low <= at <= bounds[n].high else bounds[n].low for n, at in begin.items()}
+        self._next = dict(begin)
+        count, skips = 0, []
+
+        def take(message: Message) -> None:
+            nonlocal count
+            self._next[message.partition] = message.offset + 1
+            count += 1
+            self._note(message)
+
+        def skip(message: Message, why: str) -> None:
+            skips.append(Skip(self._where(message), why))
+
+        messages = self._topic.read(begin, {n: b.high for n, b in bounds.items()}, POLL_S)
+        for _ in rows_of(messages, take, skip, ValueError):
+            pass
+        more = any(self._next[n] < b.high for n, b in bounds.items()) and count > 0
+        return Batch(cursor="", count=count, skipped=tuple(skips[-5:]), skip_count=len(skips), more=more)
+
+    def _note(self, message: Message) -> None:
+        """Remember where a job is. Raises ValueError for what is none."""
+        try:
+            number = str(msgspec.json.decode(message.value or b"", type=_Head).id).partition(".")[0]
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            number = ""
+        if not 0 < len(number) <= LONGEST_NUMBER:
+            raise ValueError("is no script of a job")
+        known = (*self._index.pop(number, ()), TopicPlace(message.partition, message.offset))
+        self._index[number] = known[-PLACES_OF_JOB:]
+        while len(self._index) > MOST_INDEXED:
+            self._index.popitem(last=False)
+
     def _find(self, wanted: Wanted) -> Answer:
+        found = [script for place in self._index.get(wanted.number, ()) for script in self._at(place)]
+        script = best(found, wanted)
+        if script is not None:
+            return Answer(script, (Tried(self.name, Outcome.FOUND),))
         bounds, words = self._topic.bounds(), ""
-        found: list[ArchivedScript] = []
         for begin, end, words in self._windows(wanted, bounds):
             found = [one for one in self._scan(begin, end) if one.number.partition(".")[0] == wanted.number]
             if (script := best(found, wanted)) is not None:
@@ -266,6 +325,12 @@ class KafkaArchive(Keeper):
                 note = f"not all messages {words} could be read within {SCAN_S:g} s"
                 return Answer(None, (Tried(self.name, Outcome.NO_ANSWER, note),))
         return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
+
+    def _at(self, place: TopicPlace) -> list[ArchivedScript]:
+        """The script at a place; nothing when the topic has let go of it."""
+        with suppress(SourceError):
+            return list(self._scan({place.partition: place.offset}, {place.partition: place.offset + 1}))
+        return []
 
     def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[TopicWindow]:
         at = wanted.submitted_at
@@ -288,7 +353,7 @@ class KafkaArchive(Keeper):
 
     def _first_at(self, bounds: Mapping[int, Bounds]) -> Nanos | None:
         begin = {n: b.low for n, b in bounds.items() if b.low < b.high}
-        messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, FIRST_S)
+        messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, POLL_S * 4)
         return min((message.at for message in messages if message.at is not None), default=None)
 
     def _scan(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Iterator[ArchivedScript]:
