@@ -31,17 +31,16 @@ if TYPE_CHECKING:
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What one poll gave.
+    """The result of one poll.
 
-    `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are
-    no more here, `deleted` those of which their system knows nothing any more, as if they had never been;
-    `spans` and `span_logs` are of traces, `condor` is what files say of jobs of HTCondor. `cursor` is
-    opaque to everyone but the source. `more` asks for the next poll at once. `count` is how many records
-    were looked at, also those that matter to nobody. `skip_count` counts all skipped input, `skipped`
-    names some of it; `recovered` counts what was skipped before and is good again. `note` says what the
-    source deliberately has not read, `begins_at` from when on a log was read whose beginning was not.
-    `ahead_s` is how far the clock of the source is ahead of this one, `is_whole_frame` that there are no
-    other sites and allocations.
+    `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed. `gone` are jobs that the
+    source no longer has, `deleted` those that their system no longer knows at all. `spans` and `span_logs`
+    belong to traces, `condor` are facts about jobs of HTCondor. `cursor` is opaque to all but the source.
+    `more` asks for the next poll at once. `count` is the number of records that were examined, also of those
+    that nobody needs. `skip_count` counts all skipped input, `skipped` names some of it, and `recovered`
+    counts input that was skipped before and is good now. `note` says what the source left out on purpose.
+    `begins_at` is the time from which a log was read if its beginning was not. `ahead_s` is how far the clock
+    of the source is ahead of ours. `is_whole_frame`: there are no other sites and allocations.
     """
 
     cursor: str
@@ -67,18 +66,18 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issued:
-    """The batches of a source by number. A cursor is good for one batch back: then the same comes again."""
+    """The batches of a source by number. The cursor before the last one gives the last batch again."""
 
     def __init__(self) -> None:
         self._number = 0
         self._last: Batch | None = None
 
     def again(self, cursor: str | None) -> Batch | None:
-        """The last batch, where it was lost on its way, as when whoever awaited it was cancelled."""
+        """The last batch if it was lost, for example because the waiting task was cancelled; else None."""
         return self._last if cursor == str(self._number - 1) else None
 
     def is_next(self, cursor: str | None) -> bool:
-        """Whether the last batch has arrived; with any other cursor everything is wanted."""
+        """Whether the last batch has arrived. With any other cursor the source begins again."""
         return cursor == str(self._number)
 
     def give(self, batch: Batch) -> Batch:
@@ -88,7 +87,7 @@ class Issued:
 
 
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
-"""The fields of a batch that hold records, or name some that were skipped."""
+"""The fields of a batch that hold records or skips."""
 
 
 class Source(Protocol):
@@ -103,17 +102,17 @@ class Source(Protocol):
         """The backend: `sirepo_db`, `logfile`, ..."""
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What is new since `cursor`; None asks for the beginning. Raises SourceError and nothing else."""
+        """The batch after `cursor`, the first one for None. Raises SourceError and nothing else."""
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when a poll may find something new, at the latest after `timeout_s`."""
+        """Wait until a poll may find something new, at most `timeout_s`."""
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
 
 
 class Announced(NamedTuple):
-    """A source that is named and not made yet: what reads it is imported when that costs no first paint."""
+    """A source that is named and not yet made: its backend is imported after the first paint."""
 
     name: str
     kind: str
@@ -122,49 +121,49 @@ class Announced(NamedTuple):
 
 @runtime_checkable
 class DetailSource(Protocol):
-    """A source that can tell everything stored about one job."""
+    """A source that can give everything stored about one job."""
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """The whole record of a job, None when this source has none. Raises SourceError."""
+        """The whole record of a job; None if this source has none. Raises SourceError."""
 
 
 @runtime_checkable
 class RewindableSource(Protocol):
-    """A source that begins near the end of what there is, and can be read again from an earlier time."""
+    """A source that begins near its end and can be read again from an earlier time."""
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether records of this time may lie before where reading began."""
+        """Whether records of this time may come before the point where reading began."""
 
     def starting_at(self, at: Nanos) -> Source:
-        """The same source, not yet polled, that begins at this time."""
+        """A new source for the same log that begins at this time."""
 
 
 @runtime_checkable
 class TraceSource(Source, Protocol):
-    """A source that is asked for traces, as it has too many to read them all. Raises SourceError only."""
+    """A server that is asked for traces, as it has too many to read all. Raises SourceError only."""
 
     async def trace(self, trace_id: "TraceId") -> "Telemetry | None":
-        """All that it has of a trace by now, None when it has none."""
+        """All that it has of a trace now; None if it has nothing."""
 
     async def search(self, search: "TraceSearch") -> "TraceList":
-        """The traces that are wanted, the newest first."""
+        """The traces that match, newest first."""
 
 
 @runtime_checkable
 class SharesFiles(Protocol):
-    """A source that is not read where another reads the same file."""
+    """A source that is not read while another one reads the same file."""
 
     others: Callable[[], Iterable[Any]]
-    """The sources of its kind, in their order, itself among them."""
+    """All sources of its kind in their order, with itself."""
 
 
 @runtime_checkable
 class MeasuredSource(Protocol):
-    """A source that knows how much there is to read."""
+    """A source that knows its size."""
 
     @property
     def measured(self) -> tuple[int, int]:
-        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
+        """Bytes read since reading began, and bytes from there to the end, as of the last poll."""
 
 
 def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
@@ -173,7 +172,7 @@ def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
 
 
 class Until:
-    """Another log up to a time: what was written later is left out, and the note says so."""
+    """A log up to a time. Later lines are left out, and the note says so."""
 
     def __init__(self, source: Source, until: Nanos) -> None:
         self.name = source.name
@@ -207,33 +206,33 @@ def unwrapped(source: Source) -> Source:
 
 
 Told = Callable[[JobId], JobDetail | None]
-"""What is known of a job that is put together out of several sources."""
+"""Gives the detail of a job that is put together from several sources."""
 
 
 class Observer(Protocol):
-    """Is told what polls gave. Must return at once, and raise nothing."""
+    """Gets the result of each poll. Its methods return at once and raise nothing."""
 
     def delivered(self, source: Source, batch: Batch) -> None:
-        """A source delivered something, perhaps nothing new."""
+        """A source gave a batch, perhaps an empty one."""
 
     def failed(self, source: Source, error: str) -> None:
         """A source could not be read."""
 
     def beside(self, job_reader: "JobReader") -> "JobReader":
-        """What is asked in place of the `JobReader`, whose answers it may keep."""
+        """A `JobReader` that asks this one and may record the answers."""
 
 
 class Replay(Protocol):
-    """Stands in for the systems, as a recording does. What is built to read them is never polled."""
+    """Replaces the live systems by a recording. The live sources are never polled."""
 
     def in_place_of(self, source: Source) -> Source:
-        """What is polled in place of a source."""
+        """The source to poll in place of a live one."""
 
     def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> "JobReader":
-        """What answers questions about one job; `told` knows of jobs that are put together."""
+        """The reader for questions about one job; `told` gives jobs that are put together."""
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
-        """The logs that can be read line by line."""
+        """The logs of the recording."""
 
     def player(self, begin_anew: Callable[[], Awaitable[None]]) -> "Player":
-        """What goes through its time. `begin_anew` lets everything be read from its beginning."""
+        """What moves through its time. `begin_anew` reads everything again from the beginning."""

@@ -1,8 +1,8 @@
 """Every kind of source, one descriptor each. A new kind is one line in SOURCES and one package.
 
-All that asks what a source is reads its descriptor: settings, configuration, completion, `init`, `doctor`,
-polling, the store, screens, the tables of the documentation. Making a source opens nothing: one that is
-missing or denied says so when it is polled.
+Settings, configuration, completion, `init`, `doctor`, polling, the store, screens and the tables of the
+documentation read these descriptors. Making a source opens nothing: if it is missing or denied, the first
+poll says so.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from jobtui.backends.base import Announced, Source
 
 PERIOD_S = 2.0
-"""How long a source may wait for a sign of change; a poll is due at the latest then."""
+"""The longest wait for a sign of change; then a poll is due."""
 
 
 class Gives(Flag):
@@ -146,14 +146,14 @@ def _kafka(spec: SourceSpec, window: Window) -> "Source":
 
 
 Values = Callable[[str], tuple[str, ...]]
-"""The values of a setting, as written."""
+"""Gives the values of a setting as written."""
 
 
 class SourceType(NamedTuple):
-    """One kind of source. Its sources call themselves `kind`; `setting` names them, "" for those found.
+    """One kind of source. `kind` is its name, `setting` the setting that names its sources, "" if none does.
 
-    `period_s` is how long it may wait for a sign of change, `pause_s` how long it is left alone after a
-    failure. `addressed` sources may be named by an address. `with_others` takes over what other settings say.
+    `period_s` is the longest wait for a sign of change, `pause_s` the pause after a failure. `addressed`
+    sources may be named by an address. `with_others` adds the values of other settings.
     """
 
     kind: str
@@ -169,29 +169,29 @@ class SourceType(NamedTuple):
     pause_s: float = PERIOD_S
     addressed: bool = False
     label: str = ""
-    """What one is called where there is one as a rule; others by the end of their name."""
+    """The label in lists if there is usually only one. Otherwise the end of its name is shown."""
     heads: tuple[str, ...] = ()
-    """Words that may stand before the value, with a `=`."""
+    """Words that may come before the value, with a `=`."""
     is_labelled: bool = False
-    """Whether any label may stand there."""
+    """Whether any label may come there."""
     numbers_jobs: bool = False
-    """Whether its jobs have mere numbers, so that servers are told apart by labels."""
+    """Whether its jobs have only numbers, so that labels distinguish servers."""
     takes_login: bool = False
     is_asked: bool = False
-    """Whether it is asked for spans, or sent some, and not read whole."""
+    """Whether it is asked for spans, or receives them, and is not read as a whole."""
     in_parts: bool = False
-    """Whether each of its sources tells a part of what is known of a job."""
+    """Whether each of its sources has only a part of what is known of a job."""
     script_rank: int = 0
-    """Its place in the order in which scripts are looked for: those that keep them byte for byte first."""
+    """Its rank in the search for scripts. Sources that keep scripts byte for byte come first."""
     found: tuple[str, str] = ("", "")
-    """Of sources that no setting names: what their logs are called, and what is said when there is none."""
+    """For sources without a setting: the name of their logs, and the text if there are none."""
     with_others: Callable[[SourceSpec, Values], SourceSpec] | None = None
 
     def names(self, spec: SourceSpec) -> bool:
         return spec.setting == self.setting
 
     def made(self, source: _OfKind) -> bool:
-        """Whether a source, or what is known of its health, is of this kind."""
+        """Whether a source, or its health, is of this kind."""
         return source.kind == self.kind
 
 
@@ -290,7 +290,7 @@ def kinds_that_give(what: Gives) -> frozenset[str]:
 
 
 def numbering() -> tuple[str, ...]:
-    """The settings whose systems give their jobs mere numbers."""
+    """The settings of systems whose jobs have only numbers."""
     return tuple(one.setting for one in SOURCES if one.numbers_jobs)
 
 
@@ -299,7 +299,7 @@ def servers() -> tuple[str, ...]:
 
 
 def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
-    """The same sources, none twice; where there are several servers or clusters, each with a label."""
+    """The sources, none twice. Several servers or clusters each get a label."""
     from jobtui.model.ids import labels_of
 
     found = tuple(dict.fromkeys(specs))
@@ -321,7 +321,7 @@ def build(spec: SourceSpec, window: Window | None = None) -> "Source":
 
 
 def announce(spec: SourceSpec, make: "Callable[[], Source] | None" = None) -> "Announced":
-    """The source that a setting names, to be made later: as `make` does, else as `build`."""
+    """A source to be made later, with `make` or else with `build`."""
     from jobtui.backends.base import Announced  # the command line reads this module, and starts quickly
 
     return Announced(spec.target, of_setting(spec.setting).kind, make or (lambda: build(spec)))

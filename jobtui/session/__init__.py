@@ -1,6 +1,6 @@
-"""One session: the sources a configuration names, a store, and what keeps them together.
+"""A session: the configured sources, their pollers and the store that they fill.
 
-The dashboard and the one-shot commands are both thin users of it. Knows nothing of a terminal.
+The dashboard and the one-shot commands use it. It knows nothing of a terminal.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from jobtui.model.traces import TraceClient
 
 HEAD_START_S = 0.05
-"""How long each announced source reads before the next is made: making one imports what reads it."""
+"""How long each announced source reads before the next is made, as making one imports its backend."""
 
 
 class Session:
-    """Sources, their pollers and the store they fill. An async context manager that closes the sources.
+    """Sources, their pollers and the store that they fill. An async context manager that closes the sources.
 
-    A `observer` is told what they deliver; on a `replay` others deliver in their place.
+    An `observer` gets everything that they deliver. A `replay` delivers in their place.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Session:
         self.mounts: Mapping[str, str] = {}
         """Directories of this machine by those on clusters that are mounted there, as configured."""
         self.job_attributes: tuple[str, ...] = ()
-        """The attributes in which spans name a job, as configured; none: the usual ones."""
+        """The attributes of spans with the id of a job, as configured; empty for the usual ones."""
         self.alarms = Alarms()
-        """What is to happen when a job newly needs a person, as configured."""
+        """What to do when a job begins to need a person, as configured."""
         self.store = Store(NothingRead(), self.clock)
         self._replay = replay
         self._observer = observer
@@ -78,7 +78,7 @@ class Session:
             self.add(source)
 
     def add(self, source: Source | Announced) -> None:
-        """Take in one more source; it is closed with the others."""
+        """Add a source. It is closed with the others."""
         if isinstance(source, Announced):
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)
@@ -95,7 +95,7 @@ class Session:
         return Poller(source, store, observer=self._observer)
 
     def _make_next(self) -> Poller | None:
-        """Make the next of the announced sources; None when that failed, which costs only this source."""
+        """Make the next announced source; None if that failed, which costs only this source."""
         announced = self._announced.popleft()
         with contained(f"opening {announced.kind}") as opening:
             self.add(announced.make())
@@ -105,14 +105,14 @@ class Session:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sources it reads; those that were only announced are made now."""
+        """The sources. Those that were only announced are made now."""
         while self._announced:
             self._make_next()
         return tuple(poller.source for poller in self._pollers)
 
     @property
     def traces(self) -> "TraceClient":
-        """Answers about traces, out of every source and what the store knows."""
+        """Answers about traces, from every source and from the store."""
         if self._traces is None:
             from jobtui.session.traces import SessionTraces  # the first paint does not need it
 
@@ -120,7 +120,7 @@ class Session:
         return self._traces
 
     async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
-        """Read every source (of these kinds) until it has no more for now, side by side."""
+        """Read all sources (of these kinds) at the same time until each has no more for now."""
         while self._announced:
             self._make_next()
         await asyncio.gather(*(poller.catch_up() for poller in self._of_kinds(kinds)))
@@ -141,12 +141,11 @@ class Session:
             self._polling.clear()
 
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None] = lambda reached: None) -> bool:
-        """Read the logs again, from `at` on, if one was read from later only; whether it was done.
+        """Read the logs again from `at` on if one was read only from a later time. True if it was done.
 
-        What is read again, and what is known besides as it is no longer to be had, take the place of what is
-        known when all was read: nothing is missing meanwhile, and nothing afterwards. A source that is down
-        stays as it is. Raises SourceError, and changes nothing, when one fails that is not, or when that is
-        too much (see `read_again`).
+        The store changes when all has been read, so nothing is missing meanwhile. What the old correlation
+        knows, and can no longer be read, is added. A source that is down stays as it is. Raises SourceError,
+        and changes nothing, if another source fails or if this is too much to read (see `read_again`).
         """
         async with self._reaching:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
@@ -185,14 +184,14 @@ class Session:
             return True
 
     async def _hold(self, pollers: Sequence[Poller]) -> None:
-        """Let these rest until they, or others, are put in place: what follows is read by one of them."""
+        """Stop these pollers until they, or their successors, are started."""
         tasks = [task for poller in pollers if (task := self._polling.get(poller)) is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def begin_anew(self) -> None:
-        """Read a recording from its beginning, and know nothing but that: its clock was set back."""
+        """Read a recording again from its beginning, because its clock was set back."""
         assert self._replay is not None
         async with self._reaching:
             old = list(self._pollers)
@@ -212,11 +211,11 @@ class Session:
         return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
 
     def player(self) -> "Player | None":
-        """What goes through recorded time; None where the systems themselves are read."""
+        """What moves through recorded time; None if the systems are live."""
         return None if self._replay is None else self._replay.player(self.begin_anew)
 
     def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
-        """The logs that can be read line by line. `offsets` tells how far apart the clocks of hosts are."""
+        """The logs that can be read line by line. `offsets` gives the differences between clocks of hosts."""
         if self._replay is not None:
             return self._replay.logs(lambda: self.sources)
         from jobtui.logs.catalog import SessionLogs
@@ -242,10 +241,10 @@ class Session:
         return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:
-        """Everything stored about one job, without reading any other; the store learns it as if by a poll.
+        """Everything stored about one job, without reading any other. The store gets it as from a poll.
 
-        A source that cannot be read, or the record alone, is noted in its health, and the next one is asked.
-        Where one has it, others of its kind are asked as well: two roots may hold one id.
+        If a source, or the record, cannot be read, its health says so and the next source is asked. If one
+        has the job, others of its kind are asked too: two roots may hold the same id.
         """
         if (told := self.store.detail(job_id)) is not None:
             return told
@@ -279,7 +278,7 @@ class Session:
         return newest(details)
 
     async def aclose(self) -> None:
-        """Close the sources and what shows their jobs."""
+        """Close the sources and the reader of jobs."""
         if self._job_reader is not None:
             self._job_reader.close()
         await asyncio.gather(*(_close(source) for source in self.sources))
@@ -293,7 +292,7 @@ class Session:
 
 
 def _share(source: Source, pollers: Callable[[], Iterable[Poller]]) -> None:
-    """Let a log ask those that are polled with it, so that a file is read by one of them."""
+    """Let a log find the others that are polled with it, so that only one of them reads a file."""
 
     def others() -> tuple[Source, ...]:
         logs = (unwrapped(poller.source) for poller in pollers())

@@ -1,6 +1,6 @@
 """Polling: one task for each source, one poll in flight, back-off on errors, nothing raised.
 
-A fault of ours in reading a source, or in what is made of it, costs that source a turn and no other source.
+A fault of jobtui while it reads a source or applies a batch costs one poll of this source only.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ SPANS_AT_ONCE = 2_000
 EMPTY = Batch(cursor="", more=True)
 RECORDS = tuple(name for name in LISTS if name != "skipped")
 SINGLY_AT_ONCE = 100
-"""Records taken in one by one before others have their turn."""
+"""Records applied one by one before other tasks get their turn."""
 
 
 class Poller:
@@ -49,7 +49,7 @@ class Poller:
         return self._source
 
     def feed_into(self, store: Store) -> None:
-        """Let what it reads from now on go into another store."""
+        """From now on fill another store."""
         self._store = store
 
     async def run(self) -> None:
@@ -63,7 +63,7 @@ class Poller:
                 await self._wait(self._type.period_s)
 
     async def _wait(self, longest_s: float) -> None:
-        """Wait for a sign of change; by the clock when the source cannot wait for one."""
+        """Wait for a sign of change, or for a time if the source cannot wait for one."""
         with contained(f"waiting for {self._source.kind}") as waiting:
             try:
                 await self._source.changed(longest_s)
@@ -78,12 +78,12 @@ class Poller:
             await asyncio.sleep(0)
 
     async def poll_once(self) -> bool:
-        """One poll into the store; whether there is more at once."""
+        """Poll once and apply the batch. True if there is more to read at once."""
         batch = await self.fetch()
         return batch is not None and await self.take(batch)
 
     async def fetch(self) -> Batch | None:
-        """What one poll gives, for `take`; None when it failed."""
+        """The batch of one poll, for `take`; None if it failed."""
         problem = ""
         with contained(f"reading {self._source.kind}") as reading:
             try:
@@ -99,7 +99,7 @@ class Poller:
         return None
 
     async def take(self, batch: Batch) -> bool:
-        """Let the store take in what a poll gave; whether there is more at once."""
+        """Apply a batch to the store. True if there is more to read at once."""
         with contained(f"reading {self._source.kind}") as taking:
             await apply_in_parts(self._store, self._source.name, batch)
             self._cursor = batch.cursor
@@ -116,9 +116,9 @@ class Poller:
 
 
 async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
-    """Let a store take in a batch; cut short, all of it can be taken in again.
+    """Apply a batch to a store. After a cancellation the whole batch can be applied again.
 
-    What the store cannot take is found by taking in each record by itself: it costs that record.
+    If it raises, each record is applied alone: the bad one costs only itself.
     """
     try:
         await _apply(store, source, batch)
@@ -140,7 +140,7 @@ async def _apply(store: Store, source: str, batch: Batch) -> None:
 
 
 async def _apply_singly(store: Store, source: str, batch: Batch, error: Exception) -> None:
-    """Take in record by record, and at last what the batch says of itself; `error` is why."""
+    """Apply record by record, and last what the batch says of itself; `error` is the reason."""
     lost = []
     records = [(name, record) for name in RECORDS for record in getattr(batch, name)]
     for number, (name, record) in enumerate(records, 1):
@@ -158,7 +158,7 @@ async def _apply_singly(store: Store, source: str, batch: Batch, error: Exceptio
 
 
 def _parts(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
-    """Spans in parts of about so many, those of one id together: they tell that one was sent twice."""
+    """Spans in parts of about this size. Those of one id stay together: they show that it was sent twice."""
     by_id: dict[SpanId, list[Span]] = {}
     for span in spans:
         by_id.setdefault(span.span_id, []).append(span)
@@ -172,20 +172,20 @@ def _parts(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
 
 
 REACHED_BYTES = 2 << 30
-"""So much of logs is read again at most: half a minute of reading as a rule."""
+"""The most bytes of logs that are read again: usually half a minute of reading."""
 REACHED_RECORDS = 5_000_000
 """The same for a source that does not know its size."""
 GB = 1 << 30
 RESTS_S = 1.0
-"""How long what has no more is left alone while others are read again: meanwhile it grows and is rotated."""
+"""How long a log that has no more rests while others are read again. It may grow or be rotated meanwhile."""
 
 
 async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable[[Reached], None]) -> None:
-    """Let pollers read until each had no more, in the order of time, telling how far they are.
+    """Read all sources in the order of time until each had no more, and report progress.
 
-    So what a log and its copies have in common is told once and in its order, wherever each begins. What is
-    written all the time has more for ever, so none is waited for twice. Raises SourceError before more than
-    REACHED_BYTES are read, and when a source that does not know its size has more than REACHED_RECORDS.
+    So equal lines of a log and its copies count once and in order, wherever each begins. A log that is always
+    written to always has more, so none is waited for twice. Raises SourceError before more than REACHED_BYTES
+    are read, and if a source that does not know its size has more than REACHED_RECORDS.
     """
     waiting: dict[Poller, Batch] = {}
     begun: set[Poller] = set()
@@ -222,10 +222,10 @@ def _refuse_too_much(pollers: Sequence[Poller], store: Store) -> None:
 
 
 def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:
-    """What orders batches: the second in which they begin, as a file tells no more of a time.
+    """The sort key of batches: the second in which they begin, which is all that a file gives.
 
-    In the same second what is read already comes before what begins then, as its lines may be older; and what
-    begins with more lines of that second before what begins with fewer.
+    Within one second a log in the middle comes before one that begins there, as its lines may be older. Then
+    a batch with more lines of this second comes before one with fewer.
     """
     seconds = [record.at // SECOND for record in batch.records if record.at is not None]
     return (seconds[0], not has_begun, -seconds.count(seconds[0])) if seconds else (0, False, 0)

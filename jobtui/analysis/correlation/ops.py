@@ -105,7 +105,7 @@ class OpTrack:
             self.uid = uid
 
     def is_news(self, line: tuple[str, str]) -> bool:
-        """Whether an agent's line is new for it. The agent's log and the supervisor's copy have the same line."""
+        """Whether an agent's line is new for it. The supervisor's copy repeats the agent's log."""
         mark = hash(line)
         if mark in self.agent_side:
             return False

@@ -16,9 +16,9 @@ from jobtui.model.verdicts import Contradiction, Verdict
 
 
 class JobSystem(NamedTuple):
-    """What only the jobs of one system need; `Job.system` is its name.
+    """The rules for the jobs of one system; `Job.system` is its name.
 
-    `contradictions` are those between its own sources; records of one job in two places are compared for all.
+    `contradictions` finds those between its own sources. Two records of one job are compared for all systems.
     """
 
     name: str
@@ -36,5 +36,5 @@ SYSTEMS = (
 
 
 def system_of(job: Job | None) -> JobSystem:
-    """The system of a job; Sirepo where there is no record or its system is unknown."""
+    """The system of a job; Sirepo if there is no record or its system is unknown."""
     return next((one for one in SYSTEMS if job is not None and one.name == job.system), SYSTEMS[0])

@@ -1,4 +1,4 @@
-"""Verdicts on jobs of Sirepo: the first rule that applies, less sure for every blind spot that matters."""
+"""Verdicts on jobs of Sirepo: the first rule that applies. Each blind spot lowers the confidence."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,31 +29,31 @@ from jobtui.model.ops import Component, Step
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
-"""Raw lines shown for a verdict."""
+"""How many raw lines are shown for a verdict."""
 
 RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
     JobStatus.PENDING: WAITING,
     JobStatus.RUNNING: RUNNING,
     **ENDED,
 }
-"""What is asked about a job, by its status."""
+"""The rules to try, by the status of the job."""
 
 WITHOUT_RECORD = 0.8
-"""How sure a verdict still is when the job's record was not read."""
+"""Factor on the confidence if the job's record was not read."""
 WITHOUT_LINES = 0.8
-"""The same when lines of its run are missing, or may be those of an earlier one."""
+"""The same if lines of its run are missing, or may be those of an earlier run."""
 WITHOUT_END = 0.75
-"""The same when the supervisor's log ends before the record was last written."""
+"""The same if the supervisor's log ends before the record was last written."""
 UNTOUCHED_BY_AGENTS = frozenset(
     {Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT, Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
 )
-"""Verdicts to which it does not matter whether agents die."""
+"""Verdicts that do not depend on the life of agents."""
 SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
-"""Verdicts that a record proves alone, whatever a log may lack."""
+"""Verdicts that the record alone proves, whatever the logs lack."""
 
 
 def explain_sirepo(evidence: Evidence) -> Verdict:
-    """What is the matter with a job of Sirepo, or of no system that is known."""
+    """The verdict on a job of Sirepo, or of an unknown system."""
     case = Case(evidence)
     finding = next(
         (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
@@ -117,14 +117,14 @@ def _confidence(case: Case, finding: Finding) -> float:
 
 
 def _are_lines_missing(case: Case, finding: Finding) -> bool:
-    """Whether lines of the run are known or likely to be lost, the one that would tell more among them."""
+    """Whether lines of the run are lost, or likely lost, that could change the verdict."""
     if case.gaps or case.damaged or case.is_log_behind or _is_sending_missing(case) or case.is_run_doubtful:
         return True
     return _heard_on_s(case, finding) is not None
 
 
 def _heard_on_s(case: Case, finding: Finding) -> float | None:
-    """Seconds for which the log goes on after the line that nothing followed; None where that is enough."""
+    """For how many seconds the log continues after the last line of the run; None if that is long enough."""
     step, end = finding.silent_since, case.heard.supervisor_end
     if step is None or step.at is None or end is None:
         return None
@@ -133,7 +133,7 @@ def _heard_on_s(case: Case, finding: Finding) -> float | None:
 
 
 def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
-    """The record's own words, then the lines, oldest first and each once."""
+    """The words of the record, then the lines, oldest first and each once."""
     steps: dict[tuple[str, int, int], Step] = {}
     for step in (*finding.steps, *_last_steps(case)):
         if step is not None and mark_of(step) is not Mark.STARTED and len(steps) < MOST_EVIDENCE - 1:
@@ -205,7 +205,7 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
 
 
 def _is_sending_missing(case: Case) -> bool:
-    """Whether a run that has begun, by its record or its news, was never sent by the lines that were read."""
+    """Whether a run has begun, by its record or its news, and the logs have no line that it was sent."""
     run, job = case.run, case.job
     if run is None or run.sends:
         return False
@@ -230,11 +230,11 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
         lambda case: case.is_run_doubtful,
     ),
 )
-"""What may be missing, in words."""
+"""Words for what may be missing."""
 
 
 def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """Where a job's record, the logs and Slurm disagree."""
+    """The contradictions between a job's record, the logs and Slurm."""
     if not evidence.ops and evidence.slurm is None:
         return ()
     case = Case(evidence)
@@ -244,7 +244,7 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
 
 
 def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
-    """A line, some time ago, that a live record does not know of."""
+    """A line that is not new and that a live record does not reflect."""
 
     def check(case: Case) -> Contradiction | None:
         step = told(case)
@@ -291,7 +291,7 @@ def _slurm_and_live(case: Case) -> Contradiction | None:
 
 
 def _slurm_other_end(case: Case) -> Contradiction | None:
-    """An end that cannot be: what failed in Slurm completed in Sirepo, what is over there goes on here."""
+    """An end that is impossible: failed in Slurm and completed in Sirepo, or over in Slurm and live here."""
     slurm = case.slurm
     if slurm is None or case.status not in ENDS or not _is_polled(case):
         return None
@@ -318,7 +318,7 @@ CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
     _slurm_and_live,
     _slurm_other_end,
 )
-"""What two sources may disagree about."""
+"""The checks for contradictions."""
 
 
 def _is_polled(case: Case) -> bool:

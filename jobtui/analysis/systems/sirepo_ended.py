@@ -48,7 +48,7 @@ def completed(case: Case) -> Finding:
 
 
 def agent_failed(case: Case) -> Finding | None:
-    """A run that was given up because its agent did not come up."""
+    """A run that was given up because its agent did not start."""
     error = _error(case)
     if not _AGENT_START.search(error):
         return None
@@ -102,7 +102,7 @@ def prepare_failed(case: Case) -> Finding | None:
 
 
 def _on_stderr(case: Case) -> Step | None:
-    """The line of what job_cmd wrote on stderr, else that of its end if it tells that it wrote something."""
+    """The line of job_cmd's stderr, else the line of its end if that says that there was some."""
     steps = case.run.steps if case.run is not None else ()
     told = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
     ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
@@ -140,7 +140,7 @@ def failed_on_cluster(case: Case) -> Finding | None:
 
 
 def program_failed(case: Case) -> Finding:
-    """It failed, and nothing tells that anything but its program did."""
+    """It failed, and nothing says that anything but its program failed."""
     error = _error(case)
     run = case.run
     ran = case.job.elapsed_s(case.now) if case.job is not None else None
@@ -201,7 +201,7 @@ def canceled_later(case: Case) -> Finding | None:
 
 
 def restarted(case: Case) -> Finding | None:
-    """A run that was found live after its supervisor was restarted."""
+    """A run that was still live when its supervisor was restarted."""
     step = case.last(Mark.FOUND_GONE)
     if step is not None:
         return Finding(
@@ -222,7 +222,7 @@ def restarted(case: Case) -> Finding | None:
 
 
 def agent_lost(case: Case) -> Finding | None:
-    """A run whose agent went away, which a later run_status found out."""
+    """A run whose agent was lost, which a later run_status found."""
     gone = case.last(Mark.AGENT_GONE)
     answer = case.later_step(Mark.RUN_STATUS)
     cancel = case.last(Mark.CANCEL)
@@ -244,7 +244,7 @@ def _cancel(case: Case) -> Step | None:
 
 
 def ended_by_slurm(case: Case) -> Finding | None:
-    """Somebody canceled its Slurm job, or its time limit there was over: Sirepo calls both canceled."""
+    """Somebody canceled its Slurm job, or it reached its time limit there: Sirepo calls both canceled."""
     slurm = case.slurm
     if slurm is None or slurm.status not in ENDS or _cancel(case) is not None:
         return None
@@ -316,7 +316,7 @@ def purged(case: Case) -> Finding:
 
 
 def gone_since(case: Case) -> Finding | None:
-    """A completed run whose record was not read, and whose directory was asked for in vain."""
+    """A completed run whose record was not read, and whose directory was gone when somebody asked for it."""
     told = _told_gone(case)
     if told is None or (case.job is not None and not case.is_record_old):
         return None
@@ -341,7 +341,7 @@ ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
     JobStatus.MISSING: (run_dir_gone, never_run),
     JobStatus.PURGED: (purged,),
 }  # fmt: skip
-"""For a job that is over, by its status, in the order in which they are asked."""
+"""The rules for a job that is over, by its status, in the order in which they are tried."""
 
 
 def _after(case: Case, step: Step) -> tuple[Op, ...]:
@@ -349,14 +349,14 @@ def _after(case: Case, step: Step) -> tuple[Op, ...]:
 
 
 def _error(case: Case) -> str:
-    """The reason that the record gives, else that of the op."""
+    """The reason in the record, else the reason of the op."""
     if case.job is not None and not case.is_record_old and case.job.error:
         return case.job.error
     return (case.run.error if case.run is not None else None) or ""
 
 
 def _is_short(case: Case) -> bool:
-    """Whether there was no progress of a program: the run told of its start and its end only."""
+    """Whether the run reported only its start and its end, and no progress of a program."""
     steps = case.run.steps if case.run is not None else ()
     return sum(1 for step in steps if step.step == "status running") <= 1
 

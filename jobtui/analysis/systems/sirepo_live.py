@@ -29,7 +29,7 @@ from jobtui.model.verdicts import Code
 GRACE_S = 2.0
 """How much later than its limit a line may come."""
 NOT_SENT = "exception during send"
-"""What the record of a run says that could not be sent to its cluster."""
+"""The words in the record of a run that could not be sent to its cluster."""
 _TIMEOUT = re.compile(r"timeout=(?P<seconds>[\d.]+)")
 _LOGIN = re.compile(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
 
@@ -56,7 +56,7 @@ def restarted(case: Case) -> Finding | None:
 
 
 def login_needed(case: Case) -> Finding | None:
-    """A run on a cluster that its user is not logged in to."""
+    """A run on a cluster to which its user is not logged in."""
     run = case.run
     if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
         return None
@@ -76,7 +76,7 @@ def login_needed(case: Case) -> Finding | None:
 
 
 def slot(case: Case) -> Finding | None:
-    """A run that waits for a slot, by its own lines or by what its record says."""
+    """A run that waits for a slot, by its lines or by its record."""
     wait = case.last(Mark.SLOT_WAIT)
     is_logged = wait is not None and case.last(Mark.SLOT_WAIT, Mark.SLOT_GOT, Mark.SENT) is wait
     message = case.job.message if case.job is not None and not case.is_record_old else None
@@ -96,7 +96,7 @@ def slot(case: Case) -> Finding | None:
 
 
 def agent_timeout(case: Case) -> Finding | None:
-    """An agent that did not answer in time, in so many words."""
+    """An agent that did not answer in time, as a line says."""
     timeout = case.last(Mark.AGENT_TIMEOUT)
     if timeout is None or case.last(Mark.SENT) is not None:
         return None
@@ -146,7 +146,7 @@ def agent_start(case: Case) -> Finding | None:
 
 
 def ended_in_slurm(case: Case) -> Finding | None:
-    """A live record whose Slurm job has ended some time ago: nobody noticed."""
+    """A live record whose Slurm job ended some time ago, which nobody noticed."""
     slurm = case.slurm
     if case.job is None or slurm is None or slurm.status not in ENDS:
         return None
@@ -163,7 +163,7 @@ def ended_in_slurm(case: Case) -> Finding | None:
 
 
 def queued_on_cluster(case: Case) -> Finding | None:
-    """A run that was handed to Slurm and has not begun."""
+    """A run that was submitted to Slurm and has not begun."""
     if not case.is_sbatch:
         return None
     if case.slurm is not None and case.slurm.status.is_live:
@@ -230,7 +230,7 @@ def sent_without_answer(case: Case) -> Finding | None:
 
 
 def by_record(case: Case) -> Finding | None:
-    """What is left when only the record tells."""
+    """The verdict if there is only the record."""
     waited = _pending_s(case)
     limit = _agent_limit_s(case)
     if waited is not None and waited <= limit + GRACE_S:
@@ -249,7 +249,7 @@ WAITING_RULES: tuple[Rule, ...] = (
     ended_in_slurm, login_needed, agent_timeout, restarted, slot, agent_start, queued_on_cluster,
     sent_without_answer, by_record,
 )  # fmt: skip
-"""For a job that is pending, in the order in which they are asked."""
+"""The rules for a pending job, in the order in which they are tried."""
 
 
 def _agent_limit_s(case: Case) -> float:
@@ -277,14 +277,14 @@ def _ago_s(seconds: float | None) -> str:
 NEWS_S = 10.0
 """How long the end of a program may take to become known."""
 CANCEL_S = 30.0
-"""How long a cancel may take: an agent asks, then kills."""
+"""How long a cancel may take: an agent first asks the program to end, then kills it."""
 QUIET_S = 60.0
-"""News older than this do not prove that a run lives; a sequential one tells its start and its end only."""
+"""Older news do not prove that a run lives. A sequential run reports its start and its end only."""
 _TERMINATED = "returncode=-15"
 
 
 def agent_gone(case: Case) -> Finding | None:
-    """A run whose agent went away while it had it, and that nobody has asked about since."""
+    """A run whose agent was lost while it had the run, and about which nobody has asked since."""
     gone = case.last(Mark.AGENT_GONE)
     if gone is None or case.is_sbatch or _is_asked_about(case):
         return None
@@ -311,7 +311,7 @@ LOSS_DOUBTS: tuple[tuple[str, Callable[[Case, Step], bool]], ...] = (
         lambda case, gone: not case.is_supervisor_heard_after(gone),
     ),
 )
-"""What speaks for a supervisor that was stopped rather than an agent that was lost."""
+"""Signs that the supervisor was stopped, and not that an agent was lost."""
 
 
 def cancel_unconfirmed(case: Case) -> Finding | None:
@@ -341,7 +341,7 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
 
 
 def reply_lost(case: Case) -> Finding | None:
-    """A program that has ended without the supervisor knowing."""
+    """A program that has ended, which the supervisor does not know."""
     exited = case.last(Mark.EXITED)
     if exited is None or case.ended_in_log is not None:
         return None
@@ -361,7 +361,7 @@ def reply_lost(case: Case) -> Finding | None:
 
 
 def ended_unwritten(case: Case) -> Finding | None:
-    """A run whose end the log tells, with a record that still says otherwise."""
+    """A run whose end is in the log and not in the record."""
     ended = case.ended_in_log
     if ended is None or case.job is None:
         return None
@@ -432,7 +432,7 @@ def runs(case: Case) -> Finding:
 
 
 def _beside_usual(case: Case, ran: float) -> str:
-    """How that compares with earlier runs, else with the limit."""
+    """The comparison with earlier runs, else with the limit."""
     if case.length is not None:
         late = "longer than " if is_beyond(ran, case.length) else ""
         return f", {late}{usual_words(case.length)}"
@@ -441,7 +441,7 @@ def _beside_usual(case: Case, ran: float) -> str:
 
 
 def asked_again(case: Case) -> Finding | None:
-    """The answer to a run_status that has not reached the record."""
+    """The answer to a run_status that is not in the record yet."""
     answer = case.later_step(Mark.RUN_STATUS)
     if answer is None or "canceled" not in answer.step:
         return None
@@ -461,7 +461,7 @@ RUNNING_RULES: tuple[Rule, ...] = (
     ended_in_slurm, restarted, asked_again, agent_gone, cancel_unconfirmed, ended_unwritten, reply_lost,
     sent_without_answer, silent, runs,
 )  # fmt: skip
-"""For a job that is running, in the order in which they are asked."""
+"""The rules for a running job, in the order in which they are tried."""
 
 
 def _is_asked_about(case: Case) -> bool:

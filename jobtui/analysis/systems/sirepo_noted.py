@@ -1,4 +1,4 @@
-"""What lines add to a verdict on a job of Sirepo: what its agent met, and what was asked of it later."""
+"""Additions to a verdict on a job of Sirepo: troubles of its agent, and later requests for its results."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ from jobtui.model.verdicts import Code
 _REASON = re.compile(r"(?:\b(?:error|exception|stderr)=|reason': ')(?P<why>.+?)(?: stack=|'?,? *$)")
 _SERIAL = re.compile(r"[sS]erial'?[=:] ?(?P<serial>\d{1,10})\b")
 _TELLS_WHY = ("docker ", "its start failed", "it ended with code")
-"""How what is said of an agent's end begins, where that is more than that it ended."""
+"""Beginnings of a line about an agent's end that gives a reason."""
 TOUCHED = frozenset(
     {Code.AGENT_LOST, Code.REPLY_LOST, Code.STALE_RECORD, Code.CANCEL_UNCONFIRMED, Code.RUNNING,
      Code.AGENT_NEVER_STARTED}
 )  # fmt: skip
-"""Verdicts to which it matters what an agent met."""
+"""Verdicts to which the troubles of the agent matter."""
 FROM_AFAR: Mapping[str, str] = {
     "lost the supervisor": "Its agent lost the connection to the supervisor{times}",
     "message from an agent that is not known": "An agent unknown to the supervisor wrote of it{times}",
     "did not know Slurm's state": "Its agent did not know what Slurm said{times}",
 }
-"""What a step says of the connection between the two, in a sentence."""
+"""The sentence for a step about the connection between agent and supervisor."""
 OF_OTHER_RUNS = frozenset(
     {"status of an older run, ignored", "asked for another run than it has",
      "asked for another run than the record's"}
@@ -35,7 +35,7 @@ MOST_QUOTED = 160
 
 
 def reason_in(text: str) -> str:
-    """What a line gives as the reason of what it tells, "" where it gives none."""
+    """The reason in a line, "" if it has none."""
     found = _REASON.search(text)
     return "" if found is None else found["why"].strip("'\" ")[:MOST_QUOTED]
 
@@ -82,7 +82,7 @@ def _times(count: int) -> str:
 
 
 def _run_name(case: Case, serial: int) -> str:
-    """A run by its number, as serials are the times at which runs were asked for."""
+    """A run by its serial, which is the time at which it was requested."""
     at = Nanos(serial * SECOND)
     for run in case.runs or ():
         if run.queued_at is not None and abs(seconds_between(run.queued_at, at)) <= NEWER_S:
@@ -91,7 +91,7 @@ def _run_name(case: Case, serial: int) -> str:
 
 
 def _failed_later(case: Case, code: Code) -> str:
-    """What was asked of a run that is done, and failed."""
+    """The requests for results of a finished run that failed."""
     failed = [op for op in case.later if op.name in LATER_OPS and op.error]
     if not failed or code is not Code.COMPLETED:
         return ""
