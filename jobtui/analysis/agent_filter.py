@@ -1,4 +1,4 @@
-"""The filter language for agents: the grammar of that for jobs, with the fields that agents have.
+"""The filter language for agents: the grammar of job filters with the fields of agents.
 
 `state:lost host:v4 user:vn9m driver:docker -kind:sequential op:pb5u`; a word is found in any of them.
 """
@@ -41,7 +41,7 @@ FIELD_NAMES = tuple(_FIELDS.texts)
 
 
 def parse_agent_filter(text: str) -> AgentTest:
-    """What tells whether an agent passes. Raises FilterError and nothing else."""
+    """The test of a filter for agents. Raises FilterError and nothing else."""
     return compile_node(parse_nodes(text), lambda word: word_test(word, _FIELDS.said), _comparison)
 
 

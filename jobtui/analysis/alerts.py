@@ -1,4 +1,4 @@
-"""What has happened to jobs since one last looked: new failures, and the few things worth a sentence."""
+"""What happened to jobs since the last look: new failures, and changes worth a sentence."""
 
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
@@ -11,15 +11,15 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
 BUDGET_S = 0.004
-"""How long looking may take at a time."""
+"""The longest time for one call, in seconds."""
 TOLD_KEPT = 10_000
-"""Failures that are remembered, so that each is told once."""
+"""How many failures are kept, so that each is reported once."""
 
 
 class Trouble:
-    """Told which jobs changed since `began`, it looks at them and at those that live, a few at a time.
+    """Finds jobs that begin to need a person, among those that changed since `began` and those that live.
 
-    Where only failures are wanted, at the former alone.
+    It checks a few at each call. If only failures are wanted, it checks changed jobs only.
     """
 
     def __init__(self, began: Nanos, *, only_failures: bool = False) -> None:
@@ -35,7 +35,7 @@ class Trouble:
     def look(
         self, jobs: Mapping[JobId, Job], now: Nanos, budget_s: float = BUDGET_S, now_at: ClockOf = here
     ) -> list[JobId]:
-        """The jobs in trouble that were not before. `now_at` gives the time by the clock of a source."""
+        """The jobs that are newly in trouble. `now_at` gives the time by the clock of a source."""
         end = perf_counter() + budget_s
         found = []
         while self._changed and perf_counter() < end:
@@ -83,16 +83,16 @@ class _Stand(NamedTuple):
 
 
 class News:
-    """Tells which jobs came to stand otherwise: another status or run, in need of a person or no longer.
+    """Finds jobs with a change worth a sentence: another status or run, or whether a person is needed.
 
-    It keeps a few bytes of each job that is known.
+    It keeps a few bytes for each known job.
     """
 
     def __init__(self) -> None:
         self._known: dict[JobId, _Stand] = {}
 
     def of(self, jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
-        """Those of these jobs that stand otherwise than at the last look, in the order given.
+        """The jobs that changed in this way since the last call, in the given order.
 
         `now_of` gives the time by which a job is judged.
         """

@@ -1,9 +1,9 @@
-"""How far apart the clocks of hosts are, bounded by messages that went from one to the other.
+"""Bounds of the differences between clocks of hosts, from messages between them.
 
-An op arrives after it was sent, and is answered after it arrived. So of the agent's clock against that of
-the supervisor: `arrived - sent` is not less than its lead, and `arrived - replied` not more (Cristian's and
-NTP's reasoning). Each op bounds it from both sides; the narrowest bounds of all ops hold as long as no clock
-was set. A time in whole seconds may be up to a second more.
+An op arrives after it was sent, and the reply comes after it arrived. So the lead of the agent's clock over
+the supervisor's is at most `arrived - sent` and at least `arrived - replied` (as in Cristian's algorithm and
+NTP). Each op gives both bounds. The narrowest bounds of all ops hold as long as no clock was set. A time in
+whole seconds may be up to a second later.
 """
 
 import math
@@ -16,18 +16,18 @@ from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of
 from jobtui.model.ops import Component, Op, Step
 
 MATTERS_S = 0.05
-"""Clocks that are surely no farther apart are taken for one."""
+"""Clocks that are certainly no farther apart count as one."""
 RENEW_S = 20.0
 OPS_AT_ONCE = 1_000
 PAIRS_KEPT = 500
-"""Ops between two machines that the bounds are worked out of, the newest: a clock drifts, or is set."""
+"""How many of the newest ops between two machines give the bounds: a clock drifts, or is set."""
 
 _AGENTS = frozenset({Component.AGENT, Component.JOB_CMD})
 _SUPERVISORS = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
 class Bounds:
-    """Gathers what ops, oldest first, say of the lead of each agent's clock over its supervisor's."""
+    """Collects bounds on the lead of each agent's clock over its supervisor's from ops, oldest first."""
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, str], deque[tuple[float | None, float | None]]] = {}
@@ -39,7 +39,7 @@ class Bounds:
         pairs.append((_low(op, op.arrived_at), _high(op, op.arrived_at)))
 
     def offsets(self) -> Offsets:
-        """What follows from all of them. Bounds that contradict each other come of a clock that was set."""
+        """The bounds from all ops. Contradicting bounds mean that a clock was set."""
         found: dict[tuple[str, str], Offset] = {}
         for clocks, pairs in self._pairs.items():
             low = max((low for low, _ in pairs if low is not None), default=None)
@@ -50,10 +50,10 @@ class Bounds:
 
 
 class KnownOffsets:
-    """The offsets that matter, worked out anew now and then, a few ops at each call.
+    """The offsets that matter, computed again from time to time, with a few ops at each call.
 
-    `ops` gives the ops that have a larger key than this one, oldest first; `timer` seconds. Nobody may call
-    for hours: in between no op is held that is no longer kept.
+    `ops` gives the ops with a larger key, oldest first; `timer` gives seconds. There may be hours between
+    calls: no op is held that the store has dropped.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class KnownOffsets:
         return self._known
 
     def _go_on(self, after: int) -> int | None:
-        """The key of the last op that was taken, None when these were the last."""
+        """The key of the last op that was used, None if there are no more."""
         some = list(islice(self._ops(after), OPS_AT_ONCE))
         for op in some:
             self._bounds.take(op)
@@ -86,7 +86,7 @@ class KnownOffsets:
 
 
 def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:
-    """Those offsets that matter: clocks that are, or may be, apart by more than MATTERS_S."""
+    """The offsets between clocks that are, or may be, more than MATTERS_S apart."""
     return {
         clocks: offset
         for clocks, offset in offsets.items()
@@ -105,12 +105,12 @@ def _high(op: Op, arrived: Nanos) -> float | None:
 
 
 def _grain(at: Nanos) -> int:
-    """How much later than its time says something may have been."""
+    """How much later than its time an event may have been: a second if the time is in whole seconds."""
     return 0 if at % SECOND else SECOND
 
 
 def _clocks(op: Op) -> tuple[str, str] | None:
-    """The supervisor's clock and the agent's; None when they are the same, or one is not known."""
+    """The supervisor's clock and the agent's; None if they are the same or one is not known."""
     supervisor = _clock(op.steps, _SUPERVISORS, "")
     agent = _clock(op.steps, _AGENTS, "arrived")
     return None if supervisor is None or agent is None or supervisor == agent else (supervisor, agent)

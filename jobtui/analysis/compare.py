@@ -1,6 +1,6 @@
-"""Two runs beside each other: which one to compare with, what differs, and where the time went.
+"""Compares two runs: which one to compare with, what differs, and which steps took longer.
 
-What reads them is handed in. Everything is masked.
+The caller passes what reads files. All text is masked.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ from jobtui.model.verdicts import History, Verdict
 
 
 def last_good(runs: Sequence[Run], number: int) -> Run | None:
-    """The newest other run that completed: the last one before run `number`, else the newest after it."""
+    """Another completed run: the last one before run `number`, else the newest after it."""
     good = [run for run in runs if run.status is JobStatus.COMPLETED and run.number != number]
     before = [run for run in good if run.number < number]
     return next(reversed(before or good), None)
 
 
 def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
-    """The newest completed job of the same name and user: the last one submitted before, else after it.
+    """A completed job of the same name and user: the last one submitted before, else the newest after it.
 
-    Tasks of the same array are none: they have one script.
+    Tasks of the same array are excluded: they have the same script.
     """
     array = job.id.partition("_")[0]
     good = [
@@ -50,26 +50,26 @@ def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
 
 
 CLUTTER = frozenset({"run_status", "begin_session"})
-"""Ops that only ask for a state or start an agent: hidden until asked for, and not compared."""
+"""Ops that only ask for a state or start an agent: hidden by default, and not compared."""
 EVERYDAY = frozenset({"agent start", "waits for the agent", "agent alive"})
-"""Steps that a run has or lacks by whether its user's agent was there already: they part no two runs."""
+"""Steps that depend on whether the user's agent was running already: they are no difference."""
 SLOWER_S, SLOWER_TIMES = 1.0, 2.0
-"""A step that took so many seconds more, and so many times as long, is called slower."""
+"""A step is slower if it took this many seconds more and this many times as long."""
 
 T = TypeVar("T")
 
 
 class Took(NamedTuple):
-    """A step of an op, by when it came first: how long after the step before it, and how often it came."""
+    """A step of an op at its first occurrence: how long after the step before it, and how often it came."""
 
     seconds: float | None
     times: int = 1
 
 
 class StepPair(NamedTuple):
-    """A step, or an op where there is no `component`, in two runs; None in the one that lacks it.
+    """A step, or an op if there is no `component`, in two runs; None for the run that lacks it.
 
-    `parts`: here the two first differ.
+    `parts`: this is the first difference.
     """
 
     text: str
@@ -80,7 +80,7 @@ class StepPair(NamedTuple):
 
     @property
     def is_in_one(self) -> bool:
-        """Whether only one of the runs has it."""
+        """Whether only one run has it."""
         return (self.left is None) != (self.right is None)
 
     @property
@@ -93,10 +93,10 @@ class StepPair(NamedTuple):
 
 
 def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[StepPair, ...]:
-    """The ops of two runs and the steps of each, in the order of the first; the first difference is marked.
+    """The ops of two runs with their steps, in the order of the first run. The first difference is marked.
 
-    That is the first step which only one of them has and that tells something, else the first that took much
-    longer in the first run.
+    It is the first significant step that only one run has, else the first that took much longer in the first
+    run.
     """
     paired = _paired(_plain(left), _plain(right), lambda op: op.name)
     pairs = [pair for ops in paired for pair in _of_ops(*ops, now)]
@@ -125,7 +125,7 @@ def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]
 
 
 def _took(op: Op) -> Mapping[tuple[Component, str], Took]:
-    """Each step of an op where it came first: a run that reports tells the same step a thousand times."""
+    """Each step of an op at its first occurrence: a run that reports has the same step a thousand times."""
     found: dict[tuple[Component, str], Took] = {}
     before: Nanos | None = None
     for step in op.steps:
@@ -142,7 +142,7 @@ def _took(op: Op) -> Mapping[tuple[Component, str], Took]:
 def _paired(
     left: Sequence[T], right: Sequence[T], key: Callable[[T], Hashable]
 ) -> Iterator[tuple[T | None, T | None]]:
-    """What is alike in two sequences beside each other, what only one has alone, both in their order."""
+    """Pairs of equal items of two sequences in order; an item that only one has is paired with None."""
     matcher = SequenceMatcher(
         None, [key(item) for item in left], [key(item) for item in right], autojunk=False
     )
@@ -155,11 +155,11 @@ def _paired(
 
 
 DIFF_LINES = 200
-"""Lines of a difference of files that are shown."""
+"""The most lines of a diff of files."""
 
 
 class Side(NamedTuple):
-    """One of the two: a run of a job, with the ops of that run and its agent."""
+    """One side of a comparison: a run of a job, with its ops and its agent."""
 
     job: Job
     run: Run | None
@@ -168,7 +168,7 @@ class Side(NamedTuple):
 
     @property
     def host(self) -> str | None:
-        """Where it ran, as far as the logs tell."""
+        """The host on which it ran, if the logs name it."""
         return self.agent.host if self.agent is not None else None
 
     @property
@@ -177,7 +177,7 @@ class Side(NamedTuple):
 
 
 class FactPair(NamedTuple):
-    """A fact of both sides; "" where it is not known."""
+    """A fact of both sides; "" if it is not known."""
 
     name: str
     left: str
@@ -185,12 +185,12 @@ class FactPair(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether both are known, and not the same."""
+        """Whether both are known and differ."""
         return bool(self.left) and bool(self.right) and self.left != self.right
 
 
 class FileDiff(NamedTuple):
-    """How a file of two run directories differs, as lines of a unified diff, or `note`: why there is none."""
+    """The unified diff of a file in two run directories, or `note`: why there is none."""
 
     name: str
     lines: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class FileDiff(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What comparing gives. `doubts` say why it may not be so, `blind_spots` what else is not known."""
+    """The result. `doubts` say why it may be wrong, `blind_spots` what else is not known."""
 
     left: Side
     right: Side
@@ -216,13 +216,13 @@ class Comparison(NamedTuple):
 
     @property
     def slowest(self) -> StepPair | None:
-        """The step that took most longer in the first than in the second."""
+        """The step with the largest extra time in the first run."""
         slower = [pair for pair in self.steps if pair.component is not None and lost_s(pair) > 0]
         return max(slower, key=lost_s, default=None)
 
 
 class Choice(NamedTuple):
-    """What to compare with: a run of the same job, or another job; and why that one."""
+    """The run or job to compare with, and why."""
 
     job_id: JobId
     number: int | None
@@ -236,7 +236,7 @@ def lost_s(pair: StepPair) -> float:
 
 
 def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
-    """What to compare a job with: its own last good run, else one of its model and user, else of it."""
+    """What to compare a job with: its last good run, else one of its model and user, else of its model."""
     if runs and (own := last_good(runs, runs[-1].number)) is not None:
         return Choice(job.id, own.number, "the last good run of the same job")
     if job.system == SLURM:
@@ -266,7 +266,7 @@ def compare(
     verdicts: Sequence[Verdict] = (),
     source_doubts: Iterable[str] = (),
 ) -> Comparison:
-    """Two runs beside each other. What is doubted of their jobs, or of sources, is doubted of this."""
+    """Compare two runs. Doubts about their jobs, or about sources, are doubts about the result."""
     steps = step_pairs(left.ops, right.ops, now)
     doubts = dict.fromkeys((*source_doubts, *_told_of(verdicts, lambda verdict: verdict.doubts)))
     spots = dict.fromkeys(_told_of(verdicts, lambda verdict: verdict.blind_spots))
@@ -283,7 +283,7 @@ def compare(
 
 
 def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]]) -> Iterator[str]:
-    """What is told of all, and of one of two with its id, but for what names a source by itself."""
+    """The doubts about both, and those about one with its id, unless the text names a source."""
     for verdict in verdicts:
         for text in get(verdict):
             is_own = len(verdicts) > 1 and text.startswith("its ")
@@ -323,7 +323,7 @@ def _between(begin: Nanos | None, end: Nanos | None) -> str:
 
 
 def diff_files(name: str, left: str, right: str) -> FileDiff:
-    """How two texts differ, secrets masked; JSON is compared by its content and not its layout."""
+    """The diff of two texts with secrets masked. JSON is compared by content and not by layout."""
     one, two = (_readable(name, text) for text in (left, right))
     if one == two:
         return FileDiff(name, note="the same")
@@ -341,14 +341,14 @@ def _readable(name: str, text: str) -> list[str]:
 
 
 TELLING_FACTS = frozenset({"user", "driver", "host", "image", "mode"})
-"""Facts that may be why a run failed where another one was good."""
+"""Facts that may explain why one run failed and another one did not."""
 FINAL = ("status ", "reply ", "job_cmd exited", "job_cmd ended")
 
 
 def history_of(
     job: Job, runs: Sequence[Run], ops: Sequence[Op], like: tuple[Job, tuple[Op, ...]] | None = None
 ) -> History | None:
-    """How earlier runs of a job, else a good one like it, stand to its last one, which failed."""
+    """How earlier runs of a job, else a good job like it, compare with its last run, which failed."""
     last = runs[-1]
     before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
     alike = tuple(run.number for run in before if last.error and run.error == last.error)
@@ -381,14 +381,14 @@ def _steps_apart(this: Side, good: Side) -> Iterator[str]:
 
 
 FILES = ("in.json", "parameters.py")
-"""Files of a run directory that make a run what it is."""
+"""The input files of a run directory."""
 NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
 SCRIPT, ENVIRONMENT = "script", "environment"
 ALIKE = (RowKind.SAME, RowKind.NOISE)
 
 
 class Kept(NamedTuple):
-    """A side, the directories in which its files may be, and its record."""
+    """A side with the directories in which its files may be, and its record."""
 
     side: Side
     dirs: tuple[str, ...]
@@ -396,7 +396,7 @@ class Kept(NamedTuple):
 
 
 async def texts_compared(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
-    """How inputs differ, and scripts and environments where they are archived."""
+    """The diffs of inputs, and of scripts and environments if they are archived."""
     if left.side.job.id == right.side.job.id:
         return tuple(FileDiff(name, note=NOT_KEPT) for name in _names(left))
     files = [await _file(job_reader, name, left.dirs, right.dirs) for name in _names(left)]
@@ -404,7 +404,7 @@ async def texts_compared(job_reader: JobReader, left: Kept, right: Kept) -> tupl
 
 
 def _names(kept: Kept) -> Sequence[str]:
-    """The files of its inputs; a job that only Slurm knows of has none by any such name."""
+    """The names of its input files; a job of Slurm alone has none of these."""
     return () if kept.side.job.system == SLURM and not kept.dirs else FILES
 
 
@@ -416,7 +416,7 @@ async def _file(job_reader: JobReader, name: str, one: Sequence[str], two: Seque
 
 
 async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
-    """A file out of the first of these directories that has it. Raises Unreadable."""
+    """A file from the first of these directories that has it. Raises Unreadable."""
     problem: Unreadable | None = None
     for path in paths:
         try:
@@ -427,7 +427,7 @@ async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
 
 
 async def _scripts(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
-    """Nothing where no archive is read, or a job was submitted to no scheduler."""
+    """The archived scripts of both; None without an archive, or if a job has no scheduler."""
     wanted = [await _wanted(job_reader, kept) for kept in (left, right)]
     if wanted[0] is None or wanted[1] is None:
         return ()
@@ -463,7 +463,7 @@ async def _wanted(job_reader: JobReader, kept: Kept) -> Wanted | None:
 
 
 def script_files(diff: ScriptDiff) -> tuple[FileDiff, ...]:
-    """The same as differences of two files; what differs between any two jobs is counted only."""
+    """The same as diffs of two files. Variables that differ between any two jobs are only counted."""
     note = diff.note
     if diff.folded:
         noise = f"{diff.folded} more differ in dates, ids and ports only"

@@ -1,4 +1,4 @@
-"""How many jobs there are of each status, and how many come and end minute by minute."""
+"""Counts of jobs by status, and of arrivals and ends per minute."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,22 +9,22 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
 MINUTES = 10
-"""So far back it is told, the present minute included."""
+"""How many minutes are counted, with the present one."""
 _STEP = 10 * SECOND
 _STEPS_PER_MINUTE = 6
 _KEPT = 2 * MINUTES * _STEPS_PER_MINUTE
-"""Steps from the first one told of; what claims to be further in the future is not counted."""
+"""The most steps after the first one. A time further in the future is not counted."""
 
 
 class Flow(NamedTuple):
-    """Jobs in each of the last minutes, the present one last, and in the last full minute up to now."""
+    """Jobs in each of the last minutes, the present one last, and in the last 60 seconds."""
 
     by_minute: tuple[int, ...]
     per_minute: int
 
 
 class Pace(NamedTuple):
-    """What came and what ended."""
+    """Arrivals and ends."""
 
     arrivals: Flow
     ends: Flow
@@ -35,7 +35,7 @@ class Pace(NamedTuple):
 
 
 class Pulse:
-    """Counts arrivals and ends of the jobs it is told of. A job that is run again arrives and ends again."""
+    """Counts arrivals and ends of jobs. A job that runs again arrives and ends again."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         self._now = now
@@ -94,7 +94,7 @@ RECENT_S = 3600
 
 _NOTHING = Flow((0,) * MINUTES, 0)
 STILL = Pace(_NOTHING, _NOTHING)
-"""Nothing came and nothing ended."""
+"""No arrivals and no ends."""
 
 
 class Counts(NamedTuple):
@@ -106,7 +106,7 @@ class Counts(NamedTuple):
 
 
 class Tally:
-    """Counts of the jobs it was told of. `now` tells what is too old to be counted as lately."""
+    """Keeps the counts. `now` defines the last hour and the last minutes."""
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         self._pulse = Pulse(now)
@@ -114,7 +114,7 @@ class Tally:
         self._failed_at: dict[JobId, Nanos] = {}
 
     def move(self, before: Job | None, after: Job | None) -> None:
-        """A job changed; None where it was not there, or is no more."""
+        """Count a changed job; None for one that was not there before, or is gone."""
         old = None if before is None or before.is_quasi else before.status
         new = None if after is None or after.is_quasi else after.status
         if old is not new:

@@ -1,7 +1,7 @@
 """The filter language for jobs: one for the table, the one-shot commands and the palette.
 
-Quasi jobs, which are only records of compute calls, are hidden unless the filter asks for them: by `quasi:`,
-`flag:quasi`, a comparison of `id` or `model`, or a whole id. What a mistake is, `FilterError` says.
+Quasi jobs, which are only records of compute calls, are hidden unless the filter asks for them: with
+`quasi:`, `flag:quasi`, a comparison of `id` or `model`, or a whole id. `FilterError` explains a mistake.
 """
 
 import re
@@ -43,21 +43,21 @@ _NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
 _VALUE_HEAD = r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)"
 _PLAIN_VALUE = r"[\w.@/+\-]+"
 _WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
-"""The words of a text, also those of joinedLikeThis."""
+"""The words of a text, also of one joinedLikeThis."""
 _MAX_ABBREVIATED = 200
 LEAST_ID = 3
-"""Characters of an id from which on it is completed."""
+"""How many characters of an id are needed to complete it."""
 MOST_OFFERED = 200
-"""Values offered at most."""
+"""The most values to offer."""
 STATE_WORDS = frozenset(
     {"pending", "queued", "waiting", "running", "completed", "done", "failed", "canceled", "cancelled"}
 )
-"""Words that alone, as people type them, mean a state too; quoted they are only looked for."""
+"""Words that alone also mean a state. In quotes they are only searched for."""
 _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
 
 
 class Filter:
-    """A filter that was understood. Its `str` can be parsed again, and gives an equal filter."""
+    """A parsed filter. Its `str` parses to an equal filter."""
 
     __slots__ = ("_node", "_test", "shows_quasi")
 
@@ -92,7 +92,7 @@ class Filter:
 
 
 def parse(text: str) -> Filter:
-    """The filter that `text` writes. Raises FilterError and nothing else."""
+    """The filter of a text. Raises FilterError and nothing else."""
     return Filter(parse_nodes(text))
 
 
@@ -105,7 +105,7 @@ def token_span(text: str, cursor: int) -> tuple[int, int]:
 
 
 def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHING_KNOWN) -> list[str]:
-    """What may stand in place of the token that ends at `cursor`: fields, or values of the field before it.
+    """The completions of the token that ends at `cursor`: fields, or values of the field before it.
 
     `known` are values to offer for fields with free text, by the field's name: apps, users, hosts.
     """
@@ -125,7 +125,7 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
 
 
 def ids_beginning(text: str, known: Mapping[str, Iterable[str]]) -> list[str]:
-    """Ids of jobs that begin so, as known; none for so few characters that they would be chance."""
+    """Known ids that begin so; none for fewer than LEAST_ID characters, as most would be chance."""
     ids = known.get("id", ()) if len(text) >= LEAST_ID else ()
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
 

@@ -1,4 +1,4 @@
-"""The fields a filter may name, the words their values may be, and the tests made of comparisons."""
+"""The fields of filters, the words of their values, and the tests made of comparisons."""
 
 import re
 import warnings
@@ -28,10 +28,10 @@ def _partition(job: Job, now: Nanos, context: "FilterContext") -> str | None:
 
 
 class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a filter needs beside the job: host and driver as the logs tell, and the zone of written times.
+    """What a filter needs besides the job: host and driver by the logs, and the time zone of typed times.
 
-    `is_disputed` tells whether sources disagree about the job, `is_late` whether it takes longer than usual,
-    `now_at` what the clock of its source shows.
+    `is_disputed` says whether sources disagree about the job, `is_late` whether it takes longer than usual.
+    `now_at` gives the time by the clock of its source.
     """
 
     host_of: Look = attrgetter("host")
@@ -60,7 +60,7 @@ class Kind(Enum):
 
 
 class Field(NamedTuple):
-    """One field: its names, what it is, where a job has it, and what `:` means where that is not equality."""
+    """One field: its names, its kind, its value of a job, and the meaning of `:` if that is not equality."""
 
     names: tuple[str, ...]
     kind: Kind
@@ -141,7 +141,7 @@ VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.FLAG: tuple(FLAG_WORDS),
     Kind.YES_NO: tuple(YES_NO_WORDS),
 }
-"""The words that the values of a kind may be, for completion."""
+"""The possible words of each kind, for completion."""
 
 
 T = TypeVar("T")
@@ -149,9 +149,9 @@ Test = Callable[[Job, Nanos, FilterContext], bool]
 
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
-"""Of a longer text only the start is looked at with a regular expression."""
+"""A regular expression is applied to this many characters of a text."""
 MAX_REPEATS = 4
-"""How many `*` and `+` a regular expression may have: each multiplies the worst case by the length."""
+"""The most `*` and `+` in a regular expression: each multiplies the worst case by the length."""
 
 _ORDER: Mapping[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
 _IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
@@ -161,9 +161,9 @@ _IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
     ">=": lambda at, start, end: at >= start,
     "=": lambda at, start, end: start <= at < end or at == start,
 }
-"""How a time stands to the one written, which spans a day, a minute, a second or nothing."""
+"""The comparison of a time with a typed one, which spans a day, a minute, a second or an instant."""
 _OF_DAY = {**_IN_SPAN, "<=": lambda at, start, end: at < end, ">": lambda at, start, end: at >= end}
-"""The same for a day, which as a whole comes before and after; "after 14:00" begins at 14:00:00."""
+"""The same for a typed day, which is compared as a whole; "after 14:00" begins at 14:00:00."""
 _ORDERED_KINDS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.TIME})
 _PATTERN_PART = (
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\()|(?P<close>\))|(?P<alternative>\|)"
@@ -172,7 +172,7 @@ _PATTERN_PART = (
 
 
 def make_test(comparison: Comparison) -> Test:
-    """The test that a comparison stands for. Raises FilterError."""
+    """The test of a comparison. Raises FilterError."""
     field = _field_named(comparison.field)
     op, values = comparison.op, comparison.values
     if op in (":~", "!~"):
@@ -298,7 +298,7 @@ def _yes_no_test(field: Field, op: str, value: Value) -> Test:
 
 
 def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
-    """What a word means; its beginning will do as long as it is clear."""
+    """The meaning of a word or of its beginning, if that is not ambiguous."""
     low = value.text.lower()
     if low in words:
         return words[low]
@@ -316,7 +316,7 @@ def _pattern_test(field: Field, value: Value) -> Test:
 
 
 def _compile(value: Value) -> re.Pattern[str]:
-    """The regular expression, if it is one and cannot take for ever. Raises FilterError."""
+    """The compiled regular expression, if its run time is bounded. Raises FilterError."""
     if len(value.text) > MAX_PATTERN:
         raise FilterError(
             value.start, value.end, f"a regular expression has at most {MAX_PATTERN} characters"
@@ -332,10 +332,10 @@ def _compile(value: Value) -> re.Pattern[str]:
 
 
 def _danger(pattern: str) -> str | None:
-    """Why a regular expression could take for ever, None when it cannot.
+    """Why a regular expression could take too long; None if it cannot.
 
-    Repeating what itself repeats or chooses takes time exponential in the text's length; repeats beside each
-    other a power of it.
+    A repeat of a repeat or of a choice takes time exponential in the length of the text. Several repeats in a
+    row take a power of the length.
     """
     open_groups: list[bool] = []
     closed_branching = branching = False

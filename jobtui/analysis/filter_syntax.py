@@ -26,7 +26,7 @@ _ESCAPED = re.compile(r'\\(["\\])')
 
 
 class FilterError(Exception):
-    """A mistake in a filter: what it is, from where to where in the text, and what may have been meant."""
+    """A mistake in a filter: what it is, its range in the text, and the nearest correct word."""
 
     def __init__(self, start: int, end: int, message: str, nearest: str | None = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class FilterError(Exception):
 
 
 class Value(NamedTuple):
-    """One word or value as written, without its quotes. `start` and `end` do not count in comparisons."""
+    """One word or value as written, without its quotes. Equality ignores `start` and `end`."""
 
     text: str
     quoted: bool = False

@@ -1,8 +1,8 @@
-"""Cheap judgements on one job record: what about it should be seen, and what it waits for.
+"""Flags of one job record: quick hints about trouble, and what the job waits for.
 
-Only the record and the time are looked at, so every verdict here is a "may be"; what really happened is for
-the logs to tell. The traps these rules know are those of a job supervisor whose records are not heartbeats: a
-job whose agent never started stays `pending` without a word, and after a crash a record stays live for ever.
+They use only the record and the time, so each is only a hint; `explain` reads the logs too. A supervisor's
+records are no heartbeats: a job whose agent never started stays `pending` without a reason, and after a crash
+a record stays live for ever.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,22 +18,22 @@ from jobtui.model.verdicts import Code
 
 
 class Flag(StrEnum):
-    """What about a job should be seen."""
+    """A hint about a job."""
 
     CONTRADICTION = "contradiction"
-    """Several sources have it, and not as the same."""
+    """Several sources have it, and their records differ."""
     NO_PROGRESS = "no_progress"
-    """Pending without saying why: its agent may never have started."""
+    """Pending without a reason: its agent may never have started."""
     OVER_LIMIT = "over_limit"
-    """Runs longer than it may."""
+    """Runs longer than its limit."""
     EXCEPTION = "exception"
     """The supervisor failed while the job waited."""
     STALE = "stale"
-    """Live, and not written for so long that what wrote it may be gone."""
+    """Live, but not written for so long that its writer may be gone."""
     NEVER_STARTS = "never_starts"
-    """Waits for what cannot come, so that it will not begin by itself."""
+    """Waits for something that cannot come, and will not start by itself."""
     LONG_WAIT = "long_wait"
-    """Waits for a slot for long."""
+    """Has waited long for a slot."""
     TIME_LIMIT = "time_limit"
     """Was canceled because it took too long."""
     ALERT = "alert"
@@ -41,22 +41,22 @@ class Flag(StrEnum):
     UNKNOWN_STATUS = "unknown_status"
     """Has a status that jobtui does not know."""
     QUASI = "quasi"
-    """No simulation, only the record of a compute call."""
+    """Not a simulation, only the record of a compute call."""
 
 
 LATE = "late"
-"""The flag of a job that takes longer than is usual here, which its record alone does not tell."""
+"""The flag of a job that takes longer than usual here; the record alone does not show it."""
 AGENT_START_S = 20.0
-"""An agent that has not answered by then never will: the supervisor gives up after 5 to 15 s."""
+"""An agent that has not answered after this time will not: the supervisor gives up after 5 to 15 s."""
 LONG_WAIT_S = 600.0
 LIMITS_S: Mapping[str, float] = {"sequential": 360.0, "parallel": 3600.0}
-"""How long a job may run, by mode, as the supervisor is delivered; no limit for the others."""
+"""How long a job may run by the supervisor's defaults, by mode; other modes have no limit."""
 PAID_PARALLEL_LIMIT_S = 7200.0
 PAID_PLANS = frozenset({"premium", "enterprise"})
 LIMIT_GRACE_S = 60.0
-"""How long the supervisor may take to cancel what is over its limit."""
+"""How long the supervisor may take to cancel a job that is over its limit."""
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
-"""After how long without a word a live record is suspect, by mode."""
+"""After how long without a write a live record is suspect, by mode."""
 
 SLOTS: tuple[tuple[tuple[str, ...], Code, str, str], ...] = (
     (("op_slot", "another sim", "op_q"), Code.WAITING_OP_SLOT, "another op of this user",
@@ -65,7 +65,7 @@ SLOTS: tuple[tuple[tuple[str, ...], Code, str, str], ...] = (
      "another op works in its run directory"),
     (("cpu",), Code.WAITING_CPU_SLOT, "CPU slot", "all CPU slots for such runs are taken"),
 )  # fmt: skip
-"""What texts about waiting mean, of all versions of the supervisor, by parts: in short, and in words."""
+"""The meaning of parts of texts about waiting, for all versions of the supervisor: in short, and in words."""
 _EXCEPTION = "Exception: "
 
 
@@ -90,7 +90,7 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
 
 
 def differing(job: Job) -> tuple[Job, ...]:
-    """What further sources say of a job where that is not the same."""
+    """The records of further sources about a job that differ from its own."""
     return tuple(other for other in job.others if _told(other) != _told(job)) if job.others else ()
 
 
@@ -103,7 +103,7 @@ def needs_person(job: Job, now: Nanos) -> bool:
 
 
 def waits_for(job: Job, now: Nanos) -> str | None:
-    """What a live job waits for or suffers from, None when there is nothing to say.
+    """The reason of a live job: what it waits for or what is wrong; None if there is nothing to say.
 
     May contain the supervisor's own text: not masked, not safe for a terminal.
     """
@@ -126,7 +126,7 @@ def waits_for(job: Job, now: Nanos) -> str | None:
 
 
 def limit_s(job: Job) -> float | None:
-    """How long the job may run in seconds, None when there is no limit or none is known."""
+    """How many seconds the job may run; None if there is no limit or none is known."""
     if job.mode == "parallel" and job.plan in PAID_PLANS:
         return PAID_PARALLEL_LIMIT_S
     return LIMITS_S.get(job.mode)
@@ -146,7 +146,7 @@ def _live_flags(job: Job, now: Nanos) -> tuple[str, ...]:
 
 
 def slot_of(text: str) -> tuple[Code, str, str] | None:
-    """The slot that a text says is waited for: its verdict, what holds it in short, and in words."""
+    """The slot that a text names: its verdict, its short name, and words for it."""
     low = text.lower()
     return next((row[1:] for row in SLOTS if any(sign in low for sign in row[0])), None)
 
@@ -209,4 +209,4 @@ _GRAVE: Mapping[Flag, Callable[[Job, Nanos], bool]] = {
     Flag.STALE: _is_stale,
     Flag.NEVER_STARTS: _never_starts,
 }
-"""The flags of live jobs that need a person."""
+"""Flags of live jobs that need a person."""

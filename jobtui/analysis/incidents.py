@@ -1,4 +1,4 @@
-"""One cause or five: failed and stuck jobs of a window, grouped by how they went and by what they share."""
+"""Groups the failed and stuck jobs of a window by how they failed, and finds what each group shares."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,20 +16,20 @@ from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Concern, Verdict
 
 SHARED_BY, GOOD_AT_MOST = 0.8, 0.5
-"""So large a part of a group must have a fact, and of the good jobs no larger one, for it to be said."""
+"""A fact is reported if at least this share of the group has it, and at most this share of the good jobs."""
 COMPARED, CHANCE = 5, 0.01
-"""So many jobs are compared on either side at least, and by chance it is less likely than this (Fisher)."""
+"""A fact needs at least this many jobs on either side, and a p-value below this (Fisher's exact test)."""
 QUIET_S = 30 * 60
-"""What has been quiet for less may go on."""
+"""An incident without a failure for less than this may be ongoing."""
 WIDER_S = (7 * 86_400, 30 * 86_400, 365 * 86_400)
-"""How far back is looked where nothing went wrong lately."""
+"""Wider windows to try if nothing failed in the first one."""
 LEAST = 2
-"""Fewer jobs are no group: they stand apart."""
+"""Fewer jobs are not a group but single failures."""
 ENDED_BADLY = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
 ENDED_WELL = frozenset({JobStatus.COMPLETED, JobStatus.PURGED, JobStatus.UNKNOWN})
-"""What needs no look at anything else, where nothing contradicts it."""
+"""Statuses that need no further check if nothing contradicts them."""
 OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
-"""What becomes of a run that a restart of its supervisor has ended: asked for again, or not."""
+"""Verdicts on a run that a restart of its supervisor ended, whether somebody asked for it again or not."""
 
 
 _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
@@ -41,16 +41,16 @@ _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     ),
     (re.compile(r"/\S*/"), "/…/"),
 )
-"""What differs from one failure to the next and says nothing: addresses, ids, numbers, directories."""
+"""Parts of an error that vary between failures of one kind: addresses, ids, numbers, directories."""
 _ERROR_CHARACTERS = 200
 
 
 class Sample(NamedTuple):
-    """One job to be grouped: its verdict, its latest run, where it ran, which agents flapped meanwhile.
+    """One job to group: its verdict, its latest run, its host, and the agents that flapped meanwhile.
 
-    `verdict` is None of a job that is well by its record, which nothing contradicts. One that is not
-    `is_told` counts for what is usual, and where its verdict is doubted that is said. `restart` is that of
-    its supervisor, where that has ended the run.
+    `verdict` is None for a good job that nothing contradicts. A job without `is_told` is in no group, counts
+    as usual, and is named if its verdict is in doubt. `restart` is the restart of the supervisor that ended
+    the run.
     """
 
     job: Job
@@ -64,14 +64,14 @@ class Sample(NamedTuple):
 
 
 def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
-    """Whether something happened to a job in a stretch of time, or it is live; quasi jobs are left out."""
+    """Whether a job is live or something happened to it between two times; False for quasi jobs."""
     if job.is_quasi:
         return False
     return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)
 
 
 def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
-    """A job that was explained: where it ran, and what has ended it together with others."""
+    """The sample of an explained job: where it ran, and what ended it together with others."""
     if not job.needs_logs:
         return Sample(job, verdict)
     case = Case(evidence)
@@ -87,7 +87,7 @@ def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
 
 
 def _restart(case: Case) -> str | None:
-    """Which restart has ended the latest run, in words that no other one has."""
+    """Words that identify the restart that ended the latest run."""
     step = case.restart
     if step is None:
         return None
@@ -97,9 +97,9 @@ def _restart(case: Case) -> str | None:
 
 
 class Shared(NamedTuple):
-    """A fact that `jobs` jobs of a group have, and `elsewhere` of the `good` jobs of which it is known.
+    """A fact that `jobs` jobs of a group have, and `elsewhere` of the `good` jobs for which it is known.
 
-    `good` is 0 for what went wrong itself, which has nothing to be compared with.
+    `good` is 0 for a fact that is the cause itself and is not compared.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Shared(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The line that says why: that of `jobs` out of the `of` jobs for which there is one."""
+    """The failing line that `jobs` of the `of` jobs with such a line have."""
 
     text: str
     jobs: int
@@ -118,12 +118,11 @@ class Line(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """Jobs that went wrong alike, the earliest first, and at what `times`, as far as that is known.
+    """Jobs that failed in the same way, earliest first, and the known `times` of their failures.
 
-    `codes` are all verdicts among them with their numbers, the most frequent first, which is `code` too.
-    `confidence` is that of the least sure of them, `doubtful` how many are doubted: for a source that cannot
-    be believed now, or for sources that disagree. `sentence` is that of one job.
-    `shape` are the steps of their latest runs. `is_live` is said of jobs that are stuck now.
+    `codes` counts their verdicts, the most frequent first; this one is `code`. `confidence` is the lowest of
+    them. `doubtful` counts those in doubt: a source cannot be trusted now, or sources disagree. `sentence` is
+    that of one job, `shape` the steps of their latest runs. `is_live`: some are stuck now.
     """
 
     code: str
@@ -145,14 +144,14 @@ class Incident(NamedTuple):
         return self.jobs[0]
 
     def is_ongoing(self, now: Nanos) -> bool:
-        """Whether it was not quiet for longer than ever between two of its failures, nor for QUIET_S."""
+        """Whether it has been quiet for less than QUIET_S, or than its longest pause between two failures."""
         if self.is_live or len(self.times) < LEAST:
             return self.is_live
         longest = max(later - at for at, later in pairwise(self.times))
         return now - self.times[-1] <= max(longest, QUIET_S * SECOND)
 
     def rate(self, now: Nanos, parts: int) -> list[int]:
-        """How many went wrong in each of so many equal parts of the time since the first."""
+        """How many failed in each of several equal parts of the time since the first."""
         counts = [0] * parts
         for at in self.times:
             counts[min(parts - 1, (at - self.times[0]) * parts // max(1, now - self.times[0]))] += 1
@@ -160,10 +159,10 @@ class Incident(NamedTuple):
 
 
 class Incidents(NamedTuple):
-    """What went wrong in a window: groups, the largest first, and jobs that are like no other.
+    """The failures in a window: groups, the largest first, and single failures.
 
-    `doubtful` are further jobs that may be otherwise than they seem; `blind_spots` say which sources cannot
-    be believed now.
+    `doubtful` are further jobs whose verdict is in doubt. `blind_spots` name the sources that cannot be
+    trusted now.
     """
 
     groups: tuple[Incident, ...]
@@ -174,7 +173,7 @@ class Incidents(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing went wrong for sure."""
+        """Whether certainly nothing failed."""
         return not (self.groups or self.alone or self.doubtful or self.blind_spots)
 
 
@@ -188,15 +187,15 @@ FACTS: Mapping[str, Callable[[Sample], str | None]] = {
     "user": lambda sample: sample.job.owner or None,
     "mode": lambda sample: sample.job.mode or None,
 }
-"""What jobs may share."""
+"""The facts that jobs may share."""
 CAUSES = frozenset({"restart", "flapping"})
-"""Facts that are what went wrong: they are told however many jobs have them."""
+"""Facts that are the cause itself: they are always reported."""
 SHAPELESS = frozenset({Code.SUPERVISOR_RESTARTED, Code.AGENT_LOST})
-"""Verdicts that say that a run was lost, at whichever step it was."""
+"""Verdicts of a lost run, for which the step does not matter."""
 
 
 class IncidentKind(NamedTuple):
-    """What is alike in the jobs of a group: either what has ended them all, or how they went."""
+    """What makes jobs a group: what ended them all, or how they failed."""
 
     cause: str
     code: str = ""
@@ -205,7 +204,7 @@ class IncidentKind(NamedTuple):
 
 
 class Grouping:
-    """Takes in samples one by one; those that are well count for what is usual."""
+    """Takes samples one by one. Good jobs give the baseline."""
 
     def __init__(self) -> None:
         self._good: dict[str, Counter[str]] = {name: Counter() for name in FACTS}
@@ -214,7 +213,7 @@ class Grouping:
         self._looked_at = 0
 
     def add(self, sample: Sample) -> None:
-        """Count it, and put it with those that went wrong alike if it did."""
+        """Count a sample, and add a failed one to its group."""
         self._looked_at += 1
         verdict = sample.verdict
         if verdict is None or (verdict.concern is Concern.FINE and not verdict.doubts):
@@ -227,7 +226,7 @@ class Grouping:
             self._doubtful.append(sample.job.id)
 
     def found(self, blind_spots: tuple[str, ...] = (), now: Nanos | None = None) -> Incidents:
-        """The groups of what was taken in so far; what goes on at `now` comes first."""
+        """The groups so far; those that are ongoing at `now` come first."""
         found = [_incident(group, kind, self._good) for kind, group in self._groups.items()]
         found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
@@ -240,7 +239,7 @@ class Grouping:
 
 
 def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
-    """One restart loses all runs of a supervisor, whatever is said of each; agents those of their host."""
+    """The kind of a failure. One restart loses all runs of a supervisor; a flapping host those of its agents."""
     code, error = verdict.code, fold(sample.job.error or sample.job.alert or "")
     if sample.restart is not None:
         return IncidentKind(sample.restart)
@@ -252,10 +251,9 @@ def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:
-    """The steps of a run in the order in which they came first; what an agent alone tells is left out.
+    """The steps of a run by first occurrence, without the agent's own and without waits before the send.
 
-    Whether its lines were read says nothing of what went wrong, nor does what it had to wait for before it
-    was sent.
+    These depend on which logs were read and how busy the system was, not on the failure.
     """
     if run is None:
         return ()
@@ -269,7 +267,7 @@ _BEFORE = frozenset({Mark.AGENT_START, Mark.AGENT_WAIT, Mark.AGENT_ALIVE, Mark.S
 
 
 def fold(error: str) -> str:
-    """An error without what differs from one failure to the next."""
+    """An error without the parts that vary between failures of one kind."""
     error = error[:_ERROR_CHARACTERS]
     for pattern, replacement in _FOLDS:
         error = pattern.sub(replacement, error)
@@ -277,21 +275,21 @@ def fold(error: str) -> str:
 
 
 def happened_at(job: Job) -> Nanos | None:
-    """When a job went wrong, as far as its record tells; for a live one since when it is wanted."""
+    """When a job failed by its record; for a live one when it was submitted."""
     if job.status.is_live:
         return job.queued_at or job.started_at or job.updated_at or job.written_at
     return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
 
 
 class Earlier(NamedTuple):
-    """How many jobs failed before a time; how far back to look for the newest, None: as far as is known."""
+    """How many jobs failed before a time, and a window with the newest; None for all that is known."""
 
     jobs: int
     window_s: int | None
 
 
 def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> Earlier | None:
-    """What failed by its record before a time, None if nothing did."""
+    """The failures by record before a time; None if there are none."""
     times = [
         at
         for job in jobs
@@ -329,7 +327,7 @@ def _incident(
 
 
 def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> Line:
-    """The line that most jobs have: a failing line of their outputs, else their error, else the verdict."""
+    """The line that most jobs have in common: a failing line, else their error, else the verdict."""
     failing = [one.cause.text for one in verdicts if one.cause is not None]
     errors = [text for one in samples if (text := one.job.error or one.job.alert)]
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -357,10 +355,7 @@ def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterab
 
 
 def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:
-    """How likely `count` or more of a group have a fact when it is no likelier there than elsewhere.
-
-    Fisher's exact test, one-sided.
-    """
+    """The p-value of `count` or more jobs of a group having a fact (Fisher's exact test, one-sided)."""
     having, total = count + elsewhere, of + known
 
     def ways(n: int, k: int) -> float:

@@ -1,9 +1,8 @@
-"""What joins records of different systems: records that share a key are of one job.
+"""Join keys: two records of different systems that share a key are about one job.
 
-So is found which job of Slurm a job of Sirepo runs as, and the other way round.
-
-Sirepo's agent on a cluster notes the number that sbatch gave it (`sbatch_id`); and it submits in the run
-directory, whose last part is the job's id in Sirepo, so that Slurm's record alone tells it too.
+They find the Slurm job as which a job of Sirepo runs, and the other way round. Sirepo's agent on a cluster
+writes down the number that sbatch returned (`sbatch_id`). It submits in the run directory, whose last part is
+the job's id in Sirepo, so Slurm's record alone is enough too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,12 +15,12 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import SYSTEM
 
 OF_SIREPO = "sirepo:"
-"""The tag of a job that Sirepo submitted begins so; its id there follows."""
+"""The beginning of the tag of a job that Sirepo submitted; its id in Sirepo follows."""
 CLUSTER_MODE = "sbatch"
 
 
 class Space(Enum):
-    """Whose ids they are."""
+    """A space of ids."""
 
     JOB = auto()
     SUBMITTED_BY = auto()
@@ -30,22 +29,22 @@ class Space(Enum):
 
 
 ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
-"""How a job may have ended."""
+"""Statuses of ended jobs."""
 POLLED_S = 90.0
-"""How long Sirepo's agent may take to see what Slurm did: it asks every 15 s, every 60 s in 2020."""
+"""How long Sirepo's agent may take to see a change in Slurm: it asks every 15 s, every 60 s in 2020."""
 EARLY_S = 60.0
 """How much earlier than in Sirepo's record a job may have been submitted: two clocks."""
 
 
 class Key(NamedTuple):
-    """An id under which a record is known: in which of the spaces of ids, and which."""
+    """An id of a record: its space and its text."""
 
     space: Space
     id: str
 
 
 def keys_of(job: Job) -> Iterator[Key]:
-    """Its own id, that of the job of Sirepo it was submitted for, those of its scheduler, its trace."""
+    """The keys of a record: its id, the job of Sirepo that submitted it, its scheduler's ids, its trace."""
     yield Key(Space.JOB, job.id)
     if job.system == SYSTEM:
         submitters = (tag for tag in job.tags.split() if tag.startswith(OF_SIREPO))
@@ -60,9 +59,9 @@ def sirepo_of(job: Job) -> JobId | None:
 
 
 def slurm_of(job: Job | None, jobs: Iterable[Job], noted: str | None = None) -> Job | None:
-    """The Slurm job of the latest run of a job of Sirepo; `noted` is its number where that is known.
+    """The Slurm job of the latest run of a job of Sirepo; `noted` is its number, if that is known.
 
-    None where there is none, or several on different clusters and nothing tells which.
+    None if there is none, or if several on different clusters fit.
     """
     if job is None or job.mode != CLUSTER_MODE:
         return None
@@ -91,14 +90,14 @@ def _may_be_of(one: Job, job: Job) -> bool:
 
 
 def is_polled(job: Job, slurm: Job, now: Nanos) -> bool:
-    """Whether both have had the time to hear of each other since either changed."""
+    """Whether both had time to learn of the last change of the other."""
     times = (slurm.updated_at, job.written_at, job.updated_at)
     latest = max((at for at in times if at is not None), default=None)
     return latest is None or seconds_between(latest, now) > POLLED_S
 
 
 def slurm_words(slurm: Job) -> str:
-    """How the Slurm job stands, in its own words: not masked, not safe for a terminal."""
+    """The state of the Slurm job in its own words: not masked, not safe for a terminal."""
     number = slurm.id.partition("/")[2]
     waits = slurm.alert or slurm.message if slurm.status is JobStatus.PENDING else None
     why = slurm.error or (f"waits for {waits}" if waits else "")

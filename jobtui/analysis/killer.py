@@ -1,4 +1,4 @@
-"""Who ended a program: finds it among what the kernel and others wrote in the journal of its host.
+"""Finds what killed a program in the messages of the kernel and others in the journal of its host.
 
 A message is about a job if it names its process, its container or its Slurm job within a minute of its end.
 Any other is only near in time: it is shown, and proves nothing.
@@ -25,11 +25,11 @@ from jobtui.model.verdicts import Fact, Killer
 BEFORE_S, AFTER_S = 60.0, 15.0
 """How long before and after the end of a job a message may be about it."""
 CLOSE_S = 10.0
-"""What several jobs share, such as a container, says of one of them only so near to its end."""
+"""A name that several jobs share, such as a container, ties a message only this close to a job's end."""
 BOOTED_S = 300.0
-"""A journal begins at most so long after its machine."""
+"""A journal begins at most this long after the boot of its machine."""
 MOST_TOLD = 3
-"""Messages that are shown."""
+"""How many messages are shown."""
 
 _PID = re.compile(r"\bpid=(\d+)")
 _HEX = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
@@ -37,10 +37,10 @@ _SLOT = re.compile(r"\bslot\d[\w]*@[\w.-]+")
 
 
 class Ending(NamedTuple):
-    """The end of a job, and what messages may name it by.
+    """The end of a job, and the names that tie a message to it.
 
-    `pids` are its processes on `host`, `names` its container, slot or Slurm job as control groups have them.
-    `ahead_s` is how much the clock of `host` is ahead of the one that `at` is of, at least and at most.
+    `pids` are its processes on `host`, `names` its container, slot or Slurm job as in control groups.
+    `ahead_s` bounds how far the clock of `host` is ahead of the clock of `at`.
     """
 
     at: Nanos
@@ -51,7 +51,7 @@ class Ending(NamedTuple):
 
     @property
     def window(self) -> tuple[Nanos, Nanos]:
-        """From when to when its host may have written about it, by that host's own clock."""
+        """The range of times of possible messages, by the clock of the host."""
         low, high = self.ahead_s
         begin, end = self.at + (low - BEFORE_S) * SECOND, self.at + (high + AFTER_S) * SECOND
         return Nanos(round(begin)), Nanos(round(end))
@@ -62,7 +62,7 @@ class Ending(NamedTuple):
 
 
 def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> Ending | None:
-    """How a job ended; None where that is not known. `ops` are those the clocks of hosts are compared by."""
+    """The end of a job; None if it is not known. `ops` give the differences between clocks of hosts."""
     job, slurm = evidence.job, evidence.slurm
     if job is None:
         return None
@@ -106,7 +106,7 @@ def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:
 
 
 class Told(NamedTuple):
-    """A message that says something of an end, and what it and the parts before it tell by name."""
+    """A message about an end, with the names in it and in the parts before it."""
 
     entry: JournalEntry
     shape: KillShape
@@ -127,7 +127,7 @@ class Told(NamedTuple):
         return ""
 
     def tie(self, ending: Ending) -> float:
-        """How sure it is about this end, 0 when nothing but the time speaks for that."""
+        """How sure it is about this end; 0 if it is only near in time."""
         values, host = self.values, self.entry.host
         if whole(values.get("pid"), 0) in ending.pids and is_host(host, ending.host):
             return CERTAIN
@@ -144,7 +144,7 @@ class Told(NamedTuple):
 
 
 def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
-    """Who ended the job that ended so, by these messages of its host."""
+    """What killed a job, by the messages of its host."""
     begin, end = ending.window
     own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
     told = sorted(
@@ -163,7 +163,7 @@ def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
 
 
 def _told(entries: Iterable[JournalEntry]) -> Iterator[Told]:
-    """What messages tell, each kill with the parts of the kernel's report before it."""
+    """The kills in messages, each with the parts of the kernel's report before it."""
     parts: dict[str, str] = {}
     for entry in sorted(entries, key=lambda entry: entry.at):
         # Anybody may call himself the kernel, but then has a process; containers write what they like
@@ -197,7 +197,7 @@ def _size(kilobytes: float) -> str:
 
 
 def _short(path: str) -> str:
-    """The last parts of a control group that tell which it is, ids of containers cut to twelve digits."""
+    """The last parts of a control group that identify it, with ids of containers cut to twelve digits."""
     parts = [part for part in path.removesuffix(".scope").split("/") if part]
     jobs = [at for at, part in enumerate(parts) if part.startswith("job_")]
     told = parts[jobs[0] :] if jobs else parts[-2:] if parts and _HEX.fullmatch(parts[-1]) else parts[-1:]

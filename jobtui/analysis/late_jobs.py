@@ -1,7 +1,7 @@
-"""Live jobs that wait or run longer than is usual here, by the records of jobs like them that ended well.
+"""Live jobs that wait or run longer than usual here, by the records of completed jobs of the same kind.
 
-Like is what has the same application, model, mode and driver. Records tell more runs than logs do, and are
-read first. Without such a history there are the limits of `analysis.flags` only.
+A kind is an application, model, mode and driver. Without such a history there are only the limits of
+`analysis.flags`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,17 +18,17 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Usual
 
 RUNS_KEPT = 300
-"""Runs of a kind that tell what is usual; the newest that were heard of."""
+"""How many of the newest runs of a kind define what is usual."""
 KINDS_KEPT = 2_000
-"""Kinds of jobs of which that is kept."""
+"""How many kinds are kept."""
 BUDGET_S = 0.004
-"""How long looking may take at a time."""
+"""The longest time for one call, in seconds."""
 
 Kind = tuple[str, str, str, str, str]
 
 
 class Late(NamedTuple):
-    """How long a job waits or runs already, in seconds, and what is usual."""
+    """How many seconds a job has waited or run, and the usual time."""
 
     does: str
     seconds: float
@@ -65,7 +65,7 @@ class _Lengths:
 
 
 class Lateness:
-    """Told which jobs changed, it learns from those that ended and judges live ones, a few at a time."""
+    """Learns from changed jobs that ended, and judges live ones, a few at each call."""
 
     def __init__(self, now_at: ClockOf = here) -> None:
         self._now_at = now_at
@@ -76,7 +76,7 @@ class Lateness:
 
     @classmethod
     def of(cls, jobs: Mapping[JobId, Job], now: Nanos, now_at: ClockOf = here) -> Self:
-        """Of all jobs at once; only kinds of which one is live are learnt, and no more than is kept."""
+        """Learn from all jobs at once, only kinds with a live job, and no more than are kept."""
         found = cls(now_at)
         wanted = {_kind(job): RUNS_KEPT for job in jobs.values() if job.status.is_live}
         for job in jobs.values() if wanted else ():
@@ -90,7 +90,7 @@ class Lateness:
         self._changed.update(dict.fromkeys(changed))
 
     def look(self, jobs: Mapping[JobId, Job], now: Nanos, budget_s: float = BUDGET_S) -> set[JobId]:
-        """Learn, and judge those that live; the jobs of which it is no longer as it was."""
+        """Learn and judge. Returns the jobs for which the result changed."""
         end = perf_counter() + budget_s
         while self._changed and perf_counter() < end:
             self._learn(jobs.get(job_id := self._changed.popitem()[0]), job_id)
@@ -109,7 +109,7 @@ class Lateness:
         return turned
 
     def late(self, job: Job | None, now: Nanos) -> Late | None:
-        """How late a job is, None where it is not, or where too little is known."""
+        """How late a job is; None if it is not, or if too little is known."""
         if job is None or not job.status.is_live or not job.needs_logs:
             return None
         now, waits = self._now_at(job.source, now), job.status is JobStatus.PENDING
