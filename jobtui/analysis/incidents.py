@@ -239,7 +239,7 @@ class Grouping:
 
 
 def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
-    """The kind of a failure. One restart loses all runs of a supervisor; a flapping host those of its agents."""
+    """The kind of a failure. A restart loses all runs of a supervisor, a flapping host those on it."""
     code, error = verdict.code, fold(sample.job.error or sample.job.alert or "")
     if sample.restart is not None:
         return IncidentKind(sample.restart)
