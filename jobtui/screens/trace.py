@@ -13,12 +13,11 @@ from textual.widget import Widget
 from jobtui.actions import Place
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.failures import Findings
-from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, parse_span_filter, values_of
+from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, known_test, parse_span_filter, values_of
 from jobtui.analysis.traces.layout import LineKey
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
-from jobtui.model.traces import Span
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
@@ -124,8 +123,8 @@ class TracePane(Container):
         found = self.waterfall.found
         if found is not None:
             self.workers.cancel_group(self, FILTERING)
-            self._failed = failed_keys(found)
-            self.waterfall.set_filter(self._is_failure, keys=self._failed)
+            failed = self._failed = failed_keys(found)
+            self.waterfall.set_filter(lambda span: span.span_id in failed)
             self.show_words()
 
     def toggle_path(self) -> None:
@@ -143,18 +142,14 @@ class TracePane(Container):
         if found is not None:
             self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
 
-    def _is_failure(self, span: Span) -> bool:
-        return span.span_id in self._failed
-
     def _let_pass(self, passes: SpanTest | None) -> None:
         start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
 
     async def _filter(self, passes: SpanTest | None) -> None:
         found = self.waterfall.found
-        tested: dict[SpanId, bool] | None = None
         if found is not None and passes is not None:
-            tested = await asyncio.to_thread(lambda: {one.span_id: passes(one) for one in found.tree.spans})
-        self.waterfall.set_filter(passes, tested)
+            passes = await asyncio.to_thread(known_test, passes, found.tree.spans)
+        self.waterfall.set_filter(passes)
         self.show_words()
 
     def read(self) -> None:

@@ -70,11 +70,8 @@ class SessionTraces:
         return await self._fetch(trace_id, None)
 
     async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None) -> TraceAnswer:
-        answers, notes = await self._ask_all(lambda source: source.trace(trace_id))
-        for name, found in answers:
-            if found is not None:
-                await self._take_in(name, trace_id, found)
-        return await self._answer(trace_id, notes, grew_at)
+        *_, last = [answer async for answer in self._arriving(trace_id, grew_at)]
+        return last
 
     async def _answer(
         self, trace_id: TraceId, notes: tuple[str, ...], grew_at: Nanos | None = None
@@ -113,7 +110,7 @@ class SessionTraces:
         if why != last.growing:
             yield structs.replace(last, growing=why)
 
-    async def _arriving(self, trace_id: TraceId) -> AsyncIterator[TraceAnswer]:
+    async def _arriving(self, trace_id: TraceId, grew_at: Nanos | None = None) -> AsyncIterator[TraceAnswer]:
         """A trace as it is known, again when a source has told of it, and when all have been asked."""
         faults: dict[str, tuple[str, ...]] = {}
         if self._store.traces.size(trace_id) and self._asked():
@@ -124,7 +121,7 @@ class SessionTraces:
                 if found is not None:
                     await self._take_in(name, trace_id, found)
                     yield await self._answer(trace_id, ())
-        yield await self._answer(trace_id, self._in_order(faults))
+        yield await self._answer(trace_id, self._in_order(faults), grew_at)
 
     async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
         return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
@@ -183,14 +180,6 @@ class SessionTraces:
             count=max(0, len(found.spans) + len(found.logs) - known),
         )
         await apply_in_parts(self._store, name, batch)
-
-    async def _ask_all(
-        self, ask: Callable[[TraceSource], Awaitable[Answer]]
-    ) -> tuple[list[tuple[str, Answer]], tuple[str, ...]]:
-        """The answers of all that can be asked, side by side, and why others gave none."""
-        told = [one async for one in self._as_told(ask)]
-        answers = [(name, answer) for name, answer, _ in told if answer is not None]
-        return answers, self._in_order({name: (fault,) if fault else () for name, _, fault in told})
 
     async def _as_told(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]

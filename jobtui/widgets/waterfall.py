@@ -15,7 +15,7 @@ from jobtui.analysis.traces.failures import FailureKind, Findings
 from jobtui.analysis.traces.filters import SpanTest
 from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLines, TraceLine, lay_out
 from jobtui.analysis.traces.tree import end_of
-from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.ids import TraceId
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, width
 from jobtui.render.waterfall import (
@@ -223,19 +223,11 @@ class Waterfall(RowView):
         self._renew()
         self.cursor_moved()
 
-    def set_filter(
-        self,
-        passes: SpanTest | None,
-        tested: dict[SpanId, bool] | None = None,
-        keys: frozenset[LineKey] | None = None,
-    ) -> None:
-        """Show only spans that pass and what is above them, or all.
-
-        `tested` says of which it is known; `keys` are those that pass, where that is known of all.
-        """
+    def set_filter(self, passes: SpanTest | None) -> None:
+        """Show only spans that pass and what is above them, or all."""
         if self._shown is not None:
             key = self._key
-            self._shown.set_filter(passes, tested, keys)
+            self._shown.set_filter(passes)
             self._stay_at(key)
             self._renew()
             self.cursor_moved()

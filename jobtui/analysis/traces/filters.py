@@ -64,6 +64,18 @@ def parse_span_filter(text: str) -> SpanTest:
     return compile_node(parse_nodes(text), _word, _comparison)
 
 
+def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
+    """The same test, which knows of these spans already, and looks at each other one once."""
+    known = {span.span_id: passes(span) for span in spans}
+
+    def test(span: Span) -> bool:
+        if (passed := known.get(span.span_id)) is None:
+            passed = known[span.span_id] = passes(span)
+        return passed
+
+    return test
+
+
 def values_of(spans: Iterable[Span], field: str) -> tuple[str, ...]:
     texts = _TEXTS.get(field)
     return tuple(dict.fromkeys(text for span in spans for text in texts(span) if text)) if texts else ()

@@ -312,20 +312,6 @@ def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[boo
     return kept, count
 
 
-def kept_of(layout: Layout, keys: Iterable[LineKey]) -> tuple[list[bool], int]:
-    """The same where the spans that pass are known. Looks at no line below one that leads to none of them."""
-    kept = [False] * len(layout.lines)
-    passing = sorted(at for key in keys if (at := layout.at.get(key)) is not None)
-    at = 0
-    for number in passing:
-        while at < number:
-            leads_there = layout.ends[at] > number
-            kept[at] = kept[at] or leads_there
-            at = at + 1 if leads_there else layout.ends[at]
-        kept[number] = True
-    return kept, len(passing)
-
-
 def unfolded_above(layout: Layout, index: int) -> Iterator[LineKey]:
     return (layout.lines[above].key for above in layout.above(index))
 
@@ -341,8 +327,6 @@ class ShownLines:
         self.passes: SpanTest | None = None
         self._closed = closed_at_first(layout)
         self._met = set(self._closed)
-        self._tested: dict[SpanId, bool] = {}
-        self._keys: frozenset[LineKey] | None = None
         self._kept: list[bool] | None = None
         self._show()
 
@@ -352,38 +336,13 @@ class ShownLines:
         new = closed_at_first(layout) - self._met
         self._met |= new
         self._closed |= new
-        self.set_filter(self.passes, keys=self._keys)
+        self.set_filter(self.passes)
 
-    def set_filter(
-        self,
-        passes: SpanTest | None,
-        tested: dict[SpanId, bool] | None = None,
-        keys: frozenset[LineKey] | None = None,
-    ) -> None:
-        """Show only spans that pass, with what is above them; of which it is known already is in `tested`.
-
-        Where all that pass are known, `keys` are theirs.
-        """
-        if passes is not self.passes:
-            self._tested = tested if tested is not None else {}
-        self.passes, self._keys = passes, keys
-        self._kept, self.passing = self._kept_now()
+    def set_filter(self, passes: SpanTest | None) -> None:
+        """Show only spans that pass, with what is above them."""
+        self.passes = passes
+        self._kept, self.passing = (None, 0) if passes is None else kept_lines(self.layout, passes)
         self._show()
-
-    def _kept_now(self) -> tuple[list[bool] | None, int]:
-        if self.passes is None:
-            return None, 0
-        if self._keys is not None:
-            return kept_of(self.layout, self._keys)
-        return kept_lines(self.layout, self._passes)
-
-    def _passes(self, span: Span) -> bool:
-        """Whether a span passes; each is looked at once, however often the trace grows."""
-        known = self._tested.get(span.span_id)
-        if known is None:
-            assert self.passes is not None
-            known = self._tested[span.span_id] = self.passes(span)
-        return known
 
     def line(self, index: int) -> TraceLine:
         return self.layout.lines[self.numbers[index]]

@@ -56,22 +56,15 @@ EVERYTHING = Period(WHOLE)
 
 def parse_period(name: str) -> Period | None:
     """The period that a directory is for, None for any other name."""
-    if not _NAME.fullmatch(name):
+    if (
+        not _NAME.fullmatch(name)
+        or (begin := time_of_iso(f"{name}0101"[:8] if len(name) < 8 else name)) is None
+    ):
         return None
-    begin = time_of_iso(f"{name}0101"[:8] if len(name) < 8 else name)
-    return (
-        None if begin is None else Period(name, begin, Nanos(begin + _days(name, utc_of(begin).date()) * DAY))
-    )
-
-
-def _days(name: str, first: date) -> int:
-    if len(name) == 8:
-        return 1
-    following = (
-        first.replace(day=28) + timedelta(days=4) if len(name) == 6 else first.replace(month=12, day=31)
-    )
-    last = following - timedelta(days=following.day) if len(name) == 6 else following
-    return (last - first).days + 1
+    first = utc_of(begin).date()
+    next_month = (first.replace(day=28) + timedelta(days=4)).replace(day=1)
+    following = {4: date(first.year + 1, 1, 1), 6: next_month, 8: first + timedelta(days=1)}[len(name)]
+    return Period(name, begin, Nanos(begin + (following - first).days * DAY))
 
 
 def likely(at: Nanos) -> tuple[Period, ...]:

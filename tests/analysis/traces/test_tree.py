@@ -25,7 +25,6 @@ from jobtui.analysis.traces.layout import (
     ShownLines,
     TraceLine,
     kept_lines,
-    kept_of,
     lay_out,
     shown_lines,
 )
@@ -385,7 +384,6 @@ def test_every_span_has_one_line_and_folding_loses_none(
         assert shown.line(at) == line
     kept, count = kept_lines(layout, lambda span: span.is_error)
     assert count == sum(span.is_error for span in spans)
-    assert (kept, count) == kept_of(layout, [span.span_id for span in spans if span.is_error])
     assert all(kept[above] for at, is_kept in enumerate(kept) if is_kept for above in layout.above(at))
 
 
