@@ -7,7 +7,6 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, Told, unwrapped
-from jobtui.backends.registry import JOURNAL
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
@@ -138,7 +137,7 @@ class SessionJobReader:
     async def _entries_behind(self, step: LinePlace, cursor: str, most: int) -> tuple[RawLine, ...]:
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):
-            if not JOURNAL.made(source) or not isinstance(source, HasEntries):
+            if not isinstance(source, HasEntries):
                 continue
             try:
                 if found := await source.lines_at(step.source, cursor, most - 1):

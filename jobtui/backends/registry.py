@@ -133,7 +133,8 @@ def _archive(spec: SourceSpec, window: Window) -> "Source":
 
 
 def _elastic(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.archive.elastic import ElasticArchive, ElasticClient
+    from jobtui.backends.archive.elastic import ElasticArchive
+    from jobtui.backends.elastic.client import ElasticClient
 
     return ElasticArchive(ElasticClient(spec.target, spec.access))
 
@@ -181,6 +182,8 @@ class SourceType(NamedTuple):
     """Whether it is asked for spans, or receives them, and is not read as a whole."""
     in_parts: bool = False
     """Whether each of its sources has only a part of what is known of a job."""
+    is_journal: bool = False
+    """Whether its logs are streams of a journal."""
     script_rank: int = 0
     """Its rank in the search for scripts. Sources that keep scripts byte for byte come first."""
     found: tuple[str, str] = ("", "")
@@ -208,7 +211,7 @@ JOURNAL = SourceType(
     "journald", "journal", "SPEC",
     "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
     "journals", Gives.LOGS, parse_journal, _journal, completes="directory", addressed=True,
-    with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
+    with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 BALSAM = SourceType(
     "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",

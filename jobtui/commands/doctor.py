@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal.records import gap_words
 from jobtui.backends.journal.source import Journal
-from jobtui.backends.registry import AGENT_COPIES, JOURNAL, SITE_LOGS, Gives, gives, of_kind, of_setting
+from jobtui.backends.registry import AGENT_COPIES, SITE_LOGS, Gives, gives, of_kind, of_setting
 from jobtui.commands.printing import Report, SourceNames, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit
@@ -176,7 +176,7 @@ async def _examine(
         return Finding(source, faults, (*told, *remarks))
     if gives(spec, Gives.SCRIPTS):
         return Finding(source, faults, remarks)
-    if JOURNAL.names(spec):
+    if of_setting(spec.setting).is_journal:
         return await _examine_journal(Finding(source, faults, remarks), reader)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
 

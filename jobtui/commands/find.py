@@ -289,7 +289,7 @@ async def candidates_for(
     store, names = session.store, session.logs().names
     if not any(reference.target in LOG_TARGETS for reference in known):
         found = find(thing, store.jobs)
-        if reader.logs_read or any(candidate.is_sure for candidate in found):
+        if any(candidate.is_sure for candidate in found):
             return found
     await reader.read_logs(None)
     found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), (), names())

@@ -20,7 +20,6 @@ from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
     AGENT_COPIES,
     BALSAM,
-    JOURNAL,
     OTLP,
     SIREPO_DB,
     SITE_LOGS,
@@ -237,7 +236,7 @@ class Reader:
         await self.session.run(kinds_that_give(Gives.LOGS))
 
     async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
-        if JOURNAL.names(spec):
+        if of_setting(spec.setting).is_journal:
             return self._journal(spec, detail, to_end=to_end)
         size = _size(spec.target)
         window = window_for(self.context, size, detail)
@@ -406,7 +405,7 @@ def _window_of_traces(context: Context) -> Window:
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
     if gives(spec, Gives.SPANS):
         return build(spec, _window_of_traces(context))
-    if JOURNAL.names(spec):
+    if of_setting(spec.setting).is_journal:
         source = build(spec, journal_window(context, detail))
     elif context.since is not None or detail is not None:
         source = build(spec, window_for(context, _size(spec.target), detail))

@@ -3,12 +3,16 @@
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
 
-KEYS = ("bearer", "bearer_file", "user", "password", "ca_file", "headers")
+FILES = ("bearer_file", "password_file", "api_key_file", "ca_file")
+KEYS = ("bearer", "user", "password", *FILES, "headers")
 """What may stand in the table of a server."""
+WAYS = ("bearer", "bearer_file", "user", "api_key_file")
+"""What logs in; only one can be sent."""
 SEPARATOR = ";"
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
@@ -46,9 +50,11 @@ def accesses_of(tables: object, base: str, environ: Mapping[str, str]) -> dict[s
             target = parse_server("", address).target
         except ValueError as error:
             raise ValueError(f"{mask_text(address)}: {error}") from None
-        files = (access.bearer_file, access.ca_file)
-        token, authority = (os.path.join(base, os.path.expanduser(one)) if one else "" for one in files)
-        found[target] = access._replace(bearer_file=token, ca_file=authority)
+        for key in FILES:
+            if path := getattr(access, key):
+                place: Any = os.path.join(base, os.path.expanduser(path))
+                access = access._replace(**{key: place})
+        found[target] = access
     return found
 
 
@@ -85,7 +91,7 @@ def with_access(
                     f"{name}_*: a login is for one server, and there are several: say it in [servers] of the "
                     "configuration file"
                 )
-            of_tables = merged(authority, accesses.get(spec.target, Access()))
+            of_tables = merged(authority, accesses.get(spec.target.partition("?")[0], Access()))
             spec = spec._replace(access=merged(of_tables, said))
         found.append(spec)
     return tuple(found)
@@ -105,13 +111,13 @@ def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
 
 def merged(under: Access, over: Access) -> Access:
     """What `over` says, and what it leaves open as `under` has it; of logins one only."""
-    if over.bearer or over.bearer_file or over.user:
-        under = under._replace(bearer="", bearer_file="", user="", password="")
+    if any(getattr(over, way) for way in WAYS):
+        under = Access(headers=under.headers, ca_file=under.ca_file)
     return Access._make(mine or theirs for mine, theirs in zip(over, under, strict=True))
 
 
 def _checked(access: Access) -> Access:
-    ways = [name for name in ("bearer", "bearer_file", "user") if getattr(access, name)]
+    ways = [name for name in WAYS if getattr(access, name)]
     if len(ways) > 1:
         raise ValueError(f"{' and '.join(ways)} are given, only one can be sent")
     for name in ("bearer", "user"):

@@ -353,10 +353,6 @@ def _with_access(
         raise ConfigError(str(error)) from None
 
 
-OPEN = frozenset({"user", "ca_file", "bearer_file"})
-"""What may be shown of how a server wants to be asked."""
-
-
 class Written(NamedTuple):
     """An entry of a table: its name from the table on, its value in words, and where it stands."""
 
@@ -372,7 +368,7 @@ def written_tables(path: str, profile: str | None) -> Iterator[Written]:
         for keys, table, holds in file.tables(name, profile):
             for at, value in _leaves(keys, table) if holds else ():
                 named = at[len(keys) - 1 :]
-                is_open = name != "servers" or at[-1] in OPEN
+                is_open = name != "servers" or str(at[-1]).endswith(("user", "_file"))
                 yield Written(dotted(named), _value_words(value) if is_open else "given", file.origin(at))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import Source
-from jobtui.backends.registry import JOURNAL, LOG_FILE
+from jobtui.backends.registry import LOG_FILE, of_kind
 from jobtui.model.clock import Offsets
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SessionLogs:
         return MergedLog({**files, **merged_journals(self._sources(), names)}, offsets=self._offsets)
 
     def _has_journals(self) -> bool:
-        return any(JOURNAL.made(source) for source in self._sources())
+        return any(of_kind(source.kind).is_journal for source in self._sources())
 
     def _streams(self) -> tuple[str, ...]:
         if not self._has_journals():

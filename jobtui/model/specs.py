@@ -16,9 +16,10 @@ VARIABLES: Mapping[str, str] = {"bearer": "_BEARER", "basic": "_BASIC", "headers
 
 
 class Access(NamedTuple):
-    """How to ask a server. All but `bearer_file` and `ca_file` is secret.
+    """How to ask a server. All but the names of files is secret.
 
-    `bearer_file` holds a token that others renew. `ca_file` is "" for the authorities of the system.
+    Files hold what others renew: a token, a password, an API key of Elasticsearch. `ca_file` is "" for the
+    authorities of the system.
     """
 
     bearer: str = ""
@@ -27,6 +28,8 @@ class Access(NamedTuple):
     password: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     ca_file: str = ""
+    password_file: str = ""
+    api_key_file: str = ""
 
     def __repr__(self) -> str:
         """Without what is secret, which must not get into a traceback."""
@@ -36,7 +39,7 @@ class Access(NamedTuple):
     @property
     def has_login(self) -> bool:
         """Whether something secret is sent."""
-        return bool(self.bearer or self.bearer_file or self.user or self.headers)
+        return bool(self.bearer or self.bearer_file or self.user or self.headers or self.api_key_file)
 
 
 NO_ACCESS = Access()

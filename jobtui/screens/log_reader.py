@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from jobtui.analysis.log_shapes import Condition, keeper
-from jobtui.backends.registry import JOURNAL
+from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.render.log_lines import Tags, facet_words, stream_label
@@ -38,7 +38,7 @@ def tags_of(shared: Shared, known: Mapping[str, str], most: int) -> Tags:
     """
     sources = shared.store.sources()
     short = zip(sources, labels(sources), strict=True)
-    names = {source.name: label for source, label in short if JOURNAL.made(source)}
+    names = {source.name: label for source, label in short if of_kind(source.kind).is_journal}
     names.update(known)
     return Tags({name: label.removesuffix(".log") for name, label in names.items()}, most)
 

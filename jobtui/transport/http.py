@@ -423,10 +423,13 @@ def login_headers(access: Access, name: str) -> dict[str, str]:
     """What to send along. Raises SourceError where a file of a token cannot be used."""
     headers = dict(access.headers)
     if access.user:
-        both = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
+        password = _token_in(access.password_file, name) if access.password_file else access.password
+        both = base64.b64encode(f"{access.user}:{password}".encode()).decode()
         headers["Authorization"] = f"Basic {both}"
     elif token := access.bearer or (_token_in(access.bearer_file, name) if access.bearer_file else ""):
         headers["Authorization"] = f"Bearer {token}"
+    elif access.api_key_file:
+        headers["Authorization"] = f"ApiKey {_token_in(access.api_key_file, name)}"
     return headers
 
 
@@ -435,11 +438,11 @@ def _token_in(path: str, name: str) -> str:
     try:
         text = read_given(path, TOKEN_BYTES).decode("utf-8", "replace").strip()
     except FileNotFoundError as error:
-        raise SourceMissing(f"{name}: {path}, which is to hold its token, is not there") from error
+        raise SourceMissing(f"{name}: {path}, which is to hold its login, is not there") from error
     except OSError as error:
-        raise SourceDenied(f"{name}: {path}, which is to hold its token: {error.strerror}") from error
+        raise SourceDenied(f"{name}: {path}, which is to hold its login: {error.strerror}") from error
     if not text or not text.isascii() or not text.isprintable() or " " in text:
-        raise SourceDenied(f"{name}: {path} holds no token")
+        raise SourceDenied(f"{name}: {path} holds no login")
     return text
 
 

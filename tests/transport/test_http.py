@@ -11,11 +11,11 @@ from typing import Protocol
 import httpx
 import pytest
 
-from jobtui.backends.archive.elastic import ElasticClient
 from jobtui.backends.balsam import login
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.login import LoginServer
 from jobtui.backends.balsam.records import JobRow
+from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
@@ -145,7 +145,7 @@ async def tempo(url: str) -> None:
 async def ask_elastic(url: str, access: Access | None = None) -> None:
     client = ElasticClient(f"{url}/scripts", access or Access(user="ann", password=SECRET), limits=LIMITS)
     try:
-        await client.search({})
+        await client.hits({})
     finally:
         await client.aclose()
 
@@ -380,7 +380,7 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
     hits = f'{{"hits": {{"hits": [{{"_id": "a", "_source": {good}}}, {{"_id": {value}, "x": {value}}}]}}}}'
     async with answering(reply("200 OK", hits.encode())) as url:
         elastic_client = ElasticClient(f"{url}/scripts", limits=LIMITS)
-        found = await elastic_client.search({})
+        found = await elastic_client.hits({})
         await elastic_client.aclose()
     assert (found[0]["_id"], len(found)) == ("a", 2)
 

@@ -5,109 +5,20 @@ under `jobinfo`. One id is one document there, so that a number that came back h
 """
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote
+from collections.abc import AsyncIterator, Callable
+from typing import NamedTuple
 
 from jobtui.backends.archive.records import Keeper, best, fits, missed
 from jobtui.backends.base import Batch
-from jobtui.formats.json_values import as_dict, decoded, opened, whole
+from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
-from jobtui.model.source_errors import SourceError, SourceMissing
-from jobtui.model.specs import NO_ACCESS, Access
-from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, ServerKind, login_headers
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 PERIOD_S = 10.0
 """How often it is asked whether the index is there."""
 PAGE = 100
 MOST_HITS = 20
-LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
-NO_INDEX = "index_not_found_exception"
-
-Document = Mapping[str, object]
-
-
-def _no_index(answer: http.Answer) -> tuple[type[SourceError], str] | None:
-    if answer.status != 404 or NO_INDEX.encode() not in answer.body:
-        return None
-    return SourceMissing, "there is no such index (404); check the last part of the address"
-
-
-ELASTIC = ServerKind(
-    "Elasticsearch",
-    login="put one into [servers] of the configuration file, or into JOBTUI_ELASTIC_BASIC",
-    forbidden="the login needs `read` on the index",
-    address="is this the address of Elasticsearch, with an index?",
-    explain=_no_index,
-)
-
-
-class ElasticClient(HttpClient):
-    """Asks one index, named by its address.
-
-    Searches are sent by POST, as these servers document them; nothing that is sent changes anything.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        access: Access = NO_ACCESS,
-        transport: "Transport | None" = None,
-        limits: Limits = LIMITS,
-    ) -> None:
-        name = url.rstrip("/")
-        super().__init__(
-            url,
-            ELASTIC,
-            login=lambda: login_headers(access, name),
-            ca_file=access.ca_file,
-            limits=limits,
-            transport=transport,
-        )
-
-    async def document(self, identity: str) -> Document | None:
-        """The document with this id, None when the index has none. Raises SourceError."""
-        answer = await self.ask(f"/_doc/{quote(identity, safe='')}", fine=(200, 404))
-        if answer.status == 404:
-            if as_dict(_document_in(answer)).get("found") is not False:
-                raise self.refusal(answer)
-            return None
-        found = as_dict(await self._decoded(answer)).get("_source")
-        return as_dict(whole(found)) or None
-
-    async def search(self, query: Document) -> list[Document]:
-        """The hits of a search, whole; one that makes no sense is `{}`. Raises SourceError."""
-        answer = await self.ask(
-            "/_search",
-            method="POST",
-            content=json.dumps(query).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        hits = opened(as_dict(as_dict(await self._decoded(answer)).get("hits")).get("hits"))
-        if not isinstance(hits, list):
-            raise self.refusal(answer)
-        return [as_dict(whole(hit)) for hit in hits]
-
-    async def _decoded(self, answer: http.Answer) -> object:
-        # others have their turn while a large answer is decoded
-        found = await asyncio.to_thread(_document_in, answer)
-        if found is None:
-            raise self.refusal(answer)
-        return found
-
-
-def _document_in(answer: http.Answer) -> object:
-    try:
-        return decoded(answer.body)
-    except ValueError:
-        return None
 
 
 class Form(NamedTuple):
@@ -134,7 +45,7 @@ class ElasticArchive(Keeper):
     async def poll(self, cursor: str | None) -> Batch:
         self._check_open()
         async with self._asking:
-            await self._client.search({"size": 0})
+            await self._client.hits({"size": 0})
         return Batch(cursor="there")
 
     async def find(self, wanted: Wanted) -> Answer:
@@ -144,7 +55,7 @@ class ElasticArchive(Keeper):
             found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
             if not any(fits(script, wanted) for script in found):
                 for form in FORMS:
-                    found += self._scripts(await self._client.search(query_for(wanted, form)))
+                    found += self._scripts(await self._client.hits(query_for(wanted, form)))
         if (script := best(found, wanted)) is not None:
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
@@ -167,7 +78,7 @@ class ElasticArchive(Keeper):
 
     async def _page(self, form: Form, span: ScriptPeriod, after: object) -> list[Document]:
         async with self._asking:
-            return await self._client.search(page_query(form, span, after))
+            return await self._client.hits(page_query(form, span, after))
 
     def _read(self, hit: Document) -> Walked:
         scripts = self._scripts([hit])

@@ -65,8 +65,6 @@ class Journal:
     None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured.
     """
 
-    kind = KIND
-
     def __init__(
         self,
         name: str,
@@ -76,8 +74,10 @@ class Journal:
         since: Nanos | None = None,
         clock: Clock | None = None,
         timer: Callable[[], float] = time.monotonic,
+        kind: str = KIND,
     ) -> None:
         self.name = name
+        self.kind = kind
         self.make_reader = make_reader
         self.wanted = wanted or Wanted()
         self.gaps = Gaps()
@@ -127,6 +127,7 @@ class Journal:
             since=min(at, self._begin()),
             clock=self._clock,
             timer=self._timer,
+            kind=self.kind,
         )
         fresh.gaps = self.gaps
         return fresh

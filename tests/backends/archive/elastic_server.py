@@ -1,36 +1,78 @@
-"""A strict stand-in for Elasticsearch over HTTP: what it does not know it refuses, as the real one does.
+"""A strict stand-in for Elasticsearch and OpenSearch over HTTP: it refuses what it does not know, as they do.
 
-It knows `_doc`, and `_search` with the clauses `bool.filter`, `bool.should`, `term` and `prefix` on
-`.keyword`, `exists` and `range`, and
-`sort`, `size` and `search_after`. Sorting by a field without a mapping fails unless `unmapped_type` is given.
+It knows `_doc`, points in time, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
+alike, as far as it is used. It was not compared with a running one.
 """
 
+import gzip
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
+
+import httpx
 
 from tests.loopback import QuietHandler, on_loopback
 
 INDEX = "sarchive"
 LOGIN = ("reader", "pass-of-the-reader")
+MAX_RESULT_WINDOW = 10_000
+KEYS = {
+    "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
+}  # fmt: skip
+
+Reply = tuple[int, Mapping[str, str], bytes]
 
 
 class Refusal(Exception):
-    def __init__(self, status: int, kind: str) -> None:
+    def __init__(self, status: int, kind: str, reason: str = "") -> None:
         self.status = status
         self.kind = kind
+        self.reason = reason or kind
 
 
 class StrictElastic:
-    """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got."""
+    """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
 
-    def __init__(self, documents: Mapping[str, Mapping[str, Any]], *, wants_login: bool = False) -> None:
+    Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
+    `points` is how points in time are opened, "" where there are none. `fault` answers instead.
+    """
+
+    def __init__(
+        self,
+        documents: Mapping[str, Mapping[str, Any]],
+        *,
+        wants_login: bool = False,
+        keywords: bool = False,
+        points: str = "_pit",
+        index: str = INDEX,
+    ) -> None:
         self.documents = dict(documents)
         self.wants_login = wants_login
+        self.keywords = keywords
+        self.points = points
+        self.index = index
         self.busy = 0
         self.sent: list[str] = []
+        self.bodies: list[dict[str, Any]] = []
+        self.failed_shards: Sequence[Any] = ()
+        self.hidden: frozenset[str] = frozenset()
+        self.timed_out = False
+        self.packs = False
+        self.fault: Callable[[], Reply] | None = None
+        self._points: dict[str, dict[str, Mapping[str, Any]]] = {}
+
+    def reply(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        if self.fault is not None:
+            return self.fault()
+        status, document = self.answer(method, path, headers, body)
+        data = json.dumps(document).encode()
+        said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
+        if self.packs and "gzip" in headers.get("accept-encoding", ""):
+            return status, {**said, "content-encoding": "gzip"}, gzip.compress(data)
+        return status, said, data
 
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Any]:
         self.sent.append(f"{method} {path}")
@@ -38,8 +80,8 @@ class StrictElastic:
             return 200, self._answer(method, path, headers, body)
         except Refusal as refusal:
             if refusal.kind == "missing document":
-                return 404, {"_index": INDEX, "found": False}
-            return refusal.status, {"error": {"type": refusal.kind, "reason": refusal.kind}}
+                return 404, {"_index": self.index, "found": False}
+            return refusal.status, {"error": {"type": refusal.kind, "reason": refusal.reason}}
 
     def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Any:
         if self.busy:
@@ -48,36 +90,94 @@ class StrictElastic:
         expected = "Basic " + b64encode(":".join(LOGIN).encode()).decode()
         if self.wants_login and headers.get("authorization") not in (expected, "ApiKey key-of-the-reader"):
             raise Refusal(401, "security_exception")
+        path, _, query = path.partition("?")
+        if path == "/_search":
+            return self._search(self._body(headers, body), of_point=True)
         index, _, rest = path.lstrip("/").partition("/")
-        if index != INDEX:
+        if index != self.index:
             raise Refusal(404, "index_not_found_exception")
         if method == "GET" and rest.startswith("_doc/"):
             return self._document(rest.removeprefix("_doc/"))
-        if method == "POST" and rest == "_search":
-            if headers.get("content-type") != "application/json":
-                raise Refusal(406, "content_type_exception")
-            return self._search(json.loads(body))
+        if method == "POST" and rest == self.points and query == "keep_alive=1m" and not body:
+            point = f"point{len(self._points)}"
+            self._points[point] = dict(self.documents)
+            return {"id": point} if rest == "_pit" else {"pit_id": point, "creation_time": 1}
+        if method == "POST" and rest == "_search" and not query:
+            return self._search(self._body(headers, body), of_point=False)
         raise Refusal(405, "method_not_allowed")
+
+    def _body(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
+        if headers.get("content-type") != "application/json":
+            raise Refusal(406, "content_type_exception")
+        found: dict[str, Any] = json.loads(body)
+        self.bodies.append(found)
+        return found
 
     def _document(self, identity: str) -> Any:
         if identity not in self.documents:
             raise Refusal(404, "missing document")
-        return {"_index": INDEX, "_id": identity, "found": True, "_source": self.documents[identity]}
+        return {"_index": self.index, "_id": identity, "found": True, "_source": self.documents[identity]}
 
-    def _search(self, query: dict[str, Any]) -> Any:
-        unknown = query.keys() - {"query", "sort", "size", "search_after"}
-        if unknown:
+    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
+        if query.keys() - KEYS or ("pit" in query) != of_point:
             raise Refusal(400, "parsing_exception")
-        filters = query.get("query", {"bool": {"filter": []}})["bool"]["filter"]
-        found = [
-            (i, d) for i, d in self.documents.items() if all(self._fits(d, clause) for clause in filters)
-        ]
+        size = query.get("size", 10)
+        if size + query.get("from", 0) > MAX_RESULT_WINDOW:
+            raise Refusal(400, "illegal_argument_exception", "Result window is too large")
+        documents: Mapping[str, Mapping[str, Any]] = self.documents
+        if of_point:
+            assert query["pit"].keys() == {"id", "keep_alive"}
+            if query["pit"]["id"] not in self._points:
+                raise Refusal(404, "search_context_missing_exception")
+            documents = self._points[query["pit"]["id"]]
+        clause = query.get("query", {"bool": {"filter": []}})
+        found = [(i, d) for i, d in documents.items() if i not in self.hidden and self._fits(i, d, clause)]
+        hits = self._sorted(query, found, of_point=of_point)
+        shards: dict[str, Any] = {
+            "total": 5,
+            "successful": 5 - len(self.failed_shards),
+            "failed": len(self.failed_shards),
+        }
+        if self.failed_shards:
+            shards["failures"] = list(self.failed_shards)
+        answer = {
+            "timed_out": self.timed_out, "_shards": shards,
+            "hits": {"total": {"value": len(hits)}, "hits": hits[:size]},
+        }  # fmt: skip
+        if "aggs" in query:
+            answer["aggregations"] = {n: self._group(agg, found) for n, agg in query["aggs"].items()}
+        return answer
+
+    def _sorted(
+        self, query: dict[str, Any], found: list[tuple[str, Mapping[str, Any]]], *, of_point: bool
+    ) -> list[dict[str, Any]]:
         keys = [self._key(sort) for sort in query.get("sort", [])]
-        found.sort(key=lambda pair: [str(_field(pair[1], key)) for key in keys], reverse=True)
-        hits = [{"_id": i, "_source": d, "sort": [str(_field(d, key)) for key in keys]} for i, d in found]
+        is_back = any("desc" in str(sort) for sort in query.get("sort", []))
+        hits: list[dict[str, Any]] = []
+        for number, (i, d) in enumerate(found):
+            order: list[Any] = [_sort_value(_field(d, key)) for key in keys]
+            tie: list[Any] = [number] if of_point and self.points == "_pit" else []
+            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": [*order, *tie]})
+        hits.sort(key=lambda hit: hit["sort"], reverse=is_back)
         if after := query.get("search_after"):
-            hits = [hit for hit in hits if hit["sort"] < after]
-        return {"hits": {"total": {"value": len(hits)}, "hits": hits[: query.get("size", 10)]}}
+            hits = [hit for hit in hits if (hit["sort"] < after if is_back else hit["sort"] > after)]
+        return hits
+
+    def _group(self, agg: Mapping[str, Any], found: list[tuple[str, Mapping[str, Any]]]) -> Any:
+        ((kind, body),) = agg.items()
+        if kind != "terms" or body.keys() - {"field", "size"}:
+            raise Refusal(400, "parsing_exception")
+        values = [_field(document, body["field"]) for _, document in found]
+        texts = [value for value in values if isinstance(value, str)]
+        if not self.keywords and texts and not body["field"].endswith(".keyword"):
+            reason = "Text fields are not optimised for operations that require per-document field data"
+            raise Refusal(
+                400, "search_phase_execution_exception", reason + "; use a keyword field, or fielddata"
+            )
+        if self.keywords and body["field"].endswith(".keyword"):
+            texts = []
+        counts = {text: texts.count(text) for text in dict.fromkeys(texts)}
+        return {"buckets": [{"key": key, "doc_count": n} for key, n in counts.items()][: body["size"]]}
 
     def _key(self, sort: Mapping[str, Any]) -> str:
         ((name, order),) = sort.items()
@@ -86,31 +186,73 @@ class StrictElastic:
             raise Refusal(400, "search_phase_execution_exception")
         return name
 
-    def _fits(self, document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
+    def _fits(self, identity: str, document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
         ((kind, body),) = clause.items()
-        if kind == "bool" and body.keys() == {"should", "minimum_should_match"}:
-            fitting = sum(self._fits(document, one) for one in body["should"])
-            return bool(fitting >= body["minimum_should_match"])
+        if kind == "bool":
+            if body.keys() - {"filter", "must_not", "should", "minimum_should_match"}:
+                raise Refusal(400, "parsing_exception")
+            should = [self._fits(identity, document, one) for one in body.get("should", [])]
+            return (
+                all(self._fits(identity, document, one) for one in body.get("filter", []))
+                and not any(self._fits(identity, document, one) for one in body.get("must_not", []))
+                and sum(should) >= body.get("minimum_should_match", 0)
+            )
+        if kind == "match_none":
+            return False
+        if kind == "ids":
+            return identity in body["values"]
         if kind == "exists":
             return _field(document, body["field"]) is not None
         ((name, value),) = body.items()
         field = _field(document, name)
-        if kind == "term":
+        if kind in ("term", "terms"):
+            wanted = value if kind == "terms" else [value]
             # a text without .keyword is kept as words, which no id equals as a whole
-            return bool(name.endswith(".keyword") and field == value)
+            is_whole = not isinstance(field, str) or name.endswith(".keyword") != self.keywords
+            return bool(is_whole and field is not None and str(field) in map(str, wanted))
         if kind == "prefix":
             return bool(name.endswith(".keyword") and str(field or "").startswith(value))
         if kind == "range":
-            text = str(field or "")
-            return bool(text) and value.get("gte", "") <= text <= value.get("lte", "~")
+            if value.keys() - {"gte", "lte", "gt", "lt", "format"}:
+                raise Refusal(400, "parsing_exception")
+            at = _sort_value(field)
+            low, high = _sort_value(value.get("gte", 0)), _sort_value(value.get("lte", "9999-01-01"))
+            return field is not None and low <= at <= high
         raise Refusal(400, "parsing_exception")
 
 
+def _sort_value(value: Any) -> Any:
+    """A time as milliseconds, as the server has it; any other value as it is."""
+    if isinstance(value, str):
+        try:
+            at = datetime.fromisoformat(value[:26].rstrip("Z") + "+00:00").astimezone(UTC)
+        except ValueError:
+            return value
+        return int(at.timestamp() * 1000)
+    return value * 1000 if isinstance(value, int) and value < 10**11 else value or 0
+
+
 def _field(document: Mapping[str, Any], name: str) -> Any:
+    name = name.removesuffix(".keyword")
+    if name in document:
+        return document[name]
     value: Any = document
-    for part in name.removesuffix(".keyword").split("."):
+    for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
+
+
+def transport_of(elastic: StrictElastic) -> httpx.AsyncBaseTransport:
+    """What carries requests to it without a network."""
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        status, said, data = elastic.reply(
+            request.method, request.url.raw_path.decode(), headers, request.content
+        )
+        return httpx.Response(status, headers=dict(said), stream=httpx.ByteStream(data))
+
+    return httpx.MockTransport(answer)
 
 
 @contextmanager
@@ -124,15 +266,13 @@ def served(elastic: StrictElastic) -> Iterator[str]:
 
         def _reply(self, body: bytes) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status, document = elastic.answer(self.command, self.path, headers, body)
-            data = json.dumps(document).encode()
+            status, said, data = elastic.reply(self.command, self.path, headers, body)
             self.send_response(status)
-            self.send_header("content-type", "application/json")
-            if status == 429:
-                self.send_header("retry-after", "0")
+            for name, value in said.items():
+                self.send_header(name, value)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
     with on_loopback(Handler) as address:
-        yield f"{address}/{INDEX}"
+        yield f"{address}/{elastic.index}"

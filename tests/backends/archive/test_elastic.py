@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from jobtui.backends.archive.elastic import ElasticArchive, ElasticClient
+from jobtui.backends.archive.elastic import ElasticArchive
+from jobtui.backends.elastic.client import ElasticClient
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable

@@ -188,7 +188,7 @@ async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Pa
     site.login = "Bearer second"
     assert await source.trace(FAILED) is not None
     path.write_bytes(b"two words\n")
-    with pytest.raises(SourceDenied, match="holds no token"):
+    with pytest.raises(SourceDenied, match="holds no login"):
         await source.trace(FAILED)
     path.unlink()
     with pytest.raises(SourceMissing, match="is not there"):

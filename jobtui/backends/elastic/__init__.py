@@ -1,0 +1,1 @@
+"""Logs and job records that sites keep in Elasticsearch or OpenSearch."""

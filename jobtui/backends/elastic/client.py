@@ -1,0 +1,155 @@
+"""Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what all of them have in common.
+
+Only `_doc` and `_search` are asked, and a point in time is opened where there are such; nothing that is sent
+changes anything. A point in time is let lapse, as closing it is a request of its own kind.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from jobtui.formats.json_values import as_dict, as_list, as_text, decoded, opened, whole
+from jobtui.model.numbers import whole_of
+from jobtui.model.secrets import mask_text
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.transport import http
+from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words, login_headers
+
+if TYPE_CHECKING:
+    from jobtui.transport.http import Transport
+
+LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+NO_INDEX = "index_not_found_exception"
+POINT_KEPT = "1m"
+POINTS = ("_pit", "_search/point_in_time")
+"""Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""
+NOT_OFFERED = (200, 400, 403, 404, 405)
+REASON_CHARACTERS = 120
+
+Document = Mapping[str, object]
+
+
+def _no_index(answer: http.Answer) -> tuple[type[SourceError], str] | None:
+    if answer.status != 404 or NO_INDEX.encode() not in answer.body:
+        return None
+    return SourceMissing, "there is no such index (404); check the last part of the address"
+
+
+def _kind(variable: str) -> ServerKind:
+    return ServerKind(
+        "Elasticsearch",
+        login=f"put one into [servers] of the configuration file, or into JOBTUI_{variable}_BASIC",
+        forbidden="the login needs `read` on the index",
+        address="is this the address of Elasticsearch, with an index?",
+        explain=_no_index,
+    )
+
+
+class SearchAnswer(NamedTuple):
+    """What a search gave. `missing` says in words what the server left out; `total` is how many there are."""
+
+    hits: list[Document]
+    missing: str
+    total: int
+    groups: Document
+
+
+class ElasticClient(HttpClient):
+    """Asks the index that an address names. Searches are sent by POST, as these servers document them."""
+
+    def __init__(
+        self,
+        url: str,
+        access: Access = NO_ACCESS,
+        transport: "Transport | None" = None,
+        limits: Limits = LIMITS,
+        variable: str = "ELASTIC",
+    ) -> None:
+        name = url.rstrip("/")
+        root, _, self._index = name.partition("?")[0].rpartition("/")
+        super().__init__(
+            root,
+            _kind(variable),
+            name=name,
+            login=lambda: login_headers(access, name),
+            ca_file=access.ca_file,
+            limits=limits,
+            transport=transport,
+        )
+        self._points: tuple[str, ...] = POINTS
+
+    async def document(self, identity: str) -> Document | None:
+        """The document with this id, None when the index has none. Raises SourceError."""
+        answer = await self.ask(f"/{self._index}/_doc/{quote(identity, safe='')}", fine=(200, 404))
+        if answer.status == 404:
+            if as_dict(_document_in(answer)).get("found") is not False:
+                raise self.refusal(answer)
+            return None
+        found = as_dict(await self._decoded(answer)).get("_source")
+        return as_dict(whole(found)) or None
+
+    async def hits(self, query: Document) -> list[Document]:
+        """The hits of a search, whole; one that makes no sense is `{}`. Raises SourceError."""
+        return (await self.search(query)).hits
+
+    async def search(self, query: Document) -> SearchAnswer:
+        """What a search gives, of the index or of the point in time that it names. Raises SourceError."""
+        path = "/_search" if "pit" in query else f"/{self._index}/_search"
+        answer = await self._post(path, json.dumps(query).encode())
+        document = as_dict(await self._decoded(answer))
+        found = as_dict(document.get("hits"))
+        hits = opened(found.get("hits"))
+        if not isinstance(hits, list):
+            raise self.refusal(answer)
+        groups = as_dict(whole(document.get("aggregations")))
+        total = whole_of(as_dict(found.get("total")).get("value")) or 0
+        return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups)
+
+    async def open_point(self) -> str:
+        """A point in time of the index, "" where the server offers none. Raises SourceError."""
+        for path in self._points:
+            asked = f"/{self._index}/{path}"
+            answer = await self._post(asked, None, (("keep_alive", POINT_KEPT),), NOT_OFFERED)
+            told = as_dict(_document_in(answer))
+            if answer.status == 200 and (point := as_text(told.get("id") or told.get("pit_id"))):
+                self._points = (path,)
+                return point
+        self._points = ()
+        return ""
+
+    async def _post(
+        self, path: str, content: bytes | None, params: http.Params = (), fine: tuple[int, ...] = (200,)
+    ) -> http.Answer:
+        headers = {"Content-Type": "application/json"} if content is not None else {}
+        return await self.ask(path, params, method="POST", content=content, headers=headers, fine=fine)
+
+    async def _decoded(self, answer: http.Answer) -> object:
+        # others have their turn while a large answer is decoded
+        found = await asyncio.to_thread(_document_in, answer)
+        if found is None:
+            raise self.refusal(answer)
+        return found
+
+
+def _document_in(answer: http.Answer) -> object:
+    try:
+        return decoded(answer.body)
+    except ValueError:
+        return None
+
+
+def _missing(document: Document) -> str:
+    """What an answer says was left out: parts of the index that failed, or the end of the search."""
+    shards = as_dict(document.get("_shards"))
+    failed, total = whole_of(shards.get("failed")) or 0, whole_of(shards.get("total")) or 0
+    if failed:
+        first = as_dict((as_list(shards.get("failures")) or [{}])[0])
+        why = as_text(as_dict(first.get("reason")).get("reason")) or "no reason is given"
+        shown = in_words(mask_text(why).encode())[:REASON_CHARACTERS]
+        return f"{failed} of {total} shards failed ({shown}): hits are missing"
+    if document.get("timed_out") is True:
+        return "the search ran out of time on the server: hits are missing"
+    return ""

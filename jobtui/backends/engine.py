@@ -1,0 +1,317 @@
+"""Engines that keep logs and are asked by time, such as Elasticsearch and Loki: pages, following, a journal.
+
+Rows are ordered by time and id. An engine orders by time only, so pages end where an instant ends. What comes
+late, with an earlier time than what was given, is found for `LATE_S`: following asks for that time again, and
+knows what it gave.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple, Protocol
+
+from jobtui.backends.journal.client import check_field, checked
+from jobtui.formats.journal_export import Raw, entry_of_export, stored_fields
+from jobtui.formats.json_values import Document
+from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
+from jobtui.model.faults import rows_of
+from jobtui.model.journal import (
+    At,
+    Beside,
+    Cursor,
+    Fields,
+    Head,
+    JournalCondition,
+    JournalEntry,
+    Matches,
+    Slice,
+    Start,
+    Tail,
+)
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceError
+
+LATE_S = 30
+"""What comes so late is still found."""
+PERIOD_S = 3.0
+"""How often an engine is asked for new rows."""
+PAGE_ROWS = 1_000
+INSTANT_ROWS = 10_000
+"""Rows of one and the same time that are looked at."""
+GIVEN_KEPT = 20_000
+"""Rows that are known to have been given; those of earlier times are not looked for again."""
+AHEAD_S = 5
+"""A row whose time is so far in the future is said."""
+DOUBTS_KEPT = 5
+DATED = ("__CURSOR", "__REALTIME_TIMESTAMP")
+
+
+class EngineRow(NamedTuple):
+    """One hit or line; `id` tells those of one time apart."""
+
+    at: Nanos
+    id: str
+    body: Document
+
+    @property
+    def cursor(self) -> Cursor:
+        return Cursor(f"{self.at}/{self.id}")
+
+
+def place_of(cursor: str) -> tuple[Nanos, str]:
+    """The time and id in a cursor; the beginning for what is none."""
+    at, _, identity = cursor.partition("/")
+    number = whole(at, 0)
+    return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")
+
+
+class Walk:
+    """What an engine keeps between the pages of one reading, such as a point in time."""
+
+    def __init__(self) -> None:
+        self.point = ""
+        self.after: object = None
+
+
+class RowQuery(NamedTuple):
+    """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
+
+    `without` are ids that are not wanted, as far as the engine can leave them out; `only` is the one wanted.
+    """
+
+    begin: Nanos | None
+    end: Nanos | None
+    matches: Matches
+    most: int = PAGE_ROWS
+    back: bool = False
+    without: Collection[str] = ()
+    only: str = ""
+    walk: Walk | None = None
+
+
+class Rows(NamedTuple):
+    """Rows in the order asked for. `is_partial`: the engine left some out, and may have them later."""
+
+    rows: list[EngineRow]
+    is_all: bool
+    is_partial: bool = False
+
+
+class Doubts:
+    """What an engine did not give, in words, with how often that was; the last few kinds."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, words: str) -> None:
+        self._counts[words] = self._counts.pop(words, 0) + 1
+        if len(self._counts) > DOUBTS_KEPT:
+            del self._counts[next(iter(self._counts))]
+
+    @property
+    def words(self) -> str:
+        times = ((words, count) for words, count in self._counts.items())
+        return "; ".join(f"{words} ({count} times)" if count > 1 else words for words, count in times)
+
+
+class Engine(Protocol):
+    """One index, or the streams of one query. All methods raise SourceError and nothing else."""
+
+    name: str
+    doubts: Doubts
+
+    async def rows(self, asked: RowQuery) -> Rows:
+        """What is there."""
+
+    async def values(self, field: str) -> tuple[str, ...]:
+        """The values of a field of a journal."""
+
+    def fields(self, row: EngineRow) -> Mapping[str, str]:
+        """A row as fields of a journal entry, those that it has."""
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+
+
+Key = tuple[Nanos, str]
+
+
+async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, back: bool) -> Slice:
+    """Up to `most` rows from a place on, or before it, in the order of their times."""
+    place: Key | None = place_of(start.cursor) if isinstance(start, Beside) else None
+    at = start.time if isinstance(start, At) else place[0] if place else None
+    if back and isinstance(start, At):
+        at = Nanos(start.time - 1)
+    found: dict[Key, EngineRow] = {}
+    is_all = is_open = False
+    while not is_all and (len(found) <= most or is_open):
+        seen = [row.id for row in found.values() if row.at == at]
+        begin, end = (None, at) if back else (at, None)
+        got = await engine.rows(RowQuery(begin, end, matches, max(PAGE_ROWS, most + 1), back, seen))
+        is_all, rows = got.is_all or not got.rows, got.rows
+        if not is_all:
+            last = rows[-1].at
+            is_open = rows[0].at == last
+            if not is_open:
+                rows = [row for row in rows if row.at != last]  # that instant may not be whole
+            elif len(seen) >= INSTANT_ROWS or all((row.at, row.id) in found for row in rows):
+                engine.doubts.add("more rows at one time than are asked for: some are missing")
+                last, is_open = Nanos(last + (-1 if back else 1)), False
+            at = last
+        for row in rows:
+            key = (row.at, row.id)
+            if place is None or (key < place if back else key > place):
+                found[key] = row
+    ordered = [found[key] for key in sorted(found)]
+    kept = ordered[-most:] if back else ordered[:most]
+    stand = kept[0 if back else -1].cursor if kept else Cursor(f"{place[0]}/{place[1]}") if place else None
+    return Slice(tuple(entries_of(engine, kept)), stand, is_all and len(ordered) <= most)
+
+
+def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
+    """The rows as entries; one that makes no sense is counted as missing."""
+
+    def made(row: EngineRow) -> JournalEntry | None:
+        return entry_of_export(_raw(engine, row))
+
+    def lose(row: EngineRow, why: str) -> None:
+        engine.doubts.add(f"a row makes no sense: {why}")
+
+    return [entry for entry in rows_of(rows, made, lose) if entry is not None]
+
+
+def _raw(engine: Engine, row: EngineRow) -> Raw:
+    values = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
+    return {name.encode(): text.encode("utf-8", "replace") for name, text in values.items()}
+
+
+class EngineFollowing:
+    """Rows as they come to be found, each once, from a place on."""
+
+    def __init__(
+        self, engine: Engine, start: Start, matches: Matches = (), clock: Clock | None = None
+    ) -> None:
+        self.engine = engine
+        self._matches = matches
+        self._clock = clock or SystemClock()
+        self._is_tail = isinstance(start, Tail)
+        self._after = place_of(start.cursor) if isinstance(start, Beside) else None
+        begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
+        self._begin = self._floor = begin
+        self._given: dict[str, Nanos] = {}
+        self._newest: Key = self._after or (begin, "")
+        self._walk = Walk()
+        self._is_closed = asyncio.Event()
+        self._is_at_edge = False
+
+    async def take(self, most: int) -> Slice:
+        rows, at_edge = await self.rows(most)
+        at, identity = self._newest
+        cursor = EngineRow(at, identity, {}).cursor if at else None
+        return Slice(tuple(entries_of(self.engine, rows)), cursor, at_edge, note=self.engine.doubts.words)
+
+    async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
+        """Up to `most` rows that were not given yet, and whether there are no more for now."""
+        if self._is_closed.is_set():
+            raise SourceError(f"{self.engine.name}: is closed")
+        if self._is_tail:
+            return await self._pass_by(), True
+        question = RowQuery(
+            self._begin or None, None, self._matches, most, without=self._known_from(self._begin),
+            walk=self._walk,
+        )  # fmt: skip
+        found = await self.engine.rows(question)
+        fresh = [row for row in found.rows if row.id not in self._given and self._is_wanted(row)]
+        self._note(fresh)
+        if found.is_partial:
+            self._is_at_edge = True
+        elif found.is_all:
+            self._is_at_edge = True
+            self._walk = Walk()
+            self._begin = self._late_from()
+        else:
+            self._is_at_edge = False
+            last = found.rows[-1].at
+            is_stuck = last == self._begin and not fresh
+            self._begin = Nanos(last + is_stuck)
+        return fresh, self._is_at_edge
+
+    async def _pass_by(self) -> list[EngineRow]:
+        """Note what is there already: only what comes after that is wanted."""
+        self._floor = self._begin = Nanos(self._clock.now() - LATE_S * SECOND)
+        found = await self.engine.rows(RowQuery(self._begin, None, self._matches, back=True))
+        self._note(found.rows)
+        self._newest = max(self._newest, (self._begin, ""))
+        self._is_tail, self._is_at_edge = False, True
+        return []
+
+    def _is_wanted(self, row: EngineRow) -> bool:
+        return self._after is None or (row.at, row.id) > self._after
+
+    def _note(self, rows: list[EngineRow]) -> None:
+        now = self._clock.now()
+        for row in rows:
+            self._given[row.id] = row.at
+            if row.at <= now:
+                self._newest = max(self._newest, (row.at, row.id))
+        ahead_s = max((row.at - now for row in rows), default=0) // SECOND
+        if ahead_s > AHEAD_S:
+            self.engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
+        late = self._late_from()
+        self._given = {one: at for one, at in self._given.items() if at >= late}
+        if (surplus := len(self._given) - GIVEN_KEPT) > 0:
+            in_order = sorted(self._given, key=lambda one: self._given[one])
+            self._floor = Nanos(self._given[in_order[surplus - 1]] + 1)
+            self._given = {one: self._given[one] for one in in_order[surplus:]}
+
+    def _late_from(self) -> Nanos:
+        return max(self._floor, Nanos(self._newest[0] - LATE_S * SECOND))
+
+    def _known_from(self, begin: Nanos) -> list[str]:
+        return [one for one, at in self._given.items() if at >= begin]
+
+    async def changed(self, timeout_s: float) -> None:
+        if not self._is_at_edge:
+            return
+        try:
+            await asyncio.wait_for(self._is_closed.wait(), min(timeout_s, PERIOD_S))
+        except TimeoutError:
+            return
+
+    async def aclose(self) -> None:
+        self._is_closed.set()
+        await self.engine.aclose()
+
+
+class EngineJournal:
+    """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows."""
+
+    def __init__(self, make_engine: Callable[[], Engine], clock: Clock | None = None) -> None:
+        self._make_engine = make_engine
+        self._engine = make_engine()
+        self._clock = clock
+        self.name = self._engine.name
+
+    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+        return await page_of(self._engine, start, checked(matches, self.name), most, back=False)
+
+    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+        return await page_of(self._engine, start, checked(matches, self.name), most, back=True)
+
+    async def fields(self, cursor: Cursor) -> Fields | None:
+        at, identity = place_of(cursor)
+        found = await self._engine.rows(RowQuery(at, at, (), only=identity))
+        row = next((row for row in found.rows if row.id == identity), None)
+        return None if row is None else stored_fields(_raw(self._engine, row))
+
+    async def values(self, field: str) -> tuple[str, ...]:
+        check_field(field, self.name)
+        return await self._engine.values(field)
+
+    async def condition(self) -> JournalCondition:
+        return JournalCondition()
+
+    def follow(self, start: Start, matches: Matches) -> EngineFollowing:
+        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._clock)
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()
