@@ -146,6 +146,35 @@ def _kafka(spec: SourceSpec, window: Window) -> "Source":
     return KafkaArchive(Topic(brokers, topic, spec.options))
 
 
+def parse_elastic_records(text: str) -> SourceSpec:
+    """The source that `--elastic-logs URL/INDEX[?preset=NAME]` names; its preset says which setting it is of.
+
+    Raises ValueError for what is none.
+    """
+    from jobtui.backends.elastic.records import presets  # few have such an index
+
+    address, given, query = text.strip().partition("?")
+    name = query.removeprefix("preset=") if given else "journald"
+    if (preset := presets().get(name)) is None:
+        raise ValueError(f"expected ?preset= with one of {', '.join(presets())}")
+    spec = parse_elastic(address)
+    target = f"{spec.target}?{query}" if given else spec.target
+    return SourceSpec(f"elastic_{preset.gives}", target, options=name)
+
+
+def _elastic_logs(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.elastic.source import open_logs
+    from jobtui.model.clock import Nanos
+
+    return open_logs(spec, Nanos(0) if window.whole else window.since, ELASTIC_LOGS.kind)
+
+
+def _elastic_jobs(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.elastic.source import open_jobs
+
+    return open_jobs(spec, window, ELASTIC_JOBS.kind)
+
+
 Values = Callable[[str], tuple[str, ...]]
 """Gives the values of a setting as written."""
 
@@ -263,6 +292,19 @@ KAFKA = SourceType(
     "archives", Gives.SCRIPTS, parse_kafka, _kafka, addressed=True, script_rank=3,
     with_others=lambda spec, values: spec._replace(options="".join(values("kafka_config")[-1:])),
 )
+ELASTIC_LOGS = SourceType(
+    "elastic_logs", "elastic_logs", "URL/INDEX[?preset=NAME]",
+    "logs in Elasticsearch or OpenSearch, written as journald or syslog; or jobs, by their preset",
+    "elastic", Gives.LOGS, parse_elastic_records, _elastic_logs, period_s=5.0, addressed=True,
+    takes_login=True, with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
+    is_journal=True,
+)
+ELASTIC_JOBS = SourceType(
+    "elastic_jobs", "elastic_jobs", "URL/INDEX?preset=NAME",
+    "jobs in Elasticsearch or OpenSearch, written as condor_events, adstash or jobcomp",
+    "elastic", Gives.JOBS, parse_elastic_records, _elastic_jobs, period_s=5.0, addressed=True,
+    takes_login=True, in_parts=True,
+)
 AGENT_COPIES = SourceType(
     "agent_copies", "", "", "the logs of agents on clusters that Sirepo's supervisor keeps",
     "cluster-agents", Gives.LOGS, found=("cluster agent", "no cluster agent's log was copied"),
@@ -275,7 +317,7 @@ SITE_LOGS = SourceType(
 
 SOURCES: tuple[SourceType, ...] = (
     SIREPO_DB, LOG_FILE, JOURNAL, BALSAM, SLURM, CONDOR_LOG, TRACE_FILE, JAEGER, TEMPO, OTLP,
-    ARCHIVE, ELASTIC, KAFKA, AGENT_COPIES, SITE_LOGS,
+    ARCHIVE, ELASTIC, KAFKA, ELASTIC_LOGS, ELASTIC_JOBS, AGENT_COPIES, SITE_LOGS,
 )  # fmt: skip
 _OTHER = SourceType("", "", "", "", "", Gives.NOTHING)
 

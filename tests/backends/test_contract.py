@@ -12,6 +12,7 @@ import pytest
 from jobtui.backends.base import Batch, Source
 from jobtui.model.faults import Faults
 from jobtui.model.source_errors import SourceError
+from tests.backends.engines.rigs import ENGINE_RIGS
 from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
 from tests.waiting import LONG_S
@@ -19,7 +20,9 @@ from tests.waiting import LONG_S
 """No test waits so long: it is what a source is allowed where it should be woken."""
 
 
-@pytest.fixture(params=[*(pytest.param(rig, id=rig.__name__) for rig in RIGS), *JOURNAL_RIGS])
+@pytest.fixture(
+    params=[*(pytest.param(rig, id=rig.__name__) for rig in (*RIGS, *ENGINE_RIGS)), *JOURNAL_RIGS]
+)
 def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
     made: Rig = request.param(tmp_path)
     yield made

@@ -1,0 +1,253 @@
+"""What the documents of an index mean: presets, searches, hits as rows, and jobs made of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from jobtui.backends.elastic.client import Document
+from jobtui.backends.engine import EngineRow, RowQuery
+from jobtui.backends.slurm.records import job_of
+from jobtui.formats.condor_events import EventFrame, EventReader, Form, form_of
+from jobtui.formats.json_values import as_list
+from jobtui.formats.slurm import accounted_job
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.condor import CondorFact
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.model.journal import Match, Matches
+from jobtui.model.numbers import whole, whole_of
+from jobtui.model.slurm import SYSTEM
+from jobtui.model.tables import tables_of
+
+LEFT_OUT_MOST = 1_000
+"""Ids that a search leaves out at most; what comes all the same is known again here."""
+NANOS_FROM = 10**17
+"""A time as a number from here on is in nanoseconds, below in milliseconds."""
+MILLISECOND = 1_000_000
+SERVER_WAITS = "20s"
+"""After so long the server gives what it has found."""
+VALUES_MOST = 1_000
+EVENT_END = "\n..."
+
+
+class Preset(NamedTuple):
+    """How documents are written. `fields` are those that each of ours may have there, the likeliest first."""
+
+    name: str
+    gives: str
+    time: str
+    fields: Mapping[str, tuple[str, ...]]
+    reads: str = ""
+
+    def paths_of(self, field: str) -> Iterator[str]:
+        for path in self.fields.get(field, ()):
+            yield from (path, f"{path}.keyword")
+
+
+@cache
+def presets() -> Mapping[str, Preset]:
+    tables = tables_of("jobtui.backends.elastic", "presets")
+    return {
+        name: Preset(
+            name,
+            table["gives"],
+            table["time"],
+            {field: tuple(paths) for field, paths in table.get("fields", {}).items()},
+            table.get("reads", ""),
+        )
+        for name, table in tables.items()
+    }
+
+
+def value_at(document: Document, path: str) -> object:
+    """What stands at a path, whether written nested, flat with dots, or partly so; None for nothing."""
+    if path in document:
+        value = document[path]
+        return value[0] if isinstance(value, list) and value else value
+    head, dot, rest = path.partition(".")
+    while dot:
+        inner = document.get(head)
+        if isinstance(inner, dict) and (found := value_at(inner, rest)) is not None:
+            return found
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return None
+
+
+def text_at(document: Document, paths: Iterable[str]) -> str:
+    """The first of these fields that is a text, a number or a truth; "" for none."""
+    for path in paths:
+        value = value_at(document, path)
+        if isinstance(value, str | int | float):
+            return str(value).lower() if isinstance(value, bool) else str(value)
+    return ""
+
+
+def fields_of(document: Document, preset: Preset) -> dict[str, str]:
+    found = ((field, text_at(document, paths)) for field, paths in preset.fields.items())
+    return {field: text for field, text in found if text}
+
+
+# Searches
+
+
+def search_of(asked: RowQuery, preset: Preset) -> dict[str, object]:
+    """The search for rows, also of a point in time that a walk has open."""
+    walk = asked.walk
+    filters: list[Document] = []
+    if asked.begin is not None or asked.end is not None:
+        filters.append(_within(preset, asked.begin, asked.end))
+    filters += [{"ids": {"values": [asked.only]}}] if asked.only else []
+    filters += [_any_of(asked.matches, preset)] if asked.matches else []
+    bounded: dict[str, object] = {"filter": filters}
+    if asked.without and not (walk and walk.after):
+        bounded["must_not"] = [{"ids": {"values": list(asked.without)[-LEFT_OUT_MOST:]}}]
+    order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date"}
+    query: dict[str, object] = {
+        "query": {"bool": bounded}, "sort": [{preset.time: order}], "size": asked.most,
+        "track_total_hits": False, "timeout": SERVER_WAITS,
+    }  # fmt: skip
+    if walk is not None and walk.point:
+        query["pit"] = {"id": walk.point, "keep_alive": "1m"}
+        query |= {"search_after": walk.after} if walk.after else {}
+    return query
+
+
+def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: bool) -> dict[str, object]:
+    """The search for the values of a field of a journal, which counts documents and gives none."""
+    end = ".keyword" if keyword else ""
+    groups = {
+        str(nth): {"terms": {"field": path + end, "size": VALUES_MOST}}
+        for nth, path in enumerate(preset.fields[field])
+    }
+    query: dict[str, object] = {"size": 0, "aggs": groups, "timeout": SERVER_WAITS}
+    if begin is not None:
+        query["query"] = _within(preset, begin, None)
+    return query
+
+
+def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
+    """Both ends are included, to the nanosecond; the form is said, as a field may be kept in another."""
+    bounds = {"gte": begin, "lte": end, "format": "strict_date_optional_time"}
+    return {"range": {preset.time: {word: _time(at) for word, at in bounds.items() if at is not None}}}
+
+
+def _time(at: Nanos | str) -> str:
+    if isinstance(at, str):
+        return at
+    whole_second = Nanos(at // SECOND * SECOND)
+    return f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
+
+
+def _any_of(matches: Matches, preset: Preset) -> Document:
+    """A clause that holds where any group does; values of one field are asked together."""
+    single: dict[str, list[str]] = {}
+    clauses: list[Document] = []
+    for group in matches:
+        if len(group) == 1:
+            single.setdefault(group[0][0], []).append(group[0][1])
+        else:
+            clauses.append({"bool": {"filter": [_has(match, preset) for match in group]}})
+    for field, values in single.items():
+        clauses += [{"terms": {path: values}} for path in preset.paths_of(field)]
+    return _either(clauses)
+
+
+def _has(match: Match, preset: Preset) -> Document:
+    field, value = match
+    return _either([{"term": {path: value}} for path in preset.paths_of(field)])
+
+
+def _either(clauses: list[Document]) -> Document:
+    if not clauses:
+        return {"match_none": {}}
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def row_of(hit: Document) -> EngineRow:
+    """A hit as a row. Raises ValueError for one without an id, a time or a document."""
+    identity, order = hit.get("_id"), as_list(hit.get("sort"))
+    source = hit.get("_source")
+    at = whole_of(order[0]) if order else None
+    if not isinstance(identity, str) or at is None or not isinstance(source, dict):
+        raise ValueError("a hit has no id, no time, or no document")
+    return EngineRow(Nanos(at if at >= NANOS_FROM else at * MILLISECOND), identity, source)
+
+
+# JobsRead
+
+
+class JobsRead(NamedTuple):
+    """What documents say of jobs."""
+
+    jobs: list[Job]
+    facts: list[CondorFact]
+    skips: list[Skip]
+
+
+class DocumentReader:
+    """Makes jobs of rows, in their order, as a preset says."""
+
+    def __init__(self, source: str, preset: Preset) -> None:
+        self._source = source
+        self._preset = preset
+        self._events: dict[str, EventReader] = {}
+
+    def read(self, rows: list[EngineRow]) -> JobsRead:
+        found = JobsRead([], [], [])
+        make: Callable[[EngineRow], object] = self._job if self._preset.reads == "slurm" else self._facts
+
+        def take(row: EngineRow) -> None:
+            made = make(row)
+            if isinstance(made, Job):
+                found.jobs.append(made)
+            elif isinstance(made, list):
+                found.facts.extend(made)
+
+        def skip(row: EngineRow, why: str) -> None:
+            found.skips.append(Skip(f"{self._source}, document {row.id}", why))
+
+        for _ in rows_of(rows, take, skip, ValueError):
+            pass
+        return found
+
+    def _job(self, row: EngineRow) -> Job:
+        job = accounted_job(fields_of(row.body, self._preset))
+        if job is None:
+            raise ValueError("is no record of a Slurm job")
+        limit = whole_of(row.body.get("time_limit"))
+        whole_job = msgspec.structs.replace(
+            job,
+            limit_s=None if limit is None else float(limit),
+            stdout=text_at(row.body, ("std_out",)),
+            stderr=text_at(row.body, ("std_err",)),
+        )
+        return job_of(whole_job, self._source, SYSTEM)
+
+    def _facts(self, row: EngineRow) -> list[CondorFact]:
+        if self._preset.reads == "ads":
+            data, place, form = msgspec.json.encode(row.body), self._source, Form.JSON_ADS
+            number = crc32(row.id.encode())
+        else:
+            fields = fields_of(row.body, self._preset)
+            text = fields.get("text", "").removesuffix("\n").removesuffix(EVENT_END)
+            data = (text + "\n").encode("utf-8", "replace")
+            place = f"{self._source} {fields.get('host', '')}:{fields.get('path', '')}"
+            number = whole(fields.get("offset"), crc32(row.id.encode()))
+            form = form_of(data) or Form.CLASSIC
+        reader = self._events.setdefault(place, EventReader(place))
+        read = reader.read(form, [EventFrame(data, 0)], number, 0, Nanos(row.at + SECOND))
+        if read.skips:
+            raise ValueError(read.skips[0].why)
+        return read.facts
+
+
+def number_of(job_id: JobId) -> str:
+    """The number of a Slurm job in an id, "" for the id of another."""
+    system, _, number = job_id.partition("/")
+    return number if system == SYSTEM else ""

@@ -1,0 +1,229 @@
+"""An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+
+from jobtui.backends.base import Batch, Issued
+from jobtui.backends.elastic.client import ElasticClient, SearchAnswer
+from jobtui.backends.elastic.records import (
+    DocumentReader,
+    Preset,
+    fields_of,
+    number_of,
+    presets,
+    row_of,
+    search_of,
+    text_at,
+    values_search,
+)
+from jobtui.backends.engine import (
+    PAGE_ROWS,
+    Doubts,
+    EngineFollowing,
+    EngineJournal,
+    EngineRow,
+    RowQuery,
+    Rows,
+)
+from jobtui.backends.journal.source import Journal, wanted_of
+from jobtui.formats.json_values import as_dict, as_list
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.faults import rows_of
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
+from jobtui.model.journal import At
+from jobtui.model.source_errors import SourceError, SourceUnreachable
+from jobtui.model.specs import SourceSpec, Window
+from jobtui.transport.unpacking import TooLarge
+
+WINDOW_S = 24 * 3600
+"""How far back records of jobs are read when nothing else is said."""
+LEAST_ROWS = 8
+SKIPS_NAMED = 20
+OPEN_FIELDS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
+
+
+class ElasticEngine:
+    """One index, read as a preset says. `since` bounds where values are looked for."""
+
+    def __init__(
+        self, client: ElasticClient, preset: Preset, doubts: Doubts, since: Nanos | None = None
+    ) -> None:
+        self.name = client.name
+        self.doubts = doubts
+        self._client = client
+        self._preset = preset
+        self._since = since
+        self._is_keyword: dict[str, bool] = {}
+        self._unknown: set[str] = set()
+
+    async def rows(self, asked: RowQuery) -> Rows:
+        asked, found = await self._search(asked)
+        if found.missing:
+            self.doubts.add(found.missing)
+        rows = list(rows_of(found.hits, row_of, self._lose, ValueError))
+        is_all = len(found.hits) < asked.most
+        walk = asked.walk
+        if walk is not None and found.missing:
+            walk.point, walk.after = "", None  # what is missing is asked for again
+        elif walk is not None and not is_all:
+            order = as_list(found.hits[-1].get("sort"))
+            point = walk.point or await self._client.open_point()
+            walk.after = order if walk.point and len(order) > 1 else None  # else it may be one of several
+            walk.point = point
+        return Rows(rows, is_all, bool(found.missing))
+
+    def _lose(self, hit: Mapping[str, object], why: str) -> None:
+        self.doubts.add(why)
+
+    async def _search(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
+        """The answer, to a smaller question where it would be too large, and that question."""
+        try:
+            return asked, await self._client.search(search_of(asked, self._preset))
+        except SourceUnreachable as error:
+            if not isinstance(error.__cause__, TooLarge) or asked.most <= LEAST_ROWS:
+                raise
+        except SourceError:
+            if asked.walk is None or not asked.walk.point:
+                raise
+            asked.walk.point, asked.walk.after = "", None  # it has lapsed
+            return asked, await self._client.search(search_of(asked, self._preset))
+        return await self._search(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
+
+    async def values(self, field: str) -> tuple[str, ...]:
+        if field not in self._preset.fields:
+            return ()
+        found = await self._grouped(field)
+        groups = (as_dict(one).get("buckets") for one in found.groups.values())
+        values = tuple(
+            dict.fromkeys(
+                key for group in groups for one in as_list(group)
+                if isinstance(key := as_dict(one).get("key"), str)
+            )
+        )  # fmt: skip
+        self._note_unknown(field, is_known=bool(values) or not found.total)
+        return values
+
+    async def _grouped(self, field: str) -> SearchAnswer:
+        """Fields of texts are grouped by their part `.keyword`, where they have one."""
+        keyword = self._is_keyword.get(field, False)
+        try:
+            return await self._client.search(values_search(field, self._preset, self._since, keyword=keyword))
+        except SourceUnreachable as error:
+            if keyword or ("keyword" not in str(error).lower() and "fielddata" not in str(error).lower()):
+                raise
+        self._is_keyword[field] = True
+        return await self._client.search(values_search(field, self._preset, self._since, keyword=True))
+
+    def _note_unknown(self, field: str, *, is_known: bool) -> None:
+        (self._unknown.discard if is_known else self._unknown.add)(field)
+        open_fields = [one for one in OPEN_FIELDS if one in self._preset.fields]
+        if self._unknown.issuperset(open_fields):
+            names = ", ".join(self._preset.fields[one][0] for one in open_fields)
+            self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
+            self._unknown.clear()
+
+    def fields(self, row: EngineRow) -> Mapping[str, str]:
+        return fields_of(row.body, self._preset)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def preset_of(spec: SourceSpec) -> Preset:
+    return presets()[spec.options]
+
+
+def _engines(spec: SourceSpec, doubts: Doubts, since: Nanos | None) -> Callable[[], ElasticEngine]:
+    variable = spec.setting.upper()
+    return lambda: ElasticEngine(
+        ElasticClient(spec.target, spec.access, variable=variable), preset_of(spec), doubts, since
+    )
+
+
+def open_logs(spec: SourceSpec, since: Nanos | None, kind: str) -> Journal:
+    """The logs of an index as a journal, from `since` on; None for two hours ago, 0 for all of it."""
+    make = _engines(spec, Doubts(), since or None)
+    wanted = wanted_of(spec)
+    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted, since=since, kind=kind)
+
+
+def open_jobs(spec: SourceSpec, window: Window, kind: str) -> "ElasticJobs":
+    return ElasticJobs(_engines(spec, Doubts(), None)(), preset_of(spec), window.since, kind)
+
+
+class ElasticJobs:
+    """The records of jobs in an index, from `since` on."""
+
+    def __init__(
+        self,
+        engine: ElasticEngine,
+        preset: Preset,
+        since: Nanos | None,
+        kind: str,
+        clock: Clock | None = None,
+    ) -> None:
+        self._engine = engine
+        self.name = self._engine.name
+        self.kind = kind
+        self._preset = preset
+        self._clock = clock or SystemClock()
+        self._since = since
+        self._issued = Issued()
+        self._following: EngineFollowing | None = None
+        self._reader = DocumentReader(self.name, preset)
+        self._closed = asyncio.Event()
+
+    async def poll(self, cursor: str | None) -> Batch:
+        if self._closed.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        if (again := self._issued.again(cursor)) is not None:
+            return again
+        if self._following is None or not self._issued.is_next(cursor):
+            self._following = self._begun()
+        rows, at_edge = await self._following.rows(PAGE_ROWS)
+        return self._issued.give(self._batch(rows, at_edge=at_edge))
+
+    def _begun(self) -> EngineFollowing:
+        if self._since is None:
+            self._since = Nanos(max(0, self._clock.now() - WINDOW_S * SECOND))
+        self._reader = DocumentReader(self.name, self._preset)
+        return EngineFollowing(self._engine, At(self._since), clock=self._clock)
+
+    def _batch(self, rows: list[EngineRow], *, at_edge: bool) -> Batch:
+        found = self._reader.read(rows)
+        begin = Nanos((self._since or 0) // SECOND * SECOND)
+        began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
+        return Batch(
+            cursor="",
+            jobs=tuple({job.id: job for job in found.jobs}.values()),
+            condor=tuple(found.facts),
+            skipped=tuple(found.skips[-SKIPS_NAMED:]),
+            skip_count=len(found.skips),
+            count=len(rows),
+            more=not at_edge,
+            note="; ".join(filter(None, (began, self._engine.doubts.words))) or None,
+            begins_at=self._since or None,
+        )
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """The whole record of a Slurm job, looked for by its number, whenever it ended."""
+        number = number_of(job_id)
+        if self._preset.reads != "slurm" or not number:
+            return None
+        found = await self._engine.rows(RowQuery(None, None, ((("JobID", number),),), 1, back=True))
+        if not found.rows:
+            return None
+        jobs, document = self._reader.read(found.rows).jobs, found.rows[0].body
+        outputs = tuple(filter(None, (text_at(document, (name,)) for name in ("std_out", "std_err"))))
+        directory = text_at(document, ("work_dir",)) or None
+        return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None
+
+    async def changed(self, timeout_s: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closed.wait(), timeout_s)
+
+    async def aclose(self) -> None:
+        self._closed.set()
+        await self._engine.aclose()

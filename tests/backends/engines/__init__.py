@@ -1,0 +1,1 @@
+"""Engines that keep logs: Elasticsearch, Loki, fetchlog."""

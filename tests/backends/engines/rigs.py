@@ -1,0 +1,158 @@
+"""The contract's rigs for engines: a strict stand-in each, with what shippers write to them."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from jobtui.backends.base import Batch, Source
+from jobtui.backends.elastic import records as elastic_records
+from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.elastic.records import presets
+from jobtui.backends.elastic.source import ElasticEngine, ElasticJobs
+from jobtui.backends.engine import Doubts, EngineJournal
+from jobtui.backends.journal.source import Journal
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from tests.backends.archive.elastic_server import StrictElastic, transport_of
+from tests.backends.journal.source_rig import DROPPED, KEY, LINE, UNIT
+from tests.conftest import NOW
+
+T0 = Nanos(NOW - 600 * SECOND)
+URL = "http://elastic.test/logs"
+
+
+async def read_on(source: Source) -> list[Batch]:
+    """Every batch from the beginning on."""
+    batches = [await source.poll(None)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    return batches
+
+
+def at_second(number: float) -> Nanos:
+    return Nanos(T0 + round(number * SECOND))
+
+
+def journald_document(number: float, message: str, **more: Any) -> dict[str, Any]:
+    """An entry as filebeat's input journald writes it."""
+    return {
+        "@timestamp": to_rfc3339(at_second(number)),
+        "message": message,
+        "host": {"hostname": "v3", "id": "c" * 32},
+        "systemd": {"unit": UNIT, "transport": "journal"},
+        "syslog": {"identifier": "sirepo_job_supervisor", "priority": 6},
+        "process": {"pid": 7},
+        "journald": {"pid": 7, "host": {"boot_id": "b" * 32}},
+        "event": {"created": to_rfc3339(at_second(number + 1))},
+        "log": {"syslog": {"priority": 6}},
+    } | more
+
+
+def dropped_document(number: float) -> dict[str, Any]:
+    return journald_document(
+        number, DROPPED, systemd={"unit": "systemd-journald.service"},
+        syslog={"identifier": "systemd-journald"},
+    )  # fmt: skip
+
+
+def ended_job(number: int, **more: Any) -> dict[str, Any]:
+    """A job as Slurm's plugin jobcomp/elasticsearch writes it."""
+    at = to_rfc3339(at_second(number)).removesuffix("Z")
+    return {
+        "jobid": number, "username": "jg", "user_id": 1000, "@start": at, "@end": at, "elapsed": 7,
+        "partition": "normal", "nodes": "n1", "total_cpus": 4, "total_nodes": 1, "derived_ec": "0:0",
+        "exit_code": "1:0", "state": "FAILED", "@submit": at, "@eligible": at, "@queue_wait": 0,
+        "work_dir": "/home/jg", "std_out": "/home/jg/slurm.out", "qos": "normal", "time_limit": 3600,
+        "job_name": "sleep", "cluster": "c",
+    } | more  # fmt: skip
+
+
+def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport | None = None) -> Journal:
+    """Its logs from the beginning on."""
+    doubts = Doubts()
+
+    def engine() -> ElasticEngine:
+        client = ElasticClient(
+            f"http://elastic.test/{elastic.index}", transport=transport or transport_of(elastic)
+        )
+        return ElasticEngine(client, presets()["journald"], doubts)
+
+    clock = FixedClock(NOW)
+    return Journal(
+        URL, lambda: EngineJournal(engine, clock), since=Nanos(1), clock=clock, kind="elastic_logs"
+    )
+
+
+class ElasticRig:
+    """An index. It is gone when it cannot be connected to."""
+
+    makes: tuple[object, str] = (LogParser, "_read")
+    tells = False
+    reconnects = False
+
+    def __init__(self, folder: Path) -> None:
+        self.elastic = StrictElastic({}, index="logs", keywords=True)
+        self._inner = transport_of(self.elastic)
+        self._written = 0
+        self._is_away = False
+
+    @property
+    def transport(self) -> httpx.AsyncBaseTransport:
+        async def answer(request: httpx.Request) -> httpx.Response:
+            if self._is_away:
+                raise httpx.ConnectError("connection refused")
+            return await self._inner.handle_async_request(request)
+
+        return httpx.MockTransport(answer)
+
+    def _put(self, document: dict[str, Any]) -> None:
+        self._written += 1
+        self.elastic.documents[f"d{self._written}"] = document
+
+    def go_away(self) -> None:
+        self._is_away = True
+
+    def come_back(self) -> None:
+        self._is_away = False
+
+    def mend(self) -> str:
+        pytest.skip("what is in an index stays as it is")
+
+
+class ElasticLogsRig(ElasticRig):
+    def source(self) -> Source:
+        return elastic_journal(self.elastic, self.transport)
+
+    def add(self) -> str:
+        self._put(journald_document(self._written, LINE.format(self._written)))
+        return f"api_run{self._written - 1}"
+
+    def tear(self) -> None:
+        self._put(dropped_document(self._written))
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
+
+
+class ElasticJobsRig(ElasticRig):
+    makes = (elastic_records, "accounted_job")
+
+    def source(self) -> Source:
+        client = ElasticClient(URL, transport=self.transport)
+        engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
+        return ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", FixedClock(NOW))
+
+    def add(self) -> str:
+        self._put(ended_job(self._written + 1))
+        return f"slurm/{self._written}"
+
+    def tear(self) -> None:
+        self._put(ended_job(self._written + 1, jobid="none"))
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [job.id for job in batch.jobs]
+
+
+ENGINE_RIGS: tuple[type[ElasticLogsRig | ElasticJobsRig], ...] = (ElasticLogsRig, ElasticJobsRig)

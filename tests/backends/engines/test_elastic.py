@@ -1,0 +1,405 @@
+"""An index of Elasticsearch or OpenSearch: pages, following, presets, and what such a server leaves out."""
+
+import json
+import time
+import tracemalloc
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, presets, row_of
+from jobtui.backends.elastic.source import ElasticEngine
+from jobtui.backends.engine import GIVEN_KEPT, Doubts, EngineFollowing, EngineJournal
+from jobtui.backends.registry import build, parse_elastic_records
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobStatus
+from jobtui.model.journal import At, Beside, Head, Tail
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.transport.http import Limits
+from tests.backends.archive.elastic_server import LOGIN, Reply, StrictElastic, transport_of
+from tests.backends.engines.rigs import (
+    T0,
+    URL,
+    ElasticJobsRig,
+    at_second,
+    elastic_journal,
+    ended_job,
+    journald_document,
+    read_on,
+)
+from tests.backends.journal.source_rig import LINE
+from tests.condor import SCHEDD, submitted
+from tests.conftest import NOW
+
+QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
+
+
+def index_of(documents: Mapping[str, Mapping[str, Any]], **more: Any) -> StrictElastic:
+    return StrictElastic(documents, index="logs", **{"keywords": True, **more})
+
+
+def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[str, Any]]:
+    return {f"d{n:05}": journald_document(n * every_s, LINE.format(n)) for n in range(first, first + count)}
+
+
+def engine_of(
+    elastic: StrictElastic, doubts: Doubts | None = None, access: Access = NO_ACCESS
+) -> ElasticEngine:
+    client = ElasticClient(URL, access, transport=transport_of(elastic), limits=QUICK)
+    return ElasticEngine(client, presets()["journald"], doubts or Doubts())
+
+
+def reader_of(elastic: StrictElastic) -> EngineJournal:
+    return EngineJournal(lambda: engine_of(elastic), FixedClock(NOW))
+
+
+async def forward(reader: EngineJournal, most: int) -> list[str]:
+    found: list[str] = []
+    start: Head | Beside = Head()
+    while True:
+        part = await reader.forward(start, (), most)
+        found += [entry.message for entry in part.entries]
+        if part.at_edge:
+            return found
+        assert part.cursor is not None
+        start = Beside(part.cursor)
+
+
+async def backward(reader: EngineJournal, most: int) -> list[str]:
+    found: list[str] = []
+    start: Tail | Beside = Tail()
+    while True:
+        part = await reader.backward(start, (), most)
+        found[:0] = [entry.message for entry in part.entries]
+        if part.at_edge:
+            return found
+        assert part.cursor is not None
+        start = Beside(part.cursor)
+
+
+@pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
+@pytest.mark.parametrize("most", [1, 7, 1_000])
+async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
+    elastic = index_of(lines(60, every_s))
+    reader = reader_of(elastic)
+    everything = [LINE.format(n) for n in range(60)]
+    assert await forward(reader, most) == everything
+    assert await backward(reader, most) == everything
+
+
+async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
+    reader = reader_of(index_of(lines(20)))
+    before = (await reader.backward(At(at_second(2.5)), (), 100)).entries
+    after = (await reader.forward(At(at_second(2.5)), (), 100)).entries
+    assert [len(before), len(after)] == [10, 10]
+    assert before[-1].at < at_second(2.5) <= after[0].at
+    whole = await reader.fields(after[0].cursor)
+    assert whole is not None
+    assert whole["_SYSTEMD_UNIT"] == (b"sirepo_job_supervisor.service",)
+    assert await reader.fields(after[0].cursor[:-1]) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keywords", [True, False], ids=["template", "dynamic mapping"])
+async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
+    other = journald_document(1, "other", systemd={"unit": "ssh.service"}, syslog={"identifier": "sshd"})
+    reader = reader_of(index_of({**lines(3), "o": other}, keywords=keywords))
+    assert set(await reader.values("_SYSTEMD_UNIT")) == {"sirepo_job_supervisor.service", "ssh.service"}
+    for matches, count in (
+        (((("_SYSTEMD_UNIT", "ssh.service"),),), 1),
+        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v3")),), 1),
+        (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v4")),), 0),
+        (((("SYSLOG_IDENTIFIER", "sshd"),), (("_SYSTEMD_UNIT", "sirepo_job_supervisor.service"),)), 4),
+        (((("_UNKNOWN_FIELD", "x"),),), 0),
+    ):
+        assert len((await reader.forward(Head(), matches, 10)).entries) == count
+
+
+@pytest.mark.parametrize(
+    "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
+)
+async def test_a_long_reading_gives_each_once_with_and_without_a_point_in_time(points: str) -> None:
+    elastic = index_of(lines(2_000, every_s=0.01), points=points)
+    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    found: list[str] = []
+    at_edge = False
+    while not at_edge:
+        rows, at_edge = await following.rows(300)
+        found += [row.id for row in rows]
+    assert found == sorted(elastic.documents)
+    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
+    assert any("pit" in body for body in elastic.bodies) == bool(points)
+    assert {sent.split("?")[0] for sent in elastic.sent} <= {
+        "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
+    }  # fmt: skip
+
+
+async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
+    elastic = index_of(lines(700, every_s=0.01))
+    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    first, _ = await following.rows(300)
+    elastic._points.clear()
+    rest = (await following.rows(300))[0] + (await following.rows(300))[0]
+    assert sorted(row.id for row in [*first, *rest]) == sorted(elastic.documents)
+
+
+async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
+    elastic = index_of(lines(10, every_s=1))
+    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    assert len((await following.rows(100))[0]) == 10
+    elastic.documents["late"] = journald_document(3.5, "late")
+    elastic.documents["ahead"] = journald_document(3_000, "of a host whose clock is wrong")
+    elastic.documents["new"] = journald_document(12, "new")
+    assert {row.id for row in (await following.rows(100))[0]} == {"late", "ahead", "new"}
+    assert "ahead of the one here" in following.engine.doubts.words
+    elastic.documents["later"] = journald_document(14, "later")
+    assert [row.id for row in (await following.rows(100))[0]] == ["later"]
+    assert (await following.rows(100)) == ([], True)
+
+
+async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -> None:
+    elastic = index_of(lines(10))
+    doubts = Doubts()
+    following = EngineFollowing(engine_of(elastic, doubts), At(T0), clock=FixedClock(NOW))
+    elastic.failed_shards = [
+        {"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2 here"}}
+    ]
+    elastic.hidden = frozenset({"d00001", "d00002"})
+    assert len((await following.rows(100))[0]) == 8
+    assert "1 of 5 shards failed" in doubts.words
+    assert "hunter2" not in doubts.words
+    elastic.failed_shards, elastic.hidden = (), frozenset()
+    assert {row.id for row in (await following.rows(100))[0]} == {"d00001", "d00002"}
+
+
+async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
+    elastic = index_of(lines(3))
+    elastic.timed_out = True
+    source = elastic_journal(elastic)
+    batches = await read_on(source)
+    assert "ran out of time" in (batches[-1].note or "")
+    assert sum(len(batch.records) for batch in batches) == 3
+    await source.aclose()
+
+
+async def test_an_index_of_another_kind_is_one_clear_line() -> None:
+    source = elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
+    batches = await read_on(source)
+    assert "no document has systemd.unit" in (batches[-1].note or "")
+    assert "is journald the right preset?" in (batches[-1].note or "")
+    await source.aclose()
+
+
+def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
+    said = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, {"content-type": "application/json", **said}, body
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (reply(429, retry_after="7"), "is asked too much"),
+        (reply(503), "is not ready"),
+        (reply(401), "a login is wanted"),
+        (reply(403), "needs `read` on the index"),
+        (reply(404, b'{"error": {"type": "index_not_found_exception"}}'), "there is no such index"),
+        (reply(302, location="https://sso.example.org/login?next=x"), "sends to a login page"),
+        (reply(200, b"<html>please log in</html>", content_type="text/html"), "login page"),
+        (reply(200, b'{"took": 3, "hits": {"hits": [{"_id": "a", "_sou'), "broke off half-way"),
+        (reply(200, b"{}"), "check"),
+        (reply(200, b"\x1f\x8bno gzip", content_encoding="gzip"), "refused"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_each_fault_is_one_clear_line_without_a_login(fault: Reply, words: str) -> None:
+    elastic = index_of(lines(3), wants_login=True)
+    elastic.fault = lambda: fault
+    access = Access(user=LOGIN[0], password=LOGIN[1]) if fault[0] not in (401,) else Access()
+    engine = engine_of(elastic, access=access)
+    with pytest.raises(SourceError) as raised:
+        await EngineFollowing(engine, At(T0)).rows(10)
+    said = str(raised.value)
+    assert words in said or (words == "check" and URL in said)
+    assert said.startswith(URL)
+    assert "\n" not in said
+    assert LOGIN[1] not in said
+    elastic.fault = None
+    elastic.wants_login = False
+    elastic.packs = True
+    assert len((await EngineFollowing(engine, At(T0)).rows(10))[0]) == 3
+
+
+async def test_keys_come_out_of_files(tmp_path: Any) -> None:
+    key = tmp_path / "key"
+    key.write_text("key-of-the-reader\n")
+    word = tmp_path / "word"
+    word.write_text(LOGIN[1])
+    elastic = index_of(lines(2), wants_login=True)
+    for access in (Access(api_key_file=str(key)), Access(user=LOGIN[0], password_file=str(word))):
+        engine = engine_of(elastic, access=access)
+        assert len((await EngineFollowing(engine, At(T0)).rows(10))[0]) == 2
+    with pytest.raises(SourceError, match="is not there"):
+        await EngineFollowing(
+            engine_of(elastic, access=Access(api_key_file=str(tmp_path / "x"))), At(T0)
+        ).rows(1)
+
+
+async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
+    elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
+    client = ElasticClient(URL, transport=transport_of(elastic), limits=Limits(body_bytes=500_000))
+    following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
+    found: list[str] = []
+    at_edge = False
+    while not at_edge:
+        rows, at_edge = await following.rows(100)
+        found += [row.id for row in rows]
+    assert sorted(found) == sorted(elastic.documents)
+
+
+class EndlessElastic(StrictElastic):
+    """An index of a hundred million lines, 100,000 a second, made when they are asked for."""
+
+    TOTAL = 100_000_000
+
+    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
+        begin = query.get("search_after", [None])[0]
+        if begin is None:
+            text = next(
+                c["range"]["@timestamp"]["gte"] for c in query["query"]["bool"]["filter"] if "range" in c
+            )
+            moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
+            begin = (int(time.mktime(moment)) - time.timezone) * 1_000 + int(text[20:23]) - 1
+        first = max(0, (begin + 1 - T0 // 1_000_000) * 100)
+        hits = []
+        for number in range(first, min(self.TOTAL, first + query["size"])):
+            at = T0 // 1_000_000 + number // 100
+            document = journald_document(0, LINE.format(number))
+            hits.append({"_id": f"d{number}", "_source": document, "sort": [at, number]})
+        return {"timed_out": False, "_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
+
+
+async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded() -> None:
+    elastic = EndlessElastic({}, index="logs")
+    spent = 0.0
+    inner = transport_of(elastic)
+
+    async def timed(request: httpx.Request) -> httpx.Response:
+        nonlocal spent
+        began = time.perf_counter()
+        answer = await inner.handle_async_request(request)
+        spent += time.perf_counter() - began
+        return answer
+
+    client = ElasticClient(URL, transport=httpx.MockTransport(timed))
+    engine = ElasticEngine(client, presets()["journald"], Doubts())
+    following = EngineFollowing(engine, At(T0), clock=FixedClock(Nanos(NOW + 3600 * SECOND)))
+    await following.rows(10)  # imports
+    spent, began = 0.0, time.perf_counter()
+    rows, _ = await following.rows(1_000)
+    own_s = time.perf_counter() - began - spent
+    assert len(rows) > 900
+    assert own_s < 0.3
+    tracemalloc.start()
+    for _ in range(GIVEN_KEPT // 1_000 + 5):
+        await following.rows(1_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(following._given) <= GIVEN_KEPT
+    assert peak < 40 << 20
+
+
+def row(document: dict[str, Any], name: str = "a") -> Any:
+    return row_of({"_id": name, "_source": document, "sort": [T0 // 1_000_000]})
+
+
+def jobs_of(preset: str, *documents: dict[str, Any]) -> Any:
+    return DocumentReader(URL, presets()[preset]).read([row(one, f"d{n}") for n, one in enumerate(documents)])
+
+
+def test_ended_slurm_jobs_are_jobs() -> None:
+    found = jobs_of("jobcomp", ended_job(22), ended_job(23, jobid=None))
+    (job,) = found.jobs
+    assert (job.id, job.status, job.owner, job.name) == ("slurm/22", JobStatus.FAILED, "jg", "sleep")
+    assert job.ended_at == at_second(22)
+    assert [skip.why for skip in found.skips] == ["is no record of a Slurm job"]
+
+
+def test_job_ads_are_facts_of_jobs_of_condor() -> None:
+    ad = {
+        "GlobalJobId": f"{SCHEDD}#81430001.0#1795207000", "ClusterId": 81430001, "ProcId": 0, "JobStatus": 5,
+        "Owner": "mira", "HoldReason": "memory", "RecordTime": 1795207000, "Status": "Held",
+    }  # fmt: skip
+    found = jobs_of("adstash", ad)
+    (fact,) = found.facts
+    assert (fact.job, fact.teller, fact.values["HoldReason"]) == (f"81430001.0@{SCHEDD}", "ad", "memory")
+    assert not found.skips
+
+
+def test_events_of_condor_keep_the_schedd_of_their_log() -> None:
+    event = submitted(job="081.000.000")
+    document = {"message": event.removesuffix("...\n"), "log": {"file": {"path": "/x/log"}, "offset": 90},
+                "host": {"hostname": "sub1"}}  # fmt: skip
+    found = jobs_of("condor_events", document, {**document, "message": "no event"})
+    (fact,) = found.facts
+    assert fact.job == f"81.0@{SCHEDD}"
+    assert (fact.source, fact.offset) == (f"{URL} sub1:/x/log", 90)
+    assert len(found.skips) == 1
+
+
+@pytest.mark.parametrize("preset", [one for one in presets().values() if one.gives == "logs"], ids=str)
+def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
+    for field, paths in preset.fields.items():
+        for path in paths:
+            nested: Any = "x"
+            for part in reversed(path.split(".")):
+                nested = {part: nested}
+            assert fields_of(nested, preset) == fields_of({path: "x"}, preset)
+            assert fields_of(nested, preset)[field] == "x"
+
+
+async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
+    rig = ElasticJobsRig(tmp_path)
+    old = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
+    rig.elastic.documents["old"] = old
+    source: Any = rig.source()
+    found = await source.detail(JobId("slurm/7"))
+    assert (found.job.id, found.outputs) == ("slurm/7", ("/home/jg/slurm.out",))
+    assert await source.detail(JobId("slurm/8")) is None
+    assert await source.detail(JobId("balsam/7")) is None
+    await source.aclose()
+
+
+def test_the_preset_of_an_address_says_which_setting_it_is_of() -> None:
+    for text, setting, kind in (
+        ("https://h:9200/logs", "elastic_logs", "elastic_logs"),
+        ("https://h:9200/logs?preset=syslog", "elastic_logs", "elastic_logs"),
+        ("https://h:9200/jobs?preset=jobcomp", "elastic_jobs", "elastic_jobs"),
+    ):
+        spec = parse_elastic_records(text)
+        assert (spec.setting, spec.target) == (setting, text)
+        assert (build(spec).kind, build(spec).name) == (kind, text)
+    for text in ("https://h:9200", "https://h/i?preset=none", "https://u:p@h/i", "h/i", "https://h/i?size=3"):
+        with pytest.raises(ValueError, match=r"expected|missing|not taken"):
+            parse_elastic_records(text)
+
+
+async def test_json_of_any_kind_in_a_hit_costs_that_hit() -> None:
+    elastic = index_of(lines(1))
+    odd = [
+        {"_id": 3},
+        {"_id": "x", "_source": [], "sort": [5]},
+        {"_id": "y", "_source": {}, "sort": [None]},
+        "z",
+    ]
+    good = {"_id": "g", "_source": journald_document(1, LINE.format(1)), "sort": [T0 // 1_000_000]}
+    body = {"hits": {"hits": [*odd, good]}, "aggregations": {"0": {"buckets": 3}, "1": []}}
+    elastic.fault = lambda: reply(200, json.dumps(body).encode())
+    source = elastic_journal(elastic)
+    batches = await read_on(source)
+    assert sum(len(batch.records) for batch in batches) == 1
+    assert "a hit has no id, no time, or no document" in (batches[-1].note or "")
+    await source.aclose()
