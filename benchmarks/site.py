@@ -21,7 +21,7 @@ import msgspec
 
 from benchmarks.site_logs import WAYS, SiteLogs
 from jobtui.demo import incidents, programs
-from jobtui.demo.live import LIVE
+from jobtui.demo.live import SETTINGS
 from jobtui.demo.programs import Ending, Plan, RealDisk
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import Browser, Simulation, User
@@ -228,7 +228,7 @@ class Site:
         if runs < RUNS:
             self._own[browser.user.uid].append((simulation, runs))
             return
-        jid = browser.jid(simulation)
+        jid = simulation.jid
         self._world.supervisor.jobs.pop(jid, None)
         self._world.plans.pop(jid, None)
         path = self.records() / f"{jid}.json"
@@ -238,7 +238,7 @@ class Site:
 
 def _settings(directory: Path, users: int, start: Nanos) -> Settings:
     return msgspec.structs.replace(
-        LIVE,
+        SETTINGS,
         users=users,
         sbatch_users=0,
         root=str(directory / "db"),

@@ -1,5 +1,7 @@
 """Agents: processes that run programs for one user and report to the supervisor."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,14 +9,9 @@ from typing import Any
 from jobtui.demo.kernel import Queue
 from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
 from jobtui.demo.programs import Ending, Plan, parallel_status
-from jobtui.demo.site import Process, Site, Socket, Stream
+from jobtui.demo.site import Site, Socket, Stream
 from jobtui.model.clock import SECOND, Nanos
 
-START_S = (0.25, 0.9)
-FASTCGI_START_S = (0.2, 0.4)
-ANALYSIS_S = (0.002, 0.02)
-EXIT_S = (0.004, 0.3)
-PREPARE_S = (0.15, 0.4)
 CONNECTION_ATTEMPTS = 10
 SIGKILL, SIGTERM = -9, -15
 
@@ -56,37 +53,34 @@ class Agent:
     fastcgi_kind = "_FastCgiCmd"
     slurm = False
 
-    def __init__(
-        self, site: Site, process: Process, identity: Identity, exited: Callable[[int], None]
-    ) -> None:
+    def __init__(self, site: Site, stream: Stream, identity: Identity, exited: Callable[[int], None]) -> None:
         self.site = site
-        self.process = process
+        self.process = site.process(stream, agent=True)
         self.identity = identity
         self.commands: list[AgentCommand] = []
-        self.rng = site.rng
         self._exited = exited
         self._socket: Socket | None = None
         self._fastcgi: AgentCommand | None = None
         self._work: Queue[Order] = Queue(site.kernel)
 
     def start(self) -> None:
-        self.site.agents[self] = None
+        self.site.agents[self.identity] = self.die
         never_connects = self.identity.uid in self.site.mute
         self.process.tasks.spawn(lambda: self._main(never_connects))
 
     async def _main(self, never_connects: bool) -> None:
-        await self.site.kernel.sleep(self.rng.uniform(*START_S))
+        await self.site.pause("agent_start")
         if never_connects:
             return
         self.log("agent", self.identity.start_text())
-        await self.site.kernel.sleep(self.rng.uniform(0.004, 0.03))
+        await self.site.pause("agent_connect")
         await self._connect()
 
     async def _connect(self) -> None:
         for _ in range(CONNECTION_ATTEMPTS):
             supervisor = self.site.supervisor
             if supervisor.process.alive:
-                self._socket = Socket(self.site, supervisor, self)
+                self._socket = Socket(self.site, self.process, self.take, self.socket_lost)
                 supervisor.accept()
                 self.send(Message(agent_id=self.identity.agent_id, name="alive"))
                 return
@@ -140,12 +134,15 @@ class Agent:
 
     def _run(self, order: Order) -> None:
         request = order.request
-        for command in [c for c in self.commands if c.jid == request.jid]:
-            self.destroy(command)
+        self._destroy_others(order)
         command = self.launch(order, "compute", order.run_dir or "", state="running")
         self.site.run_dirs.prepare(order.run_dir or "", request)
         self.send(self.reply(order, state="ok"))
         self.process.tasks.spawn(lambda: self._compute(command, request))
+
+    def _destroy_others(self, order: Order) -> None:
+        for command in [c for c in self.commands if c.jid == order.request.jid]:
+            self.destroy(command)
 
     def launch(
         self, order: Order, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
@@ -178,11 +175,11 @@ class Agent:
         self._fastcgi.order = order
 
     async def _serve(self, fastcgi: AgentCommand, work: Queue[Order]) -> None:
-        await self.site.kernel.sleep(self.rng.uniform(*FASTCGI_START_S))
+        await self.site.pause("fastcgi_start")
         while not fastcgi.ended:
             order = await work.get()
             slow_s = self.site.slow.get(order.request.jid or "")
-            await self.site.kernel.sleep(slow_s or self.rng.uniform(*ANALYSIS_S))
+            await self.site.kernel.sleep(slow_s or self.site.delay("analysis"))
             if fastcgi.ended:
                 self.log("fastcgi_closed", {"opId": order.op_id, "opName": order.name})
                 return
@@ -238,7 +235,7 @@ class Agent:
                 return
         state = "completed" if plan.ending is Ending.COMPLETED else "error"
         self.update(command, state, error=plan.error)
-        await kernel.sleep(self.rng.uniform(*EXIT_S))
+        await self.site.pause("exit")
         self.finished(command)
 
     def _progress(self, command: AgentCommand, request: Request, percent: float, frames: int) -> None:
@@ -247,7 +244,7 @@ class Agent:
 
     async def _fail_to_prepare(self, command: AgentCommand, request: Request, plan: Plan) -> None:
         kernel = self.site.kernel
-        await kernel.sleep(self.rng.uniform(*PREPARE_S))
+        await self.site.pause("prepare")
         if command.ended:
             return
         text = self._stderr(command, request, plan)
@@ -257,7 +254,7 @@ class Agent:
         if command.ended:
             return
         self.update(command, "error", error=plan.error)
-        await kernel.sleep(self.rng.uniform(*EXIT_S))
+        await self.site.pause("exit")
         self.finished(command)
         self.log("program_waited", command, 0, text.rstrip("\n"))
 
@@ -279,9 +276,7 @@ class Agent:
         self.commands.remove(command)
         if not terminating:
             killed = command.process_text(killed=True)
-            self.site.kernel.later(
-                self.rng.uniform(0.002, 0.04), lambda: self.log("program_exited", killed, SIGKILL)
-            )
+            self.site.later("killed", lambda: self.log("program_exited", killed, SIGKILL))
 
     def finished(self, command: AgentCommand) -> None:
         if not command.ended:
@@ -300,10 +295,10 @@ class Agent:
         if not self.process.alive:
             return
         self.process.end()
-        self.site.agents.pop(self, None)
+        self.site.agents.pop(self.identity, None)
         if self._socket is not None:
             self._socket.close_by_agent()
-        self.site.kernel.later(self.rng.uniform(0.002, 0.06), lambda: self._exited(returncode))
+        self.site.later("agent_exit", lambda: self._exited(returncode))
 
     def socket_lost(self) -> None:
         if self.process.alive:

@@ -7,7 +7,7 @@ steps; one seed makes one site. What is long over is let go of.
 import json
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,15 +45,8 @@ TOKEN = "demo"
 MOST = 100_000
 STOP_S = 0.05
 """How often the server looks whether it is to end."""
-EQUAL = (
-    "id", "job_id", "state", "app_id", "site_id", "batch_job_id", "scheduler_id", "from_state", "to_state",
-)  # fmt: skip
-"""Parameters that must be what the row has."""
-BOUNDS: Mapping[str, tuple[str, bool]] = {
-    "timestamp_after": ("timestamp", True), "timestamp_before": ("timestamp", False),
-    "last_update_after": ("last_update", True), "last_update_before": ("last_update", False),
-}  # fmt: skip
-"""Parameters that bound a time of the row, from below or from above."""
+HIDDEN = ("tags", "batch_job_id")
+"""What events are asked for by, and do not show: it is their jobs'."""
 
 Asked = Mapping[str, Sequence[str]]
 
@@ -70,27 +63,50 @@ class BalsamSite:
         self._scheduler_ids = count(70_451)
         self._ends: dict[int, tuple[int, str]] = {}
         """By job: when its run ends, and in which state."""
+        self._times: dict[int, tuple[int, int]] = {}
+        """By allocation: when it starts and ends."""
         self.jobs: dict[int, Row] = {}
         self.events: list[Row] = []
         self.batch_jobs: dict[int, Row] = {}
-        self.apps = [{"id": nth, "site_id": 1, "name": name} for nth, name in enumerate(APPS, start=1)]
 
     def advance(self, now: Nanos) -> None:
         while self._now_s + STEP_S <= now // SECOND:
             self._now_s += STEP_S
             self._step()
 
-    @property
-    def sites(self) -> list[Row]:
-        refreshed = _naive(self._now_s)
-        site = {"id": 1, "name": "demo-site", "path": "/projects/demo/demo-site", "last_refresh": refreshed}
-        return [{**site, "queued_jobs": {}}]
+    def page(self, path: str, asked: Asked) -> Row | None:
+        """A page of the list at a path, None when there is none."""
+        rows = self._rows(path)
+        if rows is None:
+            return None
+        found = in_order([row for row in rows if is_wanted(row, asked)], asked)
+        offset, limit = int(_one(asked, "offset", "0")), min(MOST, int(_one(asked, "limit", str(MOST))))
+        shown = found[offset : offset + limit]
+        if path == "/events/":
+            shown = [{name: value for name, value in row.items() if name not in HIDDEN} for row in shown]
+        return {"count": len(found), "results": shown}
 
-    @property
-    def sessions(self) -> list[Row]:
-        running = (one["id"] for one in self.batch_jobs.values() if one["state"] == "running")
-        heard = _naive(self._now_s - self._now_s % 60)
-        return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": heard} for nth in running]
+    def _rows(self, path: str) -> list[Row] | None:
+        match path:
+            case "/events/":  # asked for by what their jobs have, too
+                return [self._of_job(event) | event for event in self.events]
+            case "/jobs/":
+                return list(self.jobs.values())
+            case "/batch-jobs/":
+                return list(self.batch_jobs.values())
+            case "/sites/":
+                site = {"id": 1, "name": "demo-site", "path": "/projects/demo/demo-site"}
+                return [{**site, "last_refresh": _naive(self._now_s), "queued_jobs": {}}]
+            case "/apps/":
+                return [{"id": nth, "site_id": 1, "name": name} for nth, name in enumerate(APPS, start=1)]
+            case "/sessions/":
+                running = (one["id"] for one in self.batch_jobs.values() if one["state"] == "running")
+                heard = _naive(self._now_s - self._now_s % 60)
+                return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": heard} for nth in running]
+        return None
+
+    def _of_job(self, event: Row) -> Row:
+        return {name: self.jobs[event["job_id"]][name] for name in HIDDEN}
 
     def _step(self) -> None:
         passed = self._now_s - self._begun_s
@@ -121,16 +137,17 @@ class BalsamSite:
 
     def _submit(self) -> None:
         number = next(self._batch_ids)
+        start_s = self._now_s + QUEUED_S
+        self._times[number] = (start_s, start_s + WALL_MIN * 60)
         self.batch_jobs[number] = {
             "id": number, "site_id": 1, "state": "queued", "num_nodes": self._rng.choice(ALLOCATION_NODES),
             "wall_time_min": WALL_MIN, "scheduler_id": next(self._scheduler_ids), "project": "beams",
             "queue": "default", "job_mode": "mpi", "filter_tags": {}, "start_time": None, "end_time": None,
-            "status_info": {"submit_time": _naive(self._now_s).replace("T", " ")}, "submitted_s": self._now_s,
+            "status_info": {"submit_time": _naive(self._now_s).replace("T", " ")},
         }  # fmt: skip
 
     def _go_on(self, allocation: Row) -> None:
-        start_s = allocation["submitted_s"] + QUEUED_S
-        end_s = start_s + WALL_MIN * 60
+        start_s, end_s = self._times[allocation["id"]]
         if allocation["state"] == "queued" and self._now_s >= start_s:
             allocation.update(state="running", start_time=_naive(start_s))
         elif allocation["state"] == "running" and self._now_s >= end_s:
@@ -214,67 +231,22 @@ def _aware(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-class SiteServer:
-    """Answers for a site, whose time goes on with the clock."""
-
-    def __init__(self, site: BalsamSite, clock: Clock) -> None:
-        self._site = site
-        self._clock = clock
-        self._lock = threading.Lock()
-
-    def answer(self, path: str, asked: Asked) -> Row | None:
-        """A page of the list at a path, None when there is none."""
-        with self._lock:
-            self._site.advance(self._clock.now())
-            rows = self._rows(path, asked)
-            if rows is None:
-                return None
-            found = [
-                {name: value for name, value in row.items() if name != "submitted_s"}
-                for row in rows
-                if is_wanted(row, asked)
-            ]
-        ordered = in_order(found, asked)
-        offset, limit = int(_one(asked, "offset", "0")), min(MOST, int(_one(asked, "limit", str(MOST))))
-        return {"count": len(ordered), "results": ordered[offset : offset + limit]}
-
-    def _rows(self, path: str, asked: Asked) -> Sequence[Row] | None:
-        site = self._site
-        lists: Mapping[str, Callable[[], Sequence[Row]]] = {
-            "/events/": lambda: self._events(asked), "/jobs/": lambda: list(site.jobs.values()),
-            "/batch-jobs/": lambda: list(site.batch_jobs.values()), "/sites/": lambda: site.sites,
-            "/apps/": lambda: site.apps, "/sessions/": lambda: site.sessions,
-        }  # fmt: skip
-        found = lists.get(path)
-        return None if found is None else found()
-
-    def _events(self, asked: Asked) -> list[Row]:
-        jobs = self._site.jobs
-        return [
-            event
-            for event in self._site.events
-            if _has_tags(jobs[event["job_id"]], asked)
-            and _one(asked, "batch_job_id", "") in ("", str(jobs[event["job_id"]]["batch_job_id"]))
-        ]
-
-
 def is_wanted(row: Row, asked: Asked) -> bool:
     """Whether a row is as it is asked for. Parameters of other lists are ignored, as the server does."""
-    equal = all(str(row[name]) in asked[name] for name in EQUAL if name in asked and name in row)
-    return equal and all(_is_within(row, name, asked) for name in BOUNDS) and _has_tags(row, asked)
+    return all(_fits(row, name, wanted) for name, wanted in asked.items())
 
 
-def _is_within(row: Row, name: str, asked: Asked) -> bool:
-    key, from_below = BOUNDS[name]
-    if name not in asked or key not in row:
+def _fits(row: Row, name: str, wanted: Sequence[str]) -> bool:
+    key = name.removesuffix("_after").removesuffix("_before")
+    if key not in row:
         return True
-    bound, at = _plain(asked[name][0]), _plain(row[key])
-    return at >= bound if from_below else at <= bound
-
-
-def _has_tags(row: Row, asked: Asked) -> bool:
-    pairs = [tag.partition(":") for tag in asked.get("tags", ())]
-    return "tags" not in row or all(row["tags"].get(name) == value for name, _, value in pairs)
+    if key == "tags":
+        pairs = (tag.partition(":") for tag in wanted)
+        return all(row["tags"].get(tag) == value for tag, _, value in pairs)
+    if key == name:
+        return str(row[key]) in wanted
+    at, bound = _plain(row[key]), _plain(wanted[0])
+    return at >= bound if name.endswith("_after") else at <= bound
 
 
 def _plain(text: str) -> str:
@@ -301,7 +273,7 @@ def _one(asked: Asked, name: str, default: str) -> str:
 @contextmanager
 def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Path]]:
     """A site on a free port of loopback as long as this lasts: its address, and a login file for it."""
-    answers = SiteServer(BalsamSite(seed, clock.now()), clock)
+    site, lock = BalsamSite(seed, clock.now()), threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -309,7 +281,9 @@ def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Pat
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             allowed = self.headers.get("Authorization") == f"Bearer {TOKEN}"
-            page = answers.answer(parts.path, parse_qs(parts.query)) if allowed else None
+            with lock:
+                site.advance(clock.now())
+                page = site.page(parts.path, parse_qs(parts.query)) if allowed else None
             body = json.dumps(page if page is not None else {"detail": "Not Found"}).encode()
             self.send_response(401 if not allowed else 404 if page is None else 200)
             self.send_header("Content-Type", "application/json")

@@ -2,22 +2,21 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import msgspec
 
 from jobtui.demo import programs
 from jobtui.demo.agents import SIGKILL
 from jobtui.demo.kernel import Start
+from jobtui.demo.messages import TABLES, AgentAnswer
 from jobtui.demo.programs import Ending, Model, Plan, log_lines
 from jobtui.demo.world import Browser, Simulation, User, World
 from jobtui.model.clock import Nanos
 from jobtui.model.tables import tables_of
 
-_TABLES = tables_of("jobtui.demo", "tables")
-SIMULATION_NAMES, STATELESS_METHODS = _TABLES["simulation_names"], _TABLES["stateless_methods"]
-HOSTILE_NAMES = _TABLES["hostile_names"]
+SIMULATION_NAMES, STATELESS_METHODS = TABLES["simulation_names"], TABLES["stateless_methods"]
+HOSTILE_NAMES = TABLES["hostile_names"]
 HOSTILE_SHARE = 0.04
 AGAIN_SHARE = 0.45
 CANCEL_SHARE = 0.08
@@ -32,6 +31,11 @@ LONGEST_S = 5_400.0
 WINDOW_OPEN_S = 40.0
 """How long people watch a long run in quiet times before they come back for its result."""
 LOG_LINES_PER_S = 0.5
+ERRORS: Mapping[Ending, str | None] = {
+    Ending.COMPLETED: None,
+    Ending.KILLED: programs.KILLED,
+    Ending.PREPARE_FAILS: programs.PREPARE_ERROR,
+}
 ENDINGS = {Ending.COMPLETED: 80, Ending.RAISES: 12, Ending.KILLED: 3, Ending.PREPARE_FAILS: 2}
 
 
@@ -127,10 +131,14 @@ class Arrivals:
         ending = rng.choices(list(ENDINGS), list(ENDINGS.values()))[0]
         whole_s = min(model.typical_s * rng.lognormvariate(0, 0.6), LONGEST_S)
         seconds = whole_s if ending is Ending.COMPLETED else whole_s * rng.uniform(0.05, 0.9)
+        error = ERRORS.get(ending)
+        if ending is Ending.RAISES:
+            own = [text for app, text in programs.RAISED if app == model.app]
+            error = rng.choice(own) if own else programs.OTHER_ERROR
         return Plan(
             ending=ending,
             duration_s=seconds,
-            error=_error(rng, model, ending),
+            error=error,
             frames=max(1, int(whole_s // 6)),
             whole_s=whole_s,
             queued_s=rng.uniform(5, 120),
@@ -138,20 +146,36 @@ class Arrivals:
         )
 
 
-def _error(rng: random.Random, model: Model, ending: Ending) -> str | None:
-    if ending is Ending.COMPLETED:
-        return None
-    if ending is Ending.KILLED:
-        return programs.KILLED
-    if ending is Ending.PREPARE_FAILS:
-        return programs.PREPARE_ERROR
-    own = [text for app, text in programs.RAISED if app == model.app]
-    return rng.choice(own) if own else programs.OTHER_ERROR
-
-
 HEAVY = ("srw", "multiElectronAnimation")
 LIGHT = ("srw", "intensityReport")
 HOUR_S = 3600.0
+BUSY_WITH = ("genesis", "animation")
+"""What takes a slot that somebody waits for."""
+
+
+class Incident(msgspec.Struct, frozen=True, kw_only=True):
+    """One known failure, as its table describes it."""
+
+    text: str = ""
+    verdict: str = ""
+    model: tuple[str, str]
+    name: str
+    steps: tuple[str, ...]
+    error: str | None = None
+    queued_s: float = 10.0
+    lead_s: float = 30.0
+    on_cluster: bool = False
+
+
+INCIDENTS: Mapping[str, Incident] = msgspec.convert(
+    tables_of("jobtui.demo", "incidents"), dict[str, Incident]
+)
+"""By the name that `--incident` takes."""
+
+
+def good_plan(model: Model, seconds: float) -> Plan:
+    lines = log_lines(model.app, max(3, int(seconds / 2)))
+    return Plan(duration_s=seconds, frames=max(1, int(seconds // 6)), log=lines)
 
 
 class Scenario:
@@ -162,213 +186,105 @@ class Scenario:
         self.user = user
         self.browser: Browser = world.browser(user)
         self.jid: str | None = None
+        self.others: list[tuple[Browser, Simulation]] = []
+        """Runs of others that the own one waits for."""
+        self._simulation: Simulation | None = None
+        self._answer = AgentAnswer()
+
+    async def play(self, incident: Incident) -> None:
+        """Take the steps of an incident, one after the other."""
+        self._incident = incident
+        for step in incident.steps:
+            name, *words = step.split()
+            await getattr(self, name)(*(float(word) if word[0].isdigit() else word for word in words))
+
+    async def simulation(self, model: tuple[str, str], name: str, *, mode: str | None = None) -> Simulation:
+        simulation = await self.browser.new(programs.model(*model), name, mode=mode)
+        self.jid = simulation.jid
+        return simulation
+
+    async def own(self) -> Simulation:
+        """The simulation of the incident; it is made when it is needed first."""
+        if self._simulation is None:
+            mode = "sbatch" if self.user.on_cluster else None
+            self._simulation = await self.simulation(self._incident.model, self._incident.name, mode=mode)
+        return self._simulation
+
+    def plan(self, model: Model, seconds: float, ending: str) -> Plan:
+        incident, ends = self._incident, Ending(ending)
+        error = ERRORS.get(ends, incident.error)
+        plan = good_plan(model, seconds)
+        return msgspec.structs.replace(plan, ending=ends, error=error, queued_s=incident.queued_s)
+
+    # steps
 
     async def wait(self, seconds: float) -> None:
         await self.world.kernel.sleep(seconds)
 
-    async def simulation(self, model: tuple[str, str], name: str, *, mode: str | None = None) -> Simulation:
-        simulation = await self.browser.new(programs.model(*model), name, mode=mode)
-        self.jid = self.browser.jid(simulation)
-        return simulation
+    async def open(self) -> None:
+        await self.browser.open()
 
+    async def attempt(self, seconds: float, ending: str = "completed") -> None:
+        own = await self.own()
+        self._answer = await self.browser.attempt(own, self.plan(own.model, seconds, ending))
 
-Script = Callable[[Scenario], Coroutine[object, None, None]]
+    async def start(self, seconds: float, ending: str = "completed") -> None:
+        own = await self.own()
+        has_run = self._answer.serial > 0
+        self._answer = await self.browser.start(own, self.plan(own.model, seconds, ending), force=has_run)
 
+    async def watch(self, seconds: float | None = None) -> None:
+        self._answer = await self.browser.watch(await self.own(), self._answer, for_s=seconds)
 
-class Incident(NamedTuple):
-    """One known failure.
+    async def run(self, seconds: float, ending: str = "completed") -> None:
+        await self.start(seconds, ending)
+        await self.watch()
 
-    Its script acts through a user's browser and makes one job go wrong. `verdict` is the code that explaining
-    that job should give, `lead_s` how long before now a live demo begins it, so that it is seen at once.
-    """
+    async def poll(self) -> None:
+        self._answer = await self.browser.poll(await self.own())
 
-    text: str
-    verdict: str
-    script: Script
-    lead_s: float = 30.0
-    on_cluster: bool = False
+    async def cancel(self) -> None:
+        await self.browser.cancel(await self.own())
 
+    async def frames(self, count: float) -> None:
+        for number in range(int(count)):
+            await self.browser.frame(await self.own(), number, self._answer.serial)
 
-def good_plan(model: Model, seconds: float) -> Plan:
-    lines = log_lines(model.app, max(3, int(seconds / 2)))
-    return Plan(duration_s=seconds, frames=max(1, int(seconds // 6)), log=lines)
+    async def download(self) -> None:
+        await self.browser.download(await self.own())
 
+    async def remove_run_dir(self) -> None:
+        self.world.run_dirs.remove((await self.own()).run_dir)
 
-def _bad_plan(model: Model, ending: Ending, seconds: float, error: str) -> Plan:
-    return msgspec.structs.replace(good_plan(model, seconds), ending=ending, error=error)
+    async def run_other(self, browser: Browser | None = None) -> None:
+        """Begin a run that takes a slot which the own one waits for."""
+        browser = browser or self.browser
+        other = await browser.new(programs.model(*BUSY_WITH), "fel scan 12")
+        self.others.append((browser, other))
+        self.world.play(lambda: browser.run(other, good_plan(other.model, HOUR_S)))
 
+    async def fill(self) -> None:
+        """Let other users take all slots of parallel runs."""
+        while self.world.supervisor.free_slots("parallel"):
+            await self.run_other(self.world.browser(self.world.add_user()))
+            await self.wait(2)
 
-async def healthy(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(("elegant", "animation"), "tracking A")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 12))
-    answer = await scenario.browser.watch(simulation, answer)
-    for number in range(3):
-        await scenario.browser.frame(simulation, number, answer.serial)
-    await scenario.browser.download(simulation)
+    async def mute(self) -> None:
+        """Let agents that are started for the user never be heard of."""
+        self.world.mute.add(self.user.uid)
 
+    async def kill_agent(self, kind: str) -> None:
+        for agent, end in list(self.world.agents.items()):
+            if (agent.uid, agent.kind) == (self.user.uid, kind):
+                end(SIGKILL)
 
-async def agent_never_starts(scenario: Scenario) -> None:
-    """The agent that is started for the user is never heard of; the job stays pending."""
-    scenario.world.mute.add(scenario.user.uid)
-    await scenario.browser.open()
-    simulation = await scenario.simulation(LIGHT, "Beamline 7 survey")
-    await scenario.browser.start(simulation, good_plan(simulation.model, 3))
-
-
-async def program_error(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(LIGHT, "Beamline 7 test")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 2))
-    await scenario.browser.watch(simulation, answer)
-    await scenario.wait(4)
-    bad = _bad_plan(simulation.model, Ending.RAISES, 1.8, "no such element: crystal3")
-    answer = await scenario.browser.start(simulation, bad, force=True)
-    await scenario.browser.watch(simulation, answer)
-
-
-async def prepare_fails(scenario: Scenario) -> None:
-    """The input cannot be turned into a program; it says why on stderr."""
-    simulation = await scenario.simulation(("myapp", "heightWeightReport"), "heights")
-    bad = _bad_plan(simulation.model, Ending.PREPARE_FAILS, 1, programs.PREPARE_ERROR)
-    answer = await scenario.browser.start(simulation, bad)
-    await scenario.browser.watch(simulation, answer)
-
-
-async def killed_signal_9(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(("opal", "animation"), "gun 2 emittance")
-    bad = _bad_plan(simulation.model, Ending.KILLED, 14, programs.KILLED)
-    answer = await scenario.browser.start(simulation, bad)
-    await scenario.browser.watch(simulation, answer)
-
-
-async def user_cancel(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(HEAVY, "NSLS-II CHX beamline")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
-    answer = await scenario.browser.watch(simulation, answer, for_s=12)
-    await scenario.browser.cancel(simulation)
-    await scenario.browser.poll(simulation)
-
-
-async def time_limit(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(("zgoubi", "twissReport"), "RHIC e-cooler")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 10 * HOUR_S))
-    await scenario.browser.watch(simulation, answer)
-
-
-async def waiting_for_slot(scenario: Scenario) -> None:
-    world = scenario.world
-    while world.supervisor.drivers.free_slots("parallel"):
-        browser = world.browser(world.add_user())
-        head = await browser.new(programs.model("genesis", "animation"), "fel scan 12")
-        plan = good_plan(head.model, HOUR_S)
-        world.play(lambda b=browser, s=head, p=plan: _run(b, s, p))  # type: ignore[misc]
-        await scenario.wait(2)
-    simulation = await scenario.simulation(HEAVY, "Doubler")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 60))
-    await scenario.browser.watch(simulation, answer)
-
-
-async def _run(browser: Browser, simulation: Simulation, plan: Plan) -> None:
-    await browser.watch(simulation, await browser.start(simulation, plan))
-
-
-async def waiting_op_slot(scenario: Scenario) -> None:
-    head = await scenario.browser.new(programs.model("genesis", "animation"), "fel scan 11")
-    plan = good_plan(head.model, HOUR_S)
-    scenario.world.play(lambda: _run(scenario.browser, head, plan))
-    await scenario.wait(5)
-    simulation = await scenario.simulation(HEAVY, "Tabulated Undulator")
-    await _run(scenario.browser, simulation, good_plan(simulation.model, 60))
-
-
-async def agent_death(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(HEAVY, "LCLS-II SXR 800 eV")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
-    answer = await scenario.browser.watch(simulation, answer, for_s=10)
-    for agent in list(scenario.world.agents):
-        if (agent.identity.uid, agent.identity.kind) == (scenario.user.uid, "parallel"):
-            agent.die(SIGKILL)
-    await scenario.browser.watch(simulation, answer)
-
-
-async def supervisor_restart(scenario: Scenario) -> None:
-    """The supervisor is restarted while the job runs; the next poll finds it canceled."""
-    simulation = await scenario.simulation(HEAVY, "SNS linac")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
-    answer = await scenario.browser.watch(simulation, answer, for_s=10)
-    await scenario.world.restart()
-    await scenario.wait(2)
-    await scenario.browser.watch(simulation, await scenario.browser.poll(simulation))
-
-
-async def stale_record(scenario: Scenario) -> None:
-    """The supervisor is restarted while the job runs, and the browser is closed: nobody asks any more."""
-    simulation = await scenario.simulation(HEAVY, "thesis fig 4")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
-    await scenario.browser.watch(simulation, answer, for_s=10)
-    await scenario.world.restart()
-
-
-async def sbatch_login_needed(scenario: Scenario) -> None:
-    """The user has not logged in to the cluster, and closes the window that asks for it."""
-    simulation = await scenario.simulation(HEAVY, "EIC cooling 41 GeV", mode="sbatch")
-    await scenario.browser.attempt(simulation, good_plan(simulation.model, 300))
-
-
-async def sbatch_queued(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(HEAVY, "undulator gap 7.2 mm", mode="sbatch")
-    plan = msgspec.structs.replace(good_plan(simulation.model, 300), queued_s=2 * HOUR_S)
-    await _run(scenario.browser, simulation, plan)
-
-
-async def sbatch_failed(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(HEAVY, "Laser-Plasma stage 2", mode="sbatch")
-    bad = _bad_plan(simulation.model, Ending.RAISES, 8, programs.OTHER_ERROR)
-    await _run(scenario.browser, simulation, bad)
-
-
-async def run_dir_gone(scenario: Scenario) -> None:
-    """The run directory of a finished job was removed; the next download finds that out."""
-    simulation = await scenario.simulation(("madx", "animation"), "booster ring v4")
-    await _run(scenario.browser, simulation, good_plan(simulation.model, 5))
-    await scenario.browser.download(simulation)
-    scenario.world.run_dirs.remove(scenario.browser.run_dir(simulation))
-    await scenario.browser.download(simulation)
-
-
-async def never_run(scenario: Scenario) -> None:
-    simulation = await scenario.simulation(LIGHT, "Young's Double Slit")
-    await scenario.browser.poll(simulation)
-
-
-INCIDENTS: Mapping[str, Incident] = {
-    "healthy": Incident("nothing goes wrong", "completed", healthy),
-    "agent-never-starts": Incident("an agent is never heard of", "agent_never_started", agent_never_starts),
-    "program-error": Incident("the program raises an error", "program_failed", program_error),
-    "prepare-fails": Incident("the input makes no sense", "prepare_failed", prepare_fails),
-    "killed-signal-9": Incident("the program is killed", "killed_by_signal", killed_signal_9),
-    "user-cancel": Incident("the user presses stop", "canceled_by_user", user_cancel),
-    "time-limit": Incident("a report runs into its limit", "timed_out", time_limit, lead_s=352),
-    "waiting-for-slot": Incident(
-        "all parallel slots are taken", "waiting_cpu_slot", waiting_for_slot, lead_s=90
-    ),
-    "waiting-op-slot": Incident("the user's other run is first", "waiting_op_slot", waiting_op_slot),
-    "agent-death": Incident("the agent is killed", "agent_lost", agent_death),
-    "supervisor-restart": Incident("the supervisor is restarted", "supervisor_restarted", supervisor_restart),
-    "stale-record": Incident("restarted, and nobody asks", "stale_record", stale_record, lead_s=120),
-    "sbatch-login-needed": Incident(
-        "no login to the cluster", "sbatch_login_needed", sbatch_login_needed, on_cluster=True
-    ),
-    "sbatch-queued": Incident("the cluster is full", "sbatch_queued", sbatch_queued, 60, on_cluster=True),
-    "sbatch-failed": Incident("the program fails there", "sbatch_failed", sbatch_failed, 60, on_cluster=True),
-    "run-dir-gone": Incident("the run directory was removed", "run_dir_gone", run_dir_gone),
-    "never-run": Incident("looked at, never run", "never_run", never_run),
-}
-"""By the name that `--incident` takes."""
+    async def restart(self) -> None:
+        await self.world.restart()
 
 
 def play(world: World, name: str) -> Scenario:
     """Let an incident happen to a new user from now on. Raises KeyError for an unknown name."""
     incident = INCIDENTS[name]
     scenario = Scenario(world, world.add_user(on_cluster=incident.on_cluster))
-    world.play(lambda: incident.script(scenario))
+    world.play(lambda: scenario.play(incident))
     return scenario

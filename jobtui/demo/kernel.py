@@ -41,9 +41,6 @@ class Kernel:
         heappush(self._heap, (max(when, self.now), self._asked, timer))
         return timer
 
-    def soon(self, action: Callable[[], object]) -> Timer:
-        return self.at(self.now, action)
-
     def later(self, delay_s: float, action: Callable[[], object]) -> Timer:
         return self.at(Nanos(self.now + round(delay_s * SECOND)), action)
 
@@ -85,35 +82,13 @@ class Future(Generic[T]):
         self.done = True
         self._value = value
         for task in self.waiting:
-            self._kernel.soon(task.step)
+            self._kernel.at(self._kernel.now, task.step)
         self.waiting.clear()
 
     def __await__(self) -> Generator["Future[T]", None, T]:
         if not self.done:
             yield self
         return self._value  # type: ignore[return-value]
-
-
-class Event:
-    """A flag that can be waited for, set and cleared again."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-        self._future: Future[None] = Future(kernel)
-
-    @property
-    def is_set(self) -> bool:
-        return self._future.done
-
-    def set(self) -> None:
-        self._future.set(None)
-
-    def clear(self) -> None:
-        if self._future.done:
-            self._future = Future(self._kernel)
-
-    async def wait(self) -> None:
-        await self._future
 
 
 class Queue(Generic[T]):
@@ -141,17 +116,17 @@ class Queue(Generic[T]):
         return await future
 
 
-class Lock:
-    """One holder at a time, in the order of asking."""
+class Slots(Queue[None]):
+    """So many slots of one kind. One slot is a lock."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._free = Queue(kernel, True)
+    def __init__(self, kernel: Kernel, size: int = 1) -> None:
+        super().__init__(kernel, *(None,) * size)
 
     async def __aenter__(self) -> None:
-        await self._free.get()
+        await self.get()
 
     async def __aexit__(self, *_: object) -> None:
-        self._free.put(True)
+        self.put(None)
 
 
 class TaskGroup:
@@ -169,7 +144,7 @@ class TaskGroup:
         """End every task of the group. Called by one of them, that one runs on to where it waits next."""
         self.closed = True
         for task in list(self.tasks):
-            self._kernel.soon(task.close)
+            self._kernel.at(self._kernel.now, task.close)
         self.tasks.clear()
 
 

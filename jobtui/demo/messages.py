@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,11 @@ import msgspec
 from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.tables import tables_of
 
+TABLES: dict[str, Any] = tables_of("jobtui.demo", "tables")
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+IN_SLURM = "export SIREPO_MPI_IN_SLURM='1'\n"
+SHELL = "('/bin/bash', '-l')"
+LIVE = frozenset({"pending", "running"})
 SHORT_ID, LONG_ID = 8, 32
 """Lengths of the ids of users and simulations, and of those of agents and ops."""
 
@@ -71,6 +76,24 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return f"ServerReq({self.api}, {self.jid})"
 
 
+class RequestFault(Exception):
+    """A fault in the supervisor that ends a request."""
+
+
+class LoginNeeded(Exception):
+    """The user has to log in to the cluster first. `reason` is Sirepo's word for why."""
+
+    def __init__(self, reason: str, request: Request) -> None:
+        params = {
+            "isModal": True,
+            "isSbatchLogin": True,
+            "reason": reason,
+            "computeModel": request.model,
+            "simulationId": request.simulation,
+        }
+        super().__init__(f"SRException(params={params},routeName=sbatchLogin)")
+
+
 class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a browser gets back. `ok` says whether the request was served."""
 
@@ -82,7 +105,7 @@ class AgentAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def live(self) -> bool:
-        return self.state in {"pending", "running"}
+        return self.state in LIVE
 
 
 @dataclass(eq=False)
@@ -107,19 +130,28 @@ KILL = Order(None, "kill", Request(api="None", uid=""))
 """What ends an agent."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename={
+        "agent_id": "agentId", "jid": "computeJid", "serial": "computeJobSerial", "start": "computeJobStart",
+        "op_id": "opId", "name": "opName", "parallel": "parallelStatus",
+    },
+):  # fmt: skip
     """A message of an agent. `reply` is set on those that answer an op."""
 
     agent_id: str
-    name: str
-    op_id: str | None = None
-    reply: Mapping[str, object] | None = None
     jid: str | None = None
     serial: int = 0
-    state: str | None = None
     start: int | None = None
     error: str | None = None
+    op_id: str | None = None
+    name: str
     parallel: Mapping[str, object] | None = None
+    reply: Mapping[str, object] | None = None
+    state: str | None = None
     stderr: str | None = None
 
     @property
@@ -127,26 +159,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return self.name == "error" or (self.reply is not None and self.reply.get("state") == "error")
 
     def __str__(self) -> str:
-        fields = {
-            "agentId": self.agent_id,
-            "computeJid": self.jid,
-            "computeJobSerial": self.serial or None,
-            "computeJobStart": self.start,
-            "error": self.error,
-            "opId": self.op_id,
-            "opName": self.name,
-            "parallelStatus": self.parallel,
-            "reply": self.reply,
-            "state": self.state,
-            "stderr": self.stderr,
-        }
-        text = str({key: value for key, value in fields.items() if value is not None})
-        return text.replace("\\n", "\n")
-
-
-SHELL = "('/bin/bash', '-l')"
-
-_STDIN: str = tables_of("jobtui.demo", "tables")["stdin"].rstrip("\n")
+        return str(msgspec.to_builtins(self)).replace("\\n", "\n")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,88 +178,52 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         return self.agent_id[:PREFIX_LENGTH]
 
     def start_text(self) -> str:
-        uri = f"http://127.0.0.1:{self.port}"
-        return (
-            f"{{'agent_id': '{self.agent_id}', 'dev_source_dirs': False, 'fastcgi_sock_dir': /tmp, "
-            f"'global_resources_server_token': None, "
-            f"'global_resources_server_uri': '{uri}/global-resources', "
-            f"'mpich_shm_clean_up': False, 'no_hdf5_do_mpi_file_sync': False, "
-            f"'sim_db_file_server_token': '{self.token}', "
-            f"'sim_db_file_server_uri': '{uri}/sim-db-file/{self.uid}/', 'start_delay': 0, "
-            f"'supervisor_uri': 'ws://127.0.0.1:{self.port}/job-agent-websocket'}}"
-        )
+        return str(TABLES["agent"]).format(**msgspec.structs.asdict(self))
 
     def stdin_text(self, run_dir: str, key: str, *, slurm: bool = False) -> str:
-        return _STDIN.format(
-            slurm="export SIREPO_MPI_IN_SLURM='1'\n" if slurm else "",
-            port=self.port,
-            cores=4 if self.kind == "parallel" else 1,
-            token=self.token,
-            uid=self.uid,
-            root=self.root,
-            run_dir=run_dir,
-            key=key,
-        )
+        text = str(TABLES["stdin"]).rstrip("\n")
+        cores, in_slurm = 4 if self.kind == "parallel" else 1, IN_SLURM if slurm else ""
+        known = msgspec.structs.asdict(self)
+        return text.format(slurm=in_slurm, cores=cores, run_dir=run_dir, key=key, **known)
 
 
 Record = dict[str, Any]
 """A job record as the JSON it becomes."""
 
-NOT_IN_HISTORY = frozenset(
-    {
-        "computeJid", "computeJobHash", "dbUpdateTime", "history", "nextRequestSeconds", "parallelStatus",
-        "queueState", "queuedState", "simName", "simulationId", "simulationType", "uid",
-    }
-)  # fmt: skip
-PARALLEL_STATUS_FIELDS = (
-    "percentComplete", "computeJobStart", "computeJobHash", "lastUpdateTime", "frameCount", "elapsedTime",
-    "queueState",
-)  # fmt: skip
+NEW_RECORD: Record = json.loads(TABLES["record"])
+FIELDS: Mapping[str, list[str]] = TABLES["record_fields"]
 NEXT_REQUEST_SECONDS: Mapping[str, int] = {"parallel": 2, "sbatch": 15, "sequential": 1}
 """How often the browser asks, by run mode."""
-NULL_WHEN_READ_BACK = ("alert", "activePlan", "canceledAfterSecs", "jobStatusMessage", "internalError")
-"""Fields that a record gets (as null) when it is read back from disk."""
 
 
 def new_record(request: Request, previous: Record | None, hash_text: str | None) -> Record:
-    record: Record = {
+    mode = request.mode if request.mode or previous is None else previous["jobRunMode"]
+    record = NEW_RECORD | {
         "activePlan": request.plan,
-        "alert": None,
-        "queueState": "queued",
-        "canceledAfterSecs": None,
         "computeJid": request.jid,
         "computeJobHash": hash_text,
-        "computeJobQueued": 0,
-        "computeJobSerial": 0,
-        "computeJobStart": 0,
         "computeModel": request.model,
-        "dbUpdateTime": 0.0,
         "driverDetails": {},
-        "error": None,
         "history": [],
         "isParallel": request.is_parallel,
-        "jobStatusMessage": None,
-        "lastUpdateTime": 0,
-        "simName": None,
         "simulationId": request.simulation,
         "simulationType": request.app,
-        "status": "missing",
         "uid": request.uid,
-        "jobRunMode": request.mode if request.mode or previous is None else previous["jobRunMode"],
+        "jobRunMode": mode,
+        "nextRequestSeconds": NEXT_REQUEST_SECONDS[mode],
     }
     if previous is not None:
-        kept = {key: value for key, value in previous.items() if key not in NOT_IN_HISTORY}
+        kept = {key: value for key, value in previous.items() if key not in FIELDS["not_in_history"]}
         record["history"] = [*previous["history"], kept]
-    record["nextRequestSeconds"] = NEXT_REQUEST_SECONDS[record["jobRunMode"]]
     if request.is_parallel:
-        record["parallelStatus"] = dict.fromkeys(PARALLEL_STATUS_FIELDS, 0)
+        record["parallelStatus"] = dict.fromkeys(FIELDS["parallel_status"], 0)
     return record
 
 
 def read_record(data: bytes) -> Record:
     record: Record = json.loads(data)
     for entry in (record, *record["history"]):
-        for key in NULL_WHEN_READ_BACK:
+        for key in FIELDS["null_when_read_back"]:
             entry.setdefault(key, None)
     return record
 
@@ -262,8 +239,9 @@ class Line(NamedTuple):
     text: str
 
 
+@cache
 def lines_of(site_packages: str) -> Mapping[str, Line]:
     return {
         name: Line(f"{site_packages}{file}:{number}:{function} ", text)
-        for name, (file, number, function, text) in tables_of("jobtui.demo", "tables")["lines"].items()
+        for name, (file, number, function, text) in TABLES["lines"].items()
     }

@@ -1,8 +1,11 @@
 """The programs users run: how a run proceeds and ends, its files, and the cluster's scheduler."""
 
+from __future__ import annotations
+
 import json
+import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -11,10 +14,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.demo.messages import Identity, Request
+from jobtui.demo.kernel import Kernel
+from jobtui.demo.messages import TABLES, Identity, Order, Request
 from jobtui.formats.sarchive import slurm_names, write_environment
 from jobtui.model.clock import SECOND, Nanos, to_seconds
-from jobtui.model.tables import tables_of
+
+ARCHIVE = "archive"
 
 
 class Model(NamedTuple):
@@ -26,13 +31,12 @@ class Model(NamedTuple):
     typical_s: float
 
 
-_TABLES = tables_of("jobtui.demo", "tables")
-MODELS = tuple(Model(*model) for model in _TABLES["models"])
-RAISED: tuple[tuple[str, str], ...] = tuple(map(tuple, _TABLES["raised"]))
+MODELS = tuple(Model(*model) for model in TABLES["models"])
+RAISED: tuple[tuple[str, str], ...] = tuple(map(tuple, TABLES["raised"]))
 OTHER_ERROR = "non-zero exit code"
 KILLED = "Terminated Process. Possibly ran out of memory"
 PREPARE_ERROR = "no such breed"
-LOG_LINES: dict[str, list[str]] = _TABLES["log_lines"]
+LOG_LINES: dict[str, list[str]] = TABLES["log_lines"]
 DEFAULT_LOG_LINES = ["started", "step {n} done"]
 
 
@@ -104,23 +108,32 @@ def parallel_status(percent: float, frames: int, model: str, second: int) -> dic
 
 
 class Disk:
-    """Files by absolute path, kept in memory."""
+    """Files by absolute path, kept in memory with the times at which they were written last."""
 
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+    def __init__(self, kernel: Kernel | None = None) -> None:
+        self.times: dict[str, Nanos] = {}
+        self._files: dict[str, bytes] = {}
+        self._kernel = kernel
 
     def write(self, path: str, data: bytes) -> None:
-        self.files[path] = data
+        self._files[path] = data
+        if self._kernel is not None:
+            self.times[path] = self._kernel.now
 
     def append(self, path: str, data: bytes) -> None:
-        self.write(path, self.files.get(path, b"") + data)
+        self.write(path, self._files.get(path, b"") + data)
 
     def read(self, path: str) -> bytes | None:
-        return self.files.get(path)
+        return self._files.get(path)
 
     def remove_tree(self, path: str) -> None:
-        for name in [name for name in self.files if name.startswith(f"{path}/")]:
-            del self.files[name]
+        for name in [name for name in self._files if name.startswith(f"{path}/")]:
+            del self._files[name]
+
+    def move_to(self, disk: Disk) -> None:
+        for path, data in self._files.items():
+            disk.write(path, data)
+            os.utime(path, (to_seconds(self.times[path]),) * 2)
 
 
 class RealDisk(Disk):
@@ -163,145 +176,79 @@ class RealDisk(Disk):
         return target
 
 
-_PARAMETERS = """import subprocess
-params = '''---
-name: {name!r}
-model: {model}
-'''
-
-with open('{app}.yml', 'w') as f:
-    f.write(params)
-
-subprocess.check_call(['{app}', '{app}.yml'])
-"""
-_TRACEBACK = """Traceback (most recent call last):
-  File "parameters.py", line 10, in <module>
-    subprocess.check_call(['{app}', '{app}.yml'])
-RuntimeError: {error}
-"""
-
-
 class RunDirs:
-    """The run directories of a site. Without a disk only which of them are gone is known."""
+    """The run directories of a site. Unless they are `kept`, only which of them are gone is known."""
 
-    def __init__(self, disk: Disk | None) -> None:
+    def __init__(self, disk: Disk, *, kept: bool) -> None:
         self.disk = disk
         self.gone: set[str] = set()
+        self._kept = kept
 
     def remove(self, run_dir: str) -> None:
         self.gone.add(run_dir)
-        if self.disk:
+        if self._kept:
             self.disk.remove_tree(run_dir)
 
-    def prepare(self, run_dir: str, request: Request, *, on_cluster: bool = False) -> None:
+    def prepare(self, run_dir: str, request: Request) -> None:
         self.gone.discard(run_dir)
-        if self.disk is None or on_cluster:
+        if not self._kept:
             return
-        models = {"simulation": {"name": request.name, "simulationId": request.simulation}, request.model: {}}
         document = {
-            "models": models,
+            "models": {
+                "simulation": {"name": request.name, "simulationId": request.simulation},
+                request.model: {},
+            },
             "report": request.model,
             "simulationId": request.simulation,
             "simulationType": request.app,
         }
-        parameters = _PARAMETERS.format(name=request.name, model=request.model, app=request.app)
+        program = TABLES["parameters"].format(name=request.name, model=request.model, app=request.app)
         self.disk.remove_tree(run_dir)
-        self.keep(f"{run_dir}/in.json", json.dumps(document, indent=4))
-        self.keep(f"{run_dir}/parameters.py", parameters)
-        self.keep(f"{run_dir}/run.log", "")
+        self.write(f"{run_dir}/in.json", json.dumps(document, indent=4))
+        self.write(f"{run_dir}/parameters.py", program)
+        self.write(f"{run_dir}/run.log", "")
 
     def log(self, run_dir: str, plan: Plan, written: int, percent: float) -> int:
         """Let the program's log grow to what belongs to `percent`; how many lines it has then."""
         due = int(len(plan.log) * percent / 100)
         if due > written:
-            self._append(run_dir, plan.log[written:due])
+            self._append(run_dir, lines(plan.log[written:due]))
         return max(due, written)
 
     def result(self, run_dir: str, request: Request, plan: Plan) -> None:
         if plan.ending is Ending.RAISES:
-            text = _TRACEBACK.format(app=request.app, error=plan.error)
-            self._append(run_dir, text.splitlines())
+            self._append(run_dir, TABLES["traceback"].format(app=request.app, error=plan.error))
         elif plan.ending is Ending.COMPLETED and not request.is_parallel:
-            self.keep(f"{run_dir}/out.json", '{"title": "","x_range": [0, 1, 2]}')
+            self.write(f"{run_dir}/out.json", '{"title": "","x_range": [0, 1, 2]}')
 
-    def keep(self, path: str, text: str) -> None:
-        if self.disk:
+    def write(self, path: str, text: str) -> None:
+        if self._kept:
             self.disk.write(path, text.encode("utf-8", "surrogateescape"))
 
-    def _append(self, run_dir: str, lines: Iterable[str]) -> None:
-        if self.disk and run_dir not in self.gone:
-            text = "".join(f"{line}\n" for line in lines)
+    def _append(self, run_dir: str, text: str) -> None:
+        if self._kept and run_dir not in self.gone:
             self.disk.append(f"{run_dir}/run.log", text.encode("utf-8", "surrogateescape"))
 
 
-ARCHIVE = "archive"
-_SCRIPT: str = _TABLES["script"]
+def lines(texts: Sequence[str]) -> str:
+    return "".join(f"{text}\n" for text in texts)
 
 
-class BatchFiles:
-    """What one run on the cluster leaves there: its script, what the agent notes of it, SArchive's copies."""
+class BatchJob:
+    """A run that was given to the cluster, and what it leaves there.
 
-    def __init__(self, dirs: RunDirs, site: str, number: int, run_dir: str, serial: int) -> None:
-        self._dirs = dirs
-        self._site = site
-        self._number = number
-        self._run_dir = run_dir
-        self._serial = serial
-        self._lines = 0
+    Submitted at `at`, it starts when its plan's wait is over. Its directory has its script, its log and what
+    the agent notes of it.
+    """
 
-    def submitted(self, request: Request, agent: Identity, at: Nanos) -> None:
-        """Leave the script, `in.sbatch`, and an archived copy of it with its environment, by the day."""
-        root, token, port = agent.root, agent.token, agent.port
-        script = _SCRIPT.format(cores=4, token=token, port=port, uid=request.uid, root=root)
-        self._dirs.keep(f"{self._run_dir}/in.sbatch", script)
-        day = datetime.fromtimestamp(to_seconds(at), UTC).strftime("%Y%m%d")
-        login = f"u{request.uid[:5].lower()}"
-        environment = {
-            "HOME": f"/home/{login}",
-            "USER": login,
-            "LOGNAME": login,
-            "PATH": "/opt/slurm/bin:/usr/local/bin:/usr/bin:/bin",
-            "LANG": "C.UTF-8",
-            "SIREPO_SRDB_ROOT": root,
-            "SIREPO_SIM_DB_FILE_SERVER_TOKEN": token,
-            "SLURM_JOB_NAME": "in.sbatch",
-            "SLURM_PRIO_PROCESS": "0",
-            "SLURM_SUBMIT_DIR": self._run_dir,
-            "SLURM_SUBMIT_HOST": "login1",
-            "SLURM_UMASK": "0022",
-        }
-        copies = (script, write_environment(environment).decode("utf-8", "surrogateescape"))
-        for name, text in zip(slurm_names(str(self._number)), copies, strict=True):
-            self._dirs.keep(f"{self._site}/{ARCHIVE}/{day}/{name}", text)
-
-    def printed(self, log: Sequence[str], percent: float, error: str | None) -> None:
-        self._lines = max(self._lines, int(len(log) * percent / 100))
-        raised = (f"RuntimeError: {error}",) if error else ()
-        self._dirs.keep(
-            f"{self._run_dir}/run.log", "".join(f"{line}\n" for line in (*log[: self._lines], *raised))
-        )
-
-    def noted(self, state: str, start: int | None) -> None:
-        document = {
-            "computeJobSerial": self._serial,
-            "computeJobStart": start,
-            "job_cmd_state": state,
-            "parallelStatus": None,
-            "sbatch_id": str(self._number),
-        }
-        text = json.dumps(document, indent=4, sort_keys=True)
-        self._dirs.keep(f"{self._run_dir}/sbatch_status.json", text)
-
-
-class SlurmJob:
-    """A run that was given to the cluster. Submitted at `at`, it starts when its plan's wait is over."""
-
-    def __init__(self, number: int, serial: int, at: Nanos, plan: Plan) -> None:
+    def __init__(self, dirs: RunDirs, number: int, order: Order, plan: Plan, at: Nanos) -> None:
         self.number = number
-        self.serial = serial
+        self.serial = order.serial
         self.plan = plan
         self.canceled = False
-        self._seen = 0
+        self._dirs = dirs
+        self._run_dir = order.run_dir or ""
+        self._printed = self._seen = 0
         self._starts = at + round(plan.queued_s * SECOND)
 
     def state(self, now: Nanos) -> tuple[str, float, int]:
@@ -321,19 +268,34 @@ class SlurmJob:
         more, self._seen = frames > self._seen, max(frames, self._seen)
         return more
 
+    def submitted(self, agent: Identity, at: Nanos, archive: str) -> None:
+        """Leave the script, and in SArchive's archive a copy of it with its environment, by the day."""
+        login = login_of(agent.uid)
+        known = {**msgspec.structs.asdict(agent), "cores": 4, "login": login, "run_dir": self._run_dir}
+        script = TABLES["script"].format(**known)
+        self._dirs.write(f"{self._run_dir}/in.sbatch", script)
+        entries = (entry.split("=", 1) for entry in TABLES["environment"].format(**known).splitlines())
+        copies = (script, write_environment(dict(entries)).decode("utf-8", "surrogateescape"))
+        day = datetime.fromtimestamp(to_seconds(at), UTC).strftime("%Y%m%d")
+        for name, text in zip(slurm_names(str(self.number)), copies, strict=True):
+            self._dirs.write(f"{archive}/{day}/{name}", text)
 
-class Slurm:
-    """The cluster's scheduler: the latest run of each job."""
+    def printed(self, percent: float, error: str | None) -> None:
+        self._printed = max(self._printed, int(len(self.plan.log) * percent / 100))
+        raised = (f"RuntimeError: {error}",) if error else ()
+        self._dirs.write(f"{self._run_dir}/run.log", lines((*self.plan.log[: self._printed], *raised)))
 
-    def __init__(self) -> None:
-        self.jobs: dict[str, SlurmJob] = {}
-        self._number = 4000
+    def noted(self, state: str, start: int | None) -> None:
+        document = {
+            "computeJobSerial": self.serial,
+            "computeJobStart": start,
+            "job_cmd_state": state,
+            "parallelStatus": None,
+            "sbatch_id": str(self.number),
+        }
+        self._dirs.write(f"{self._run_dir}/sbatch_status.json", json.dumps(document, indent=4))
 
-    def submit(self, jid: str, serial: int, at: Nanos, plan: Plan) -> int:
-        self._number += 1
-        self.jobs[jid] = SlurmJob(self._number, serial, at, plan)
-        return self._number
 
-    def state(self, jid: str, now: Nanos) -> tuple[str, float, int]:
-        """State, percent done and frames of a run; of one it does not know, that it was canceled."""
-        return self.jobs[jid].state(now) if jid in self.jobs else ("canceled", 0.0, 0)
+def login_of(uid: str) -> str:
+    """What a user is called on the cluster."""
+    return f"u{uid[:5].lower()}"

@@ -1,32 +1,35 @@
-"""What the parts of a simulated site share: settings, clock, processes and the logs they write.
+"""What the parts of a simulated site share: settings, clock, disk, processes and their logs, sockets.
 
 A process works on one thing at a time and each of its lines takes a little while, so its own clock runs ahead
 of the kernel's while it is busy. A stream puts the lines of its processes in the order of those clocks: that
 is how the lines of a supervisor and of its local agents come to be mixed.
 """
 
+from __future__ import annotations
+
+import os
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from heapq import heappop, heappush
+from itertools import count
 from typing import Protocol
 
 import msgspec
 
 from jobtui.demo.kernel import Kernel, TaskGroup
-from jobtui.demo.messages import Identity, Ids, Line, Message, Order, lines_of
-from jobtui.demo.programs import Disk, Plan, RunDirs, Slurm
+from jobtui.demo.messages import TABLES, Identity, Ids, Message, Order, lines_of
+from jobtui.demo.programs import ARCHIVE, BatchJob, Disk, Plan, RunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
 
 START = from_seconds(1_795_206_870)
 """When a simulated site starts unless told otherwise: 2026-11-20 20:34:30 UTC."""
 FIRST_PID = 30_698
+FIRST_BATCH_JOB = 4_001
 LINE_COST_NS = (60_000, 420_000)
 """How long writing a line takes, least and most."""
-LATENCY_S = (0.00005, 0.0015)
-CLOSE_S = (0.001, 0.05)
 SUPERVISOR_LOG = "supervisor.log"
 SERVER_LOG = "server.log"
 
@@ -74,9 +77,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stream:
-    """What several processes write into one file. `take` gives what is settled so far."""
+    """What several processes write into one file, and the newest `kept` records of it."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, kept: int = 0) -> None:
+        self.newest: deque[str] = deque(maxlen=kept)
         self._kernel = kernel
         self._waiting: list[tuple[int, int, bytes]] = []
         self._written = 0
@@ -84,6 +88,7 @@ class Stream:
     def write(self, at: Nanos, text: str) -> None:
         self._written += 1
         heappush(self._waiting, (at, self._written, text.encode("utf-8", "surrogateescape") + b"\n"))
+        self.newest.append(text)
 
     def take(self, everything: bool = False) -> bytes:
         """All that no later line can come before; with `everything` also what is ahead of the clock."""
@@ -94,45 +99,22 @@ class Stream:
         return b"".join(parts)
 
 
-class TailStream(Stream):
-    """A stream that also remembers its newest records."""
-
-    def __init__(self, kernel: Kernel, keep: int = 400) -> None:
-        super().__init__(kernel)
-        self._tail: deque[str] = deque(maxlen=keep)
-
-    def write(self, at: Nanos, text: str) -> None:
-        super().write(at, text)
-        self._tail.append(text)
-
-    def tail(self) -> str:
-        return "".join(f"{text}\n" for text in self._tail)
-
-
 class Process:
     """Something with a pid that writes lines and has tasks, until it ends."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        rng: random.Random,
-        lines: Mapping[str, Line],
-        stream: Stream,
-        pid: int,
-        *,
-        head: bool,
-    ) -> None:
-        self.kernel = kernel
-        self.pid = pid
+    def __init__(self, site: Site, stream: Stream, *, agent: bool = False, pid: int | None = None) -> None:
+        settings = site.settings
+        self.kernel = site.kernel
+        self.pid = pid or site.next_pid()
         self.alive = True
-        self.tasks = TaskGroup(kernel)
-        self._rng = random.Random(rng.random())  # how many lines it writes depends on the lengths of paths
-        self._lines = lines
+        self.tasks = TaskGroup(site.kernel)
+        self._rng = random.Random(site.rng.random())  # its lines are as many as paths are long
+        self._lines = lines_of(settings.agent_site_packages if agent else settings.site_packages)
         self._stream = stream
-        self._has_head = head
+        self._has_head = agent or settings.pid_time
         self._head = (-1, "")
         """The time, process and thread at the head of a line, made once per second."""
-        self._clock = kernel.now
+        self._clock = site.kernel.now
 
     @property
     def clock(self) -> Nanos:
@@ -169,67 +151,50 @@ class Process:
         self.tasks.close()
 
 
-class AgentEnd(Protocol):
-    """What the rest of a site knows of an agent."""
-
-    process: Process
-    identity: Identity
-
-    def take(self, order: Order) -> None: ...
-    def socket_lost(self) -> None: ...
-    def die(self, returncode: int = ...) -> None: ...
-
-
 class SupervisorEnd(Protocol):
     """What agents know of a supervisor."""
 
     process: Process
 
     def accept(self) -> None: ...
-    def receive(self, message: Message, socket: "Socket") -> None: ...
+    def receive(self, message: Message, socket: Socket) -> None: ...
 
 
 class Socket:
     """A websocket between an agent and a supervisor: messages in order, until one end is gone."""
 
-    def __init__(self, site: "Site", supervisor: SupervisorEnd, agent: AgentEnd) -> None:
-        self.closed_by_agent: Callable[[], None] | None = None
+    def __init__(
+        self, site: Site, agent: Process, take: Callable[[Order], None], lost: Callable[[], None]
+    ) -> None:
+        self.lost_by_agent: Callable[[], None] | None = None
         """Tells the driver whose it is, once the supervisor knows that."""
-        self._kernel, self._rng = site.kernel, site.rng
-        self._supervisor = supervisor
+        self._site = site
+        self._supervisor = site.supervisor
         self._agent = agent
+        self._take, self._lost = take, lost
         self._open = True
-        self._to_agent = self._to_supervisor = 0
+        self._arrived: dict[Process, int] = {}
+        """When what a process sent last arrives."""
 
     def order(self, order: Order) -> None:
-        clock = self._supervisor.process.clock
-        self._to_agent = self._deliver(self._to_agent, clock, lambda: self._reach_agent(order))
+        self._send(self._supervisor.process, lambda: self._agent.alive and self._take(order))
 
     def message(self, message: Message) -> None:
         if self._open:
-            clock = self._agent.process.clock
-            self._to_supervisor = self._deliver(
-                self._to_supervisor, clock, lambda: self._reach_supervisor(message)
-            )
+            self._send(self._agent, lambda: self._reach_supervisor(message))
 
-    def close_by_supervisor(self) -> None:
-        self.closed_by_agent = None
-        self.close_by_stop()
-
-    def close_by_stop(self) -> None:
-        self._close(self._agent.socket_lost)
-
-    def close_by_agent(self) -> None:
+    def close(self) -> None:
+        """Close it at the supervisor's end."""
+        self.lost_by_agent = None
         self._close(self._lost)
 
-    def _deliver(self, before: int, clock: Nanos, action: Callable[[], None]) -> int:
-        due = max(before, clock + round(self._rng.uniform(*LATENCY_S) * SECOND))
-        self._kernel.at(Nanos(due), action)
-        return due
+    def close_by_agent(self) -> None:
+        self._close(self._tell_driver)
 
-    def _reach_agent(self, order: Order) -> None:
-        if self._agent.process.alive:
-            self._agent.take(order)
+    def _send(self, sender: Process, action: Callable[[], object]) -> None:
+        arrives = sender.clock + round(self._site.delay("latency") * SECOND)
+        self._arrived[sender] = max(self._arrived.get(sender, 0), arrives)
+        self._site.kernel.at(Nanos(self._arrived[sender]), action)
 
     def _reach_supervisor(self, message: Message) -> None:
         if self._supervisor.process.alive and self._open:
@@ -238,16 +203,15 @@ class Socket:
     def _close(self, tell: Callable[[], None]) -> None:
         if self._open:
             self._open = False
-            self._kernel.later(self._rng.uniform(*CLOSE_S), tell)
+            self._site.later("close", tell)
 
-    def _lost(self) -> None:
-        if self.closed_by_agent is not None and self._supervisor.process.alive:
-            tell, self.closed_by_agent = self.closed_by_agent, None
-            tell()
+    def _tell_driver(self) -> None:
+        if self.lost_by_agent is not None and self._supervisor.process.alive:
+            self.lost_by_agent()
 
 
 class Site:
-    """What is there before anybody runs anything: clock, disk, cluster, streams, ids, and what runs will do.
+    """What is there before anybody runs anything. Logs are kept by file name until taken.
 
     `mute` are the users whose agents are started and never heard of, `slow` how many seconds an analysis of a
     job takes, where that is not the usual time. `supervisor` is the one that runs now.
@@ -256,21 +220,23 @@ class Site:
     supervisor: SupervisorEnd
     process_class: type[Process] = Process
 
-    def __init__(self, seed: int, settings: Settings, disk: Disk, *, keep_run_dirs: bool) -> None:
+    def __init__(self, seed: int, settings: Settings, disk: Disk | None, *, keep_run_dirs: bool) -> None:
         self.seed = seed
         self.settings = settings
         self.rng = random.Random(f"{seed}/timing")
         self.kernel = Kernel(settings.start)
         self.ids = Ids(random.Random(f"{seed}/names"), settings.prefixes)
-        self.disk = disk
-        self.run_dirs = RunDirs(disk if keep_run_dirs else None)
-        self.slurm = Slurm()
+        self.disk = disk or Disk(self.kernel)
+        self.run_dirs = RunDirs(self.disk, kept=keep_run_dirs)
         self.tasks = TaskGroup(self.kernel)
-        self.agents: dict[AgentEnd, None] = {}
+        self.agents: dict[Identity, Callable[[int], None]] = {}
+        """The agents that live, and what ends each, with a return code."""
         self.mute: set[str] = set()
         self.slow: dict[str, float] = {}
         self.plans: dict[str, Plan] = {}
         """What the next run of a job will do, by jid."""
+        self.batch_jobs: dict[str, BatchJob] = {}
+        """The latest run of each job on the cluster, by jid."""
         self.saved: dict[str, bytes] = {}
         """Job records that were written since they were taken last, by path."""
         self.record_paths: dict[str, None] = {}
@@ -278,18 +244,23 @@ class Site:
         self._streams: dict[str, Stream] = {}
         self._logs: dict[str, bytearray] = {}
         self._pid = FIRST_PID
-        self._supervisor_lines = lines_of(settings.site_packages)
-        self._agent_lines = lines_of(settings.agent_site_packages)
+        self._batch_numbers = count(FIRST_BATCH_JOB)
+
+    def delay(self, name: str) -> float:
+        """How many seconds something takes, in the range that the tables have of it."""
+        least, most = TABLES["delays"][name]
+        return self.rng.uniform(least, most)
+
+    def pause(self, name: str) -> Awaitable[None]:
+        return self.kernel.sleep(self.delay(name))
+
+    def later(self, name: str, action: Callable[[], object]) -> None:
+        self.kernel.later(self.delay(name), action)
 
     def save(self, path: str, data: bytes) -> None:
         self.record_paths[path] = None
         self.saved[path] = data
         self.disk.write(path, data)
-
-    def use_disk(self, disk: Disk) -> None:
-        self.disk = disk
-        if self.run_dirs.disk is not None:
-            self.run_dirs.disk = disk
 
     def next_pid(self) -> int:
         self._pid += self.rng.randint(1, 9)
@@ -300,6 +271,23 @@ class Site:
             self._tokens[uid] = self.ids.draw()
         return self._tokens[uid]
 
+    def stream(self, name: str, kept: int = 0) -> Stream:
+        return self._streams.setdefault(name, Stream(self.kernel, kept))
+
+    def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
+        return self.process_class(self, stream, agent=agent, pid=pid)
+
+    def submit(self, order: Order, at: Nanos) -> BatchJob:
+        """Give a run to the cluster."""
+        jid = order.request.jid or ""
+        job = BatchJob(self.run_dirs, next(self._batch_numbers), order, self.plans[jid], at)
+        self.batch_jobs[jid] = job
+        return job
+
+    @property
+    def archive(self) -> str:
+        return f"{os.path.dirname(self.settings.root)}/{ARCHIVE}"
+
     def log(self, name: str) -> bytes:
         self._logs.setdefault(name, bytearray()).extend(self.take(name, everything=True))
         return bytes(self._logs[name])
@@ -309,19 +297,3 @@ class Site:
 
     def logs(self) -> tuple[str, ...]:
         return tuple(self._streams)
-
-    def stream(self, name: str) -> Stream:
-        return self._streams.setdefault(name, Stream(self.kernel))
-
-    def cluster_stream(self, login: str) -> TailStream:
-        name = f"cluster-{login}-job_agent.log"
-        stream = self._streams.get(name)
-        if not isinstance(stream, TailStream):
-            stream = self._streams[name] = TailStream(self.kernel)
-        return stream
-
-    def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
-        lines = self._agent_lines if agent else self._supervisor_lines
-        head = agent or self.settings.pid_time
-        pid = pid or self.next_pid()
-        return self.process_class(self.kernel, self.rng, lines, stream, pid, head=head)

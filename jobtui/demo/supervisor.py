@@ -6,93 +6,48 @@ An op takes up to three slots before it is sent; what an op waits for goes into 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from jobtui.demo.kernel import Future, Queue, Start, Timer
+from jobtui.demo.kernel import Future, Queue, Slots, Start, Timer
 from jobtui.demo.messages import (
     KILL,
+    LIVE,
+    TABLES,
     AgentAnswer,
+    Identity,
+    LoginNeeded,
     Message,
     Order,
     Record,
     Request,
+    RequestFault,
     new_record,
     read_record,
     record_bytes,
 )
 from jobtui.demo.site import Process, Site, Socket
 from jobtui.model.clock import SECOND, Nanos, to_seconds
+from jobtui.model.ids import PREFIX_LENGTH
 
-LIVE = frozenset({"pending", "running"})
 PAID_PLANS = frozenset({"premium", "enterprise"})
 JOB_CACHE_SECS = 300
 """After how long a job without ops is forgotten and read back from disk when asked for."""
 CANCELED = AgentAnswer(state="canceled")
-_STACK = """Traceback (most recent call last):
-  File "{path}sirepo/job_supervisor.py", line 257, in receive
-    return await getattr(
-           ^^^^^^^^^^^^^^
-  File "{path}sirepo/job_supervisor.py", line 1106, in _send
-    if not await op.prepare_send() or op.is_destroyed:
-           ^^^^^^^^^^^^^^^^^^^^^^^
-{error}
-"""
-
-
-class RequestFault(Exception):
-    """A fault in the supervisor that ends a request."""
-
-
-class LoginNeeded(Exception):
-    """The user has to log in to the cluster first. `reason` is Sirepo's word for why."""
-
-    def __init__(self, reason: str, request: Request) -> None:
-        params = {
-            "isModal": True,
-            "isSbatchLogin": True,
-            "reason": reason,
-            "computeModel": request.model,
-            "simulationId": request.simulation,
-        }
-        super().__init__(f"SRException(params={params},routeName=sbatchLogin)")
-
-
-Slots = Queue[int]
-"""Slots of one kind: the numbers of those that are free."""
-
-
-class Slot:
-    """One op's claim to one of the slots."""
-
-    def __init__(self, op: Op, slots: Slots) -> None:
-        self._op = op
-        self._slots = slots
-        self._number: int | None = None
-
-    async def take(self, situation: str) -> bool:
-        """Get it; whether it had to be waited for. The op may have been given up meanwhile."""
-        if self._number is not None:
-            return False
-        if len(self._slots):
-            self._number = await self._slots.get()
-            return False
-        op = self._op
-        op.log("enter", op, situation, op.owner)
-        op.tell(situation)
-        self._number = await self._slots.get()
-        op.log("exit", op, situation, op.owner)
-        if op.is_destroyed:
-            self.free()
-        op.tell(None)
-        return True
-
-    def free(self) -> None:
-        if self._number is not None:
-            number, self._number = self._number, None
-            self._slots.put(number)
+WITH_OP_SLOT = ("analysis", "run", "io")
+_NO_SOCKET = "'NoneType' object has no attribute 'write_message'"
+SLOTS_WANTED: Mapping[str, tuple[str, ...]] = {
+    "analysis": ("op", "run_dir", "cpu"), "run": ("op", "run_dir", "cpu"), "io": ("op", "run_dir"),
+}  # fmt: skip
+"""Which slots ops of a name take before they are sent, in this order. Others take none."""
+WAITS = {
+    "op": "Waiting for another sim op to complete await=op_slot",
+    "run_dir": "Waiting for access to sim state await=run_dir_slot",
+    "cpu": "Waiting for CPU resources await=cpu_slot",
+}
+"""What is told of an op that waits for a slot."""
 
 
 class Op(Order):
@@ -108,10 +63,8 @@ class Op(Order):
         mode: str,
         job: Job | None = None,
         job_cmd: str | None = None,
-        cancels: tuple[str | None, str | None] = (None, None),
     ) -> None:
         super().__init__(supervisor.site.ids.key(), name, request, job_cmd)
-        self.cancel_jid, self.cancel_op = cancels
         self.supervisor = supervisor
         self.log = supervisor.log
         self.kind = kind
@@ -123,10 +76,11 @@ class Op(Order):
         self._internal_error: str | None = None
         self._timer: Timer | None = None
         self._replies: Queue[Message | None] = Queue(supervisor.kernel)
-        self._slots: dict[str, Slot] = {}
+        self._slots: dict[str, Slots] = {}
+        self._held: set[str] = set()
         if job is not None:
             self.run_dir = request.run_dir
-            self._slots["run_dir"] = Slot(self, job.run_dir_slots)
+            self._slots["run_dir"] = job.run_dir_slots
         self.log("op", self, self.run_dir)
 
     def __str__(self) -> str:
@@ -134,38 +88,65 @@ class Op(Order):
         error = f", internal_error={self._internal_error}" if self._internal_error else ""
         return f"_Op({dead}{self.name}, {self.prefix}{error})"
 
-    @property
-    def owner(self) -> str:
-        return str(self.job) if self.job else f"_Supervisor(api={self.request.api} uid={self.request.uid})"
-
-    def tell(self, situation: str | None) -> None:
-        if self.name == "run" and self.job is not None:
-            self.job.update(jobStatusMessage=situation)
-
     def assign(self) -> Driver:
-        self.driver = self.supervisor.drivers.of(self)
+        self.driver = self.supervisor.driver_of(self)
         return self.driver
 
     async def prepare(self) -> bool:
         """Get driver, agent and slots; False when given up. Raises LoginNeeded, RequestFault."""
-        if self.driver is None:
+        driver = self.driver
+        if driver is None:
             driver = self.assign()
             self.log("assigned", driver, self)
-            self._slots["cpu"] = Slot(self, driver.cpu_slots)
+            self._slots["cpu"] = driver.cpu_slots
             if self.name in driver.op_slots:
-                self._slots["op"] = Slot(self, driver.op_slots[self.name])
+                self._slots["op"] = driver.op_slots[self.name]
             self.max_run_secs = self._limit(driver)
-        assert self.driver is not None
-        return await self.driver.prepare(self)
+        return await driver.prepare(self)
 
-    def slot(self, name: str) -> Slot:
-        """Its claim to a slot: `op`, `run_dir` or `cpu`. Raises RequestFault when it was given up meanwhile.
+    async def take_slots(self) -> bool:
+        """Take what it needs; whether any had to be waited for. Raises RequestFault."""
+        waited = [await self._take(name) for name in SLOTS_WANTED.get(self.name, ())]
+        return any(waited)
+
+    async def _take(self, name: str) -> bool:
+        """Take one slot; whether it had to be waited for. The op may have been given up meanwhile.
 
         The fault is Sirepo's: an op cancelled while it waits for its first slot stumbles over the next.
         """
         if name not in self._slots:
             raise RequestFault(f"'_Op' object has no attribute '{name}_slot'")
-        return self._slots[name]
+        if name in self._held:
+            return False
+        slots, reason = self._slots[name], WAITS[name]
+        if len(slots):
+            await slots.get()
+            self._held.add(name)
+            return False
+        self.log("enter", self, reason, self._owner)
+        self._tell(reason)
+        await slots.get()
+        self.log("exit", self, reason, self._owner)
+        if self.is_destroyed:
+            slots.put(None)
+        else:
+            self._held.add(name)
+        self._tell(None)
+        return True
+
+    @property
+    def _owner(self) -> str:
+        return str(self.job) if self.job else f"_Supervisor(api={self.request.api} uid={self.request.uid})"
+
+    def _tell(self, reason: str | None) -> None:
+        if self.name == "run" and self.job is not None:
+            self.job.update(jobStatusMessage=reason)
+
+    def free(self, name: str) -> None:
+        """Give a slot back, if it has it."""
+        if name in self._held:
+            self._held.remove(name)
+            self._slots[name].put(None)
 
     def send(self) -> bool:
         assert self.driver is not None
@@ -192,8 +173,8 @@ class Op(Order):
         self._internal_error = internal_error
         self._replies.put(None)
         for name in ("cpu", "op", "run_dir"):
-            if slot := self._slots.pop(name, None):
-                slot.free()
+            self.free(name)
+        self._slots.clear()
         if self._timer:
             self._timer.cancel()
         if self.job:
@@ -229,7 +210,7 @@ class Job:
         self.supervisor = supervisor
         self.log = supervisor.log
         self.ops: list[Op] = []
-        self.run_dir_slots: Slots = Queue(supervisor.kernel, 1)
+        self.run_dir_slots: Slots = Slots(supervisor.kernel)
         self.status_op: Op | None = None
         self.record = record or {}
         if record is None:
@@ -305,7 +286,7 @@ class Job:
             op.destroy()
             return op, msgspec.structs.replace(message, reply={"state": "missing"})
         elif self.status_op is op:
-            op.slot("run_dir").free()
+            op.free("run_dir")
         return op, message
 
     async def ask(self, name: str, request: Request, job_cmd: str | None = None) -> Message | None:
@@ -365,7 +346,8 @@ class Job:
         kind = timed_out.kind if timed_out else "parallel" if self.record["isParallel"] else "sequential"
         record, name = self.record, "cancel"
         request = Request(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
-        op = Op(self.supervisor, name, request, kind=kind, mode=record["jobRunMode"], cancels=cancels)
+        op = Op(self.supervisor, name, request, kind=kind, mode=record["jobRunMode"])
+        op.cancel_jid, op.cancel_op = cancels
         op.driver = timed_out.driver if timed_out else None
         try:
             if not await op.prepare() or op.is_destroyed:
@@ -378,48 +360,213 @@ class Job:
             op.destroy()
 
 
-class Driver(Protocol):
-    """What ops and the supervisor know of a driver: the way to one agent."""
+class Driver:
+    """One agent identity: how its agent is started, reached and ended."""
 
-    cpu_slots: Slots
-    op_slots: dict[str, Slots]
-    prepared: dict[str | None, Op]
-    socket: Socket | None
-    untimed: bool
+    name = "Driver"
+    starting_secs: int = 5
+    untimed = False
+    stays = False
+    """Whether its agent is kept when it has nothing to do."""
+
+    def __init__(self, supervisor: Supervisor, op: Op, cpu_slots: Slots) -> None:
+        self.supervisor = supervisor
+        self.log = supervisor.log
+        self.site = supervisor.site
+        self.kind = op.kind
+        self.uid = op.request.uid
+        self.cpu_slots = cpu_slots
+        self.op_slots: dict[str, Slots] = {name: Slots(supervisor.kernel) for name in WITH_OP_SLOT}
+        self.agent_id = self.site.ids.key()
+        self.prepared: dict[str | None, Op] = {}
+        self.socket: Socket | None = None
+        self.ready: Future[None] = Future(supervisor.kernel)
+        self._starting: Timer | None = None
+        self._lock = Slots(supervisor.kernel)
+        self._idle: Timer | None = None
+        supervisor.drivers_by_agent[self.agent_id] = self
+        self.log("driver", self)
+
+    def __str__(self) -> str:
+        ops = ", ".join(map(str, self.prepared.values()))
+        prefix = self.agent_id[:PREFIX_LENGTH]
+        return f"{self.name}(a={prefix} k={self.kind} u={self.uid[:PREFIX_LENGTH]} [{ops}])"
 
     @property
-    def ready_or_starting(self) -> bool: ...
-    async def prepare(self, op: Op) -> bool: ...
-    def send(self, op: Op) -> bool: ...
-    def receive(self, message: Message, socket: Socket) -> None: ...
-    async def kill(self) -> None: ...
+    def ready_or_starting(self) -> bool:
+        return self.ready.done or self._starting is not None
 
+    # what each kind of driver does in its own way
 
-class Drivers(Protocol):
-    """Finds or makes the driver of an op."""
+    async def start_agent(self, op: Op) -> None:
+        """Start the agent. Raises LoginNeeded."""
+        raise NotImplementedError
 
-    modules: list[str]
-    """The kinds that are configured."""
+    async def kill(self) -> None:
+        raise NotImplementedError
 
-    def of(self, op: Op) -> Driver: ...
-    def free_slots(self, kind: str) -> int: ...
+    def check(self, op: Op) -> None:
+        """Make an op fit for this driver. Raises LoginNeeded."""
+
+    def identity(self, exec_dir: str, root: str | None = None) -> Identity:
+        return Identity(
+            agent_id=self.agent_id,
+            uid=self.uid,
+            kind=self.kind,
+            token=self.site.token_of(self.uid),
+            port=self.site.settings.supervisor_port,
+            root=root or self.site.settings.root,
+            exec_dir=exec_dir,
+        )
+
+    # sending
+
+    async def prepare(self, op: Op) -> bool:
+        """Wait for agent and slots; False when given up meanwhile. Raises LoginNeeded, RequestFault."""
+        self.check(op)
+        if not await self._agent_ready(op):
+            return False
+        if await op.take_slots() and (op.is_destroyed or not await self._agent_ready(op)):
+            return False
+        self.prepared[op.op_id] = op
+        return True
+
+    async def _agent_ready(self, op: Op) -> bool:
+        if self.ready.done:
+            return True
+        await self._start(op)
+        if op.is_destroyed:
+            self.log("destroyed_starting", op)
+            return False
+        self.log("await_agent", self, op)
+        await self.ready
+        self.log("agent_there", self, op)
+        if op.is_destroyed:
+            self.log("destroyed_waiting", op)
+        return not op.is_destroyed
+
+    async def _start(self, op: Op) -> None:
+        if self._starting:
+            return
+        try:
+            async with self._lock:
+                if self.ready_or_starting:
+                    return
+                self.log("start_agent", self, op)
+                self._starting = self.supervisor.later(self.starting_secs, self._not_ready)
+                await self.start_agent(op)
+        except Exception as error:
+            self.log("start_agent_error", self, error, self.supervisor.stack(str(error)))
+            self._free_soon("_agent_start")
+            raise
+
+    def send(self, op: Op) -> bool:
+        """Send an op; whether there was a socket to send it through."""
+        self.log("send", self, op, op.run_dir)
+        if self.socket is None:
+            self.log("send_error", _NO_SOCKET, op, self.supervisor.stack(f"AttributeError: {_NO_SOCKET}"))
+            return False
+        self.socket.order(op)
+        return True
+
+    # receiving
+
+    def receive(self, message: Message, socket: Socket) -> None:
+        op_id = message.op_id
+        prefix = op_id[:PREFIX_LENGTH] if op_id else None
+        if message.is_error:
+            self.log("message_error", self, message)
+        else:
+            self.log("message", self, message.name, prefix)
+        if message.name == "alive":
+            self._connected(socket)
+        elif op_id in self.prepared:
+            self.prepared[op_id].reply(message)
+        elif op_id is not None:
+            self.log("not_prepared", self, message.name, prefix, message)
+        elif message.name == "job_cmd_stderr":
+            self.log("message_stderr", self, message)
+        else:
+            self.supervisor.update(message)
+
+    def _connected(self, socket: Socket) -> None:
+        self._cancel_starting()
+        if self.socket is not None and self.socket is not socket:
+            self.socket.close()
+        self.socket = socket
+        socket.lost_by_agent = self._socket_closed
+        self.ready.set(None)
+        self._watch_idle()
+
+    # ending
+
+    def _socket_closed(self) -> None:
+        self.log("socket_closed", self)
+        self.socket = None
+        self._free_soon("websocket_on_close")
+
+    async def free(self, caller: str) -> None:
+        async with self._lock:
+            await self.kill()
+            self._cancel_starting()
+            if self.ready.done:
+                self.ready = Future(self.supervisor.kernel)
+            if self.socket:
+                self.socket.close()
+                self.socket = None
+            for op in list(self.prepared.values()):
+                op.destroy(internal_error=f"job_driver.free_resources caller={caller}")
+
+    def _free_soon(self, caller: str) -> None:
+        self.log("free", self, caller)
+        self.supervisor.process.tasks.spawn(lambda: self.free(caller))
+
+    async def _not_ready(self) -> None:
+        if self._starting is None or self.ready.done:
+            return
+        self._starting = None
+        self.log("not_ready", self, self.starting_secs)
+        self._free_soon("_websocket_ready_timeout_handler")
+
+    def _cancel_starting(self) -> None:
+        if self._starting:
+            self._starting.cancel()
+            self._starting = None
+
+    def _watch_idle(self) -> None:
+        if not self.stays and self._idle is None:
+            self._idle = self.supervisor.later(self.site.settings.idle_check_secs, self._check_idle)
+
+    async def _check_idle(self) -> None:
+        self._idle = None
+        if self.prepared or self._starting:
+            self._watch_idle()
+        else:
+            self.log("idle", self)
+            self._free_soon("_kill_if_idle")
 
 
 class Supervisor:
     """One supervisor, from its start to its stop."""
 
-    def __init__(self, site: Site, process: Process, drivers: Callable[[Supervisor], Drivers]) -> None:
+    modules: Sequence[str]
+    """The kinds of drivers that are configured."""
+
+    def driver_of(self, op: Op) -> Driver:
+        """The driver of an op, which is made if there is none."""
+        raise NotImplementedError
+
+    def __init__(self, site: Site, process: Process) -> None:
         self.site = site
         self.process = process
         self.kernel = site.kernel
         self.jobs: dict[str, Job] = {}
         self.drivers_by_agent: dict[str, Driver] = {}
-        self.drivers = drivers(self)
         self._active: Counter[str] = Counter()
         self._open: dict[Future[AgentAnswer], None] = {}
 
     def start(self) -> None:
-        self.log("modules", self.drivers.modules)
+        self.log("modules", self.modules)
         self.log("listening", self.site.settings.supervisor_port)
 
     def log(self, name: str, *values: object) -> None:
@@ -433,7 +580,7 @@ class Supervisor:
             self.site.save(self._path(record["computeJid"]), record_bytes(record))
 
     def stack(self, error: str) -> str:
-        return _STACK.format(path=self.site.settings.agent_site_packages, error=error)
+        return str(TABLES["stack"]).format(path=self.site.settings.agent_site_packages, error=error)
 
     def job(self, request: Request) -> Job:
         assert request.jid is not None
@@ -486,6 +633,9 @@ class Supervisor:
 
     def request(self, request: Request, done: Future[AgentAnswer]) -> None:
         """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
+        if not self.process.alive:
+            done.set(AgentAnswer(ok=False))
+            return
         self._open[done] = None
         self.process.tasks.spawn(lambda: self._serve(request, done))
 
@@ -653,7 +803,7 @@ class Supervisor:
             done.set(AgentAnswer(ok=False))
         for driver in self.drivers_by_agent.values():
             if driver.socket:
-                driver.socket.close_by_stop()
+                driver.socket.close()
 
 
 def _status(job: Job, request: Request) -> AgentAnswer:

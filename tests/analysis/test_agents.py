@@ -15,7 +15,6 @@ from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import AgentLog, LogPlace, log_of, over_ssh
 from jobtui.backends.sirepo.records import read_detail
-from jobtui.demo.agents import SIGKILL
 from jobtui.demo.incidents import HEAVY, Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
@@ -499,9 +498,7 @@ async def dies_again_and_again(scenario: Scenario, times: int) -> None:
         simulation = await scenario.simulation(HEAVY, f"beamline {number}")
         answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
         answer = await scenario.browser.watch(simulation, answer, for_s=10 + 3 * number)
-        for agent in list(scenario.world.agents):
-            if (agent.identity.uid, agent.identity.kind) == (scenario.user.uid, "parallel"):
-                agent.die(SIGKILL)
+        await scenario.kill_agent("parallel")
         await scenario.browser.watch(simulation, answer)
 
 

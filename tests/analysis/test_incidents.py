@@ -18,7 +18,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
 from jobtui.backends.sirepo.records import read_detail
-from jobtui.demo.incidents import LIGHT, Scenario, good_plan, program_error
+from jobtui.demo.incidents import INCIDENTS, LIGHT, Scenario, good_plan
 from jobtui.demo.site import DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -263,7 +263,7 @@ def test_a_restart_is_one_incident_and_what_failed_by_itself_stands_apart(
 ) -> None:
     site = Site(driver)
     other = site.scenario()
-    site.play(lambda: program_error(other), 40)
+    site.play(lambda: other.play(INCIDENTS["program-error"]), 40)
     site.begin()
     site.play(lambda: site.world.restart(crash=crash), 60)
     found = site.incidents()

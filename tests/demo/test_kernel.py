@@ -1,6 +1,6 @@
 """The virtual clock: order is that of time, then of asking; nothing outlives its group."""
 
-from jobtui.demo.kernel import Event, Future, Kernel, Lock, Queue, TaskGroup
+from jobtui.demo.kernel import Future, Kernel, Queue, Slots, TaskGroup
 from jobtui.model.clock import SECOND, Nanos
 
 
@@ -49,27 +49,9 @@ def test_tasks_wait_for_futures_in_the_order_of_asking() -> None:
     assert seen == ["a done", "b done"]
 
 
-def test_an_event_lets_go_of_those_that_wait_and_can_be_cleared() -> None:
+def test_a_slot_is_handed_on_in_the_order_of_asking() -> None:
     kernel, group, seen = _kernel()
-    event = Event(kernel)
-
-    async def wait(name: str) -> None:
-        await event.wait()
-        seen.append(name)
-
-    group.spawn(lambda: wait("early"))
-    kernel.later(1, event.set)
-    kernel.later(2, event.clear)
-    kernel.later(3, lambda: group.spawn(lambda: wait("too late")))
-    kernel.run()
-
-    assert seen == ["early"]
-    assert not event.is_set
-
-
-def test_a_lock_is_handed_on_in_the_order_of_asking() -> None:
-    kernel, group, seen = _kernel()
-    lock = Lock(kernel)
+    lock = Slots(kernel)
 
     async def hold(name: str) -> None:
         async with lock:

@@ -1,38 +1,92 @@
 """The simulated supervisor writes, for each kind of job, the lines that the captured one wrote, in order."""
 
 import json
+import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from jobtui.demo.incidents import Incident, Scenario
+from jobtui.demo.programs import Model, Plan
 from jobtui.demo.site import DriverName, Settings
-from tests.demo import acts
+from jobtui.model.clock import SECOND, Nanos
 from tests.demo.shapes import of_job
+from tests.demo.workload import WatchedWorld
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+ACTS = tomllib.loads((FIXTURES / "demo_acts.toml").read_text())
+MODELS = {"report": ("myapp", "heightWeightReport"), "animation": ("elegant", "animation")}
+IDLE = Settings(users=0, slots_parallel=1, slots_sequential=1)
 SITES = {
-    "local": Settings(users=0, max_secs_sequential=20),
-    "docker": Settings(users=0, driver=DriverName.DOCKER, hosts=("v1.sirepo.example",), pid_time=False),
-    "sbatch": Settings(users=0, sbatch_users=1),
+    "local": replace(IDLE, max_secs_sequential=20),
+    "docker": replace(IDLE, driver=DriverName.DOCKER, hosts=("v1.sirepo.example",), pid_time=False),
+    "sbatch": replace(IDLE, sbatch_users=1),
 }
 
 
+class Acted(Scenario):
+    """A scenario with what only the client of the captures did."""
+
+    def plan(self, model: Model, seconds: float, ending: str) -> Plan:
+        return replace(super().plan(model, seconds, ending), frames=1 if seconds > 100 else 10)
+
+    async def another(self) -> None:
+        self._simulation = None
+
+    async def login(self, password: str) -> None:
+        await self.browser.login(await self.own(), good=password == "good")
+
+    async def stop_others(self) -> None:
+        """Let those who hold slots stop a while later."""
+        for browser, other in self.others:
+            self.world.kernel.later(12, partial(self.world.play, partial(browser.cancel, other)))
+
+    async def compute(self) -> None:
+        await self.browser.compute("myapp", "global_resources")
+        self.jid = f"{self.user.uid}-_1_stlss-global_resources"
+
+
+def play(job: dict[str, Any], settings: Settings) -> tuple[WatchedWorld, str]:
+    """Act out what was asked for, on an otherwise idle site; the site afterwards, and the jid."""
+    act = " ".join(job["asked"])
+    kind = "animation" if job["isParallel"] or act not in ACTS["report"] else "report"
+    steps = ("open", "wait 3", *ACTS[kind][act])
+    queued_s = 3.0 if "start 500" in steps else 0.5
+    incident = Incident(
+        model=MODELS[kind], name="test", steps=steps, error="a big ugly error", queued_s=queued_s
+    )
+    world = WatchedWorld(1, settings)
+    world.start()
+    scenario = Acted(world, world.add_user(on_cluster=act.startswith("sbatch")))
+    finished = []
+
+    async def script() -> None:
+        await scenario.play(incident)
+        finished.append(True)
+
+    world.play(script)
+    world.advance(Nanos(world.kernel.now + 1_000 * SECOND))
+    assert finished, act
+    assert scenario.jid is not None
+    return world, scenario.jid
+
+
 def _jobs(capture: str) -> dict[str, Any]:
-    jobs: dict[str, Any] = json.loads((FIXTURES / capture / "expected.json").read_text())["jobs"]
+    expected = FIXTURES / "sirepo" / capture / "expected.json"
+    jobs: dict[str, Any] = json.loads(expected.read_text())["jobs"]
     return jobs
 
 
-CASES = [(capture, jid) for capture in SITES for jid in _jobs(capture)]
-
-
-@pytest.mark.parametrize(("capture", "jid"), CASES)
+@pytest.mark.parametrize(("capture", "jid"), [(site, jid) for site in SITES for jid in _jobs(site)])
 def test_lines_truth_and_record_of_a_job_are_as_captured(capture: str, jid: str) -> None:
     job = _jobs(capture)[jid]
-    log = (FIXTURES / capture / "supervisor.log").read_text(errors="replace")
+    log = (FIXTURES / "sirepo" / capture / "supervisor.log").read_text(errors="replace")
     captured = of_job(log, jid, [op["op"] for op in job["ops"]])
 
-    world, simulated_jid = acts.play(_act(job), SITES[capture])
+    world, simulated_jid = play(job, SITES[capture])
 
     ops = world.witness.of_job(simulated_jid)
     assert of_job(world.log("supervisor.log").decode(), simulated_jid, [op.op for op in ops]) == captured
@@ -44,11 +98,3 @@ def test_lines_truth_and_record_of_a_job_are_as_captured(capture: str, jid: str)
     assert [entry["status"] for entry in record["history"]] == job["historyStatuses"]
     assert record["canceledAfterSecs"] == job["canceledAfterSecs"]
     assert (record["jobRunMode"], record["isParallel"]) == (job["jobRunMode"], job["isParallel"])
-
-
-def _act(job: dict[str, Any]) -> acts.Act:
-    """The act for a job; some kinds were provoked with a report in one capture, an animation in another."""
-    act = acts.ACTS[tuple(job["asked"])]
-    if job["isParallel"] and act in (acts.cancel, acts.agentdeath):
-        return acts.cancel_parallel if act is acts.cancel else acts.agentdeath_parallel
-    return act

@@ -1,16 +1,13 @@
 """A simulated site: deterministic, in the real formats; its streams, and its truth beside its output."""
 
 import json
-import random
 import re
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from jobtui.demo.kernel import Kernel
-from jobtui.demo.messages import lines_of
-from jobtui.demo.site import DriverName, Stream, TailStream
+from jobtui.demo.site import DriverName, Stream
 from jobtui.model.clock import SECOND, Nanos
 from tests.demo.shapes import DRIVER, JOB, LINE, OP
 from tests.demo.workload import Settings, TearingProcess, WatchedWorld, simulate
@@ -142,39 +139,25 @@ def test_there_is_one_supervisor_at_a_time() -> None:
     assert len(set(changes)) == len(changes)
 
 
-START = Nanos(1_795_206_870 * SECOND)
-
-
-def _process(stream: Stream, kernel: Kernel, *, head: bool = True) -> TearingProcess:
-    lines = lines_of(Settings().site_packages)
-    return TearingProcess(kernel, random.Random(1), lines, stream, 4711, head=head)
+def _process(**settings: object) -> tuple[TearingProcess, Stream]:
+    """A process with pid 4711 of a site of its own, and what it writes into."""
+    world = WatchedWorld(1, Settings(**settings))  # type: ignore[arg-type]
+    stream = Stream(world.kernel, kept=2)
+    return TearingProcess(world, stream, pid=4711), stream
 
 
 def test_a_line_has_time_process_and_call_site() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-
-    _process(stream, kernel).log("listening", 8001)
-
-    assert stream.take(everything=True) == (
-        b"Nov 20 20:34:30  4711     0 ../../venv/lib/python3.11/site-packages/sirepo/pkcli/job_supervisor.py"
-        b":78:default_command ip=127.0.0.1 port=8001\n"
-    )
-
-
-def test_production_lines_have_no_time() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-
-    _process(stream, kernel, head=False).log("listening", 8001)
-
-    assert stream.take(everything=True).startswith(b"../../venv/")
+    call_site = b"../../venv/lib/python3.11/site-packages/sirepo/pkcli/job_supervisor.py:78:default_command "
+    for pid_time, head in ((True, b"Nov 20 20:34:30  4711     0 "), (False, b"")):
+        process, stream = _process(pid_time=pid_time)
+        process.log("listening", 8001)
+        assert stream.take(everything=True) == head + call_site + b"ip=127.0.0.1 port=8001\n"
 
 
 def test_lines_of_two_processes_are_mixed_by_their_clocks() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-    busy, quick = _process(stream, kernel), _process(stream, kernel)
+    world = WatchedWorld(1)
+    stream = Stream(world.kernel)
+    busy, quick = world.process(stream), world.process(stream)
     busy.work(0.5)
     busy.log("listening", 1)
     quick.log("listening", 2)
@@ -182,21 +165,20 @@ def test_lines_of_two_processes_are_mixed_by_their_clocks() -> None:
     assert re.findall(rb"port=(\d)", stream.take(everything=True)) == [b"2", b"1"]
 
 
-def test_only_what_is_settled_is_taken() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-    _process(stream, kernel).log("listening", 1)
+def test_only_what_is_settled_is_taken_and_the_newest_is_remembered() -> None:
+    process, stream = _process()
+    for port in (1, 2, 3):
+        process.log("listening", port)
 
     assert stream.take() == b""
-    kernel.run(Nanos(START + SECOND))
-    assert stream.take().endswith(b"port=1\n")
+    process.kernel.run(Nanos(process.kernel.now + SECOND))
+    assert stream.take().endswith(b"port=3\n")
     assert stream.take(everything=True) == b""
+    assert [text[-6:] for text in stream.newest] == ["port=2", "port=3"]
 
 
 def test_an_ended_process_writes_nothing() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-    process = _process(stream, kernel)
+    process, stream = _process()
     process.end()
     process.log("listening", 1)
 
@@ -204,10 +186,7 @@ def test_an_ended_process_writes_nothing() -> None:
 
 
 def test_a_torn_record_loses_nothing() -> None:
-    kernel = Kernel(START)
-    stream = Stream(kernel)
-    process = _process(stream, kernel)
-    process.torn = 1.0
+    process, stream = _process(torn_records=1.0)
     process.log("program", "cmd", "one\ntwo\nthree")
 
     text = stream.take(everything=True)
@@ -215,39 +194,15 @@ def test_a_torn_record_loses_nothing() -> None:
     assert text.count(b"\n") == 3
 
 
-def test_a_tail_remembers_what_was_taken() -> None:
-    kernel = Kernel(START)
-    stream = TailStream(kernel, keep=2)
-    for text in ("a", "b", "c"):
-        stream.write(START, text)
-
-    assert stream.take(everything=True) == b"a\nb\nc\n"
-    assert stream.tail() == "b\nc\n"
-
-
-@pytest.fixture(scope="module")
-def forwarded() -> dict[str, tuple[str, str]]:
-    """For each container what it printed, and what the supervisor's log has of it, without newlines."""
+def test_what_containers_print_is_forwarded_in_pieces_that_are_cut_and_glued() -> None:
     world = simulate(4, Settings(driver=DriverName.DOCKER, users=2, ops=40))
-    found = {}
     log = world.log("supervisor.log").decode()
-    for name in [name for name in world.logs() if name.startswith("container-")]:
+    names = [name for name in world.logs() if name.startswith("container-")]
+    assert names
+    for name in names:
         container = name.removeprefix("container-").removesuffix(".log")
-        pieces = re.findall(rf"_write {container} (.*)", log)
-        found[container] = (world.log(name).decode(), "".join(pieces))
-    return found
-
-
-def test_forwarded_output_is_a_prefix_of_what_was_printed(forwarded: dict[str, tuple[str, str]]) -> None:
-    assert forwarded
-    for printed, shown in forwarded.values():
+        printed = world.log(name).decode()
+        shown = "".join(re.findall(rf"_write {container} (.*)", log))
         assert printed.replace("\n", "").startswith(shown)
         assert len(shown) > len(printed) / 2
-
-
-def test_forwarded_output_is_cut_and_glued(forwarded: dict[str, tuple[str, str]]) -> None:
-    world = simulate(4, Settings(driver=DriverName.DOCKER, users=2, ops=40))
-    log = world.log("supervisor.log").decode()
-
-    glued = re.findall(r"_write srj-\S+ .*runDir=\S+[a-zA-Z][A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d +\d+ ", log)
-    assert glued
+    assert re.search(r"_write srj-\S+ .*runDir=\S+[a-zA-Z][A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d +\d+ ", log)

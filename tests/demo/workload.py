@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from jobtui.demo import incidents, programs
 from jobtui.demo.agents import SIGKILL
-from jobtui.demo.drivers import Driver, SiteDrivers
+from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future
 from jobtui.demo.messages import Message
 from jobtui.demo.programs import Ending, Model, Plan
-from jobtui.demo.site import SUPERVISOR_LOG, Process, Socket, Stream
+from jobtui.demo.site import SUPERVISOR_LOG, Process, Site, Socket, Stream
 from jobtui.demo.site import Settings as SiteSettings
-from jobtui.demo.supervisor import Op, Supervisor
+from jobtui.demo.supervisor import Driver, Op
 from jobtui.demo.world import Browser, Simulation, User, World
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import PREFIX_LENGTH
@@ -109,10 +109,10 @@ class Witness:
             self._owners[message.jid].updates += 1
 
 
-class WatchedSupervisor(Supervisor):
+class WatchedSupervisor(SiteSupervisor):
     def __init__(self, world: "WatchedWorld", process: Process) -> None:
         self._witness = world.witness
-        super().__init__(world, process, SiteDrivers)
+        super().__init__(world, process)
 
     def log(self, name: str, *values: object) -> None:
         match name, values:
@@ -133,7 +133,9 @@ class WatchedSupervisor(Supervisor):
 class TearingProcess(Process):
     """A process that writes some of its multi-line records in two pieces."""
 
-    torn = 0.0
+    def __init__(self, site: Site, stream: Stream, *, agent: bool = False, pid: int | None = None) -> None:
+        super().__init__(site, stream, agent=agent, pid=pid)
+        self.torn = site.load.torn_records if isinstance(site, WatchedWorld) else 0.0
 
     def emit(self, text: str) -> None:
         if self.torn and "\n" in text and self._rng.random() < self.torn:
@@ -155,14 +157,8 @@ class WatchedWorld(World):
         self.load = settings if isinstance(settings, Settings) else Settings()
         super().__init__(seed, settings, **more)  # type: ignore[arg-type]
 
-    def new_supervisor(self) -> Supervisor:
+    def new_supervisor(self) -> SiteSupervisor:
         return WatchedSupervisor(self, self.process(self.stream(SUPERVISOR_LOG)))
-
-    def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
-        made = super().process(stream, agent=agent, pid=pid)
-        assert isinstance(made, TearingProcess)
-        made.torn = self.load.torn_records
-        return made
 
 
 class Workload:
@@ -237,7 +233,7 @@ class Workload:
         elif chance < settings.restarts + settings.crashes:
             self._world.tasks.spawn(lambda: self._world.restart(crash=True))
         elif chance < settings.restarts + settings.crashes + settings.agent_deaths and self._world.agents:
-            self._rng.choice(list(self._world.agents)).die(SIGKILL)
+            self._rng.choice(list(self._world.agents.values()))(SIGKILL)
 
     def _plan(self, model: Model) -> Plan:
         rng = self._rng
@@ -275,7 +271,7 @@ class Workload:
             await self._frames(browser, simulation, answer.serial)
 
     async def _frames(self, browser: Browser, simulation: Simulation, serial: int) -> None:
-        jid = browser.jid(simulation)
+        jid = simulation.jid
         for number in range(self._rng.randint(1, 8)):
             if self._rng.random() < SLOW_ANALYSIS:
                 self._world.slow[jid] = 500
@@ -314,7 +310,7 @@ class Workload:
             return
         await browser.download(simulation)
         if self._rng.random() < 0.4:
-            self._world.run_dirs.remove(browser.run_dir(simulation))
+            self._world.run_dirs.remove(simulation.run_dir)
             await browser.download(simulation)
 
     async def _compute(self, browser: Browser) -> None:
