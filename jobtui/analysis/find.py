@@ -162,6 +162,8 @@ _SURE = 0.8
 _LONGEST_NEAR = 100
 LEAST_PART = 4
 """Characters of the shortest part of an id or name that is looked for."""
+LEAST_ERROR = 8
+"""Characters of the shortest text that is compared with the errors of jobs."""
 LEAST_WHOLE = 3
 """The same of the whole name of a host or a log."""
 _LONGEST_NAME = 200
@@ -214,6 +216,8 @@ def find(
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
         with contained("finding"):
+            if search.add_failed(text):
+                return search.ranked()
             search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
     return search.ranked()
 
@@ -339,6 +343,18 @@ class _Search:
             self._add_jobs(exact, 0.9, "this is its name")
         elif not text.isdigit():
             self._add_jobs(named, 0.6, "its name contains this")
+
+    def add_failed(self, text: str) -> bool:
+        """Add the jobs whose error is in a pasted text, or contains it. True if there are any."""
+        low = text.casefold()
+        if len(low) < LEAST_ERROR:
+            return False
+        errors = ((job.id, job.error.casefold()) for job in self._jobs.values() if job.error)
+        fits = [
+            job_id for job_id, error in errors if low in error or (len(error) >= LEAST_ERROR and error in low)
+        ]
+        self._add_jobs(fits, 0.7, "its error says this")
+        return bool(fits)
 
     def add_near(self, text: str) -> None:
         """Add jobs whose id or name is spelled nearly like `text`, which is not a whole line or more."""

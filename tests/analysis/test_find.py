@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -177,6 +178,13 @@ def test_an_id_of_condor_that_looks_alike_is_offered_and_not_taken(thing: str) -
     best = find(thing, {}, ids=["1234.0@schedd02.example.org"])
     assert all(candidate.score < SURE for candidate in best)
     assert find("1234.0@schedd02.example.org", {}, ids=["1234.0@schedd02.example.org"])[0].score >= SURE
+
+
+@pytest.mark.parametrize("thing", ["disk quota exceeded", "OSError: [Errno 122] Disk quota exceeded: '/x'"])
+def test_an_error_leads_to_the_jobs_that_have_it(thing: str) -> None:
+    failed = msgspec.structs.replace(a_job(FEL, "fel", 10), error="Disk quota exceeded")
+    found = find(thing, {job.id: job for job in (failed, a_job(HEIGHTS, "heights", 20))}, (), ())
+    assert [(one.kind, one.id) for one in found] == [("job", FEL)]
 
 
 def test_further_ids_are_known_too() -> None:
