@@ -23,6 +23,7 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "log set": ("2", "s"),
     "log values": ("2", "c"),
     "trace": ("5", ENTER),
+    "trace changes": ("5", "C"),
 }
 """What to type to come to a screen that no action goes to by its name; `{user}` is one with several jobs."""
 TYPED: Mapping[str, str] = {

@@ -25,6 +25,7 @@ class Place(StrEnum):
     FACETS = "log values"
     TRACES = "traces"
     TRACE = "trace"
+    TRACE_CHANGES = "trace changes"
 
 
 EVERYWHERE = frozenset(Place)
@@ -107,6 +108,8 @@ _PLACES = {
     "not logs": EVERYWHERE - {Place.LOGS},
     "sorted": _SORTED,
     "about jobs": frozenset({Place.JOBS, Place.JOB}),
+    "marking": frozenset({Place.JOBS, Place.TRACES}),
+    "some traces": frozenset({Place.TRACES, Place.TRACE}),
     "lists": _SORTED | {Place.JOB, Place.SOURCES, Place.INCIDENTS},
     **{place.value: frozenset({place}) for place in Place},
 }

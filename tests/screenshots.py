@@ -67,6 +67,7 @@ PENDING = ("/", "=status:pending app:srw", "Enter")
 RAN_OFTEN = ("/", "=M1rmjvRL-d7ysz2FV", "Enter", "Enter")
 """To a job of the demo with good and bad runs."""
 
+TRACING = Path(__file__).parent / "fixtures" / "tracing"
 SPANS = str(Path(__file__).parent / "fixtures" / "tracing" / "job-fail.otlp.json")
 CAPTURED = (*sources_of("local"), "--at", AT)
 
@@ -91,6 +92,14 @@ SHOTS: tuple[Shot, ...] = (
     Shot("charts-states", 120, 40, "┬", ("4", "Tab", "Tab", "Tab")),
     Shot("traces", 120, 40, "traces", ("5",)),
     Shot("trace", 120, 40, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
+    Shot(
+        "trace-changes",
+        120,
+        40,
+        "missing",
+        ("5", "Space", "Space", "C"),
+        ("--trace-file", SPANS, "--trace-file", str(TRACING / "job-good.otlp.json")),
+    ),
     Shot("incidents", 120, 40, "program_failed", ("7",), CAPTURED),
     Shot("allocations", 120, 40, "LAUNCHER", ("8",)),
     Shot("replay", 120, 40, "replay", ("<", "<", "<"), ("replay", "{BUNDLE}")),

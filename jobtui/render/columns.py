@@ -382,12 +382,14 @@ STEADY = frozenset({"state", "age", "name", "waits", "id"})
 """Columns that stay also where no row has anything in them."""
 
 
-def blank_columns(columns: Iterable[Column], jobs: Sequence[Job], context: RowContext) -> frozenset[str]:
-    """The keys of the columns that say nothing of any of these jobs."""
+def blank_columns(
+    columns: Iterable[TableColumn[Record, Look]], records: Sequence[Record], look: Look
+) -> frozenset[str]:
+    """The keys of the columns that say nothing of any of these records."""
     return frozenset(
         column.key
         for column in columns
-        if column.key not in STEADY and all(column.cell(job, context) in BLANK for job in jobs)
+        if column.key not in STEADY and all(column.cell(record, look) in BLANK for record in records)
     )
 
 
@@ -448,8 +450,10 @@ class TableLines(Generic[Record, Look]):
             spans += [Span(text, style, cells), Span(self._blanks, "heading", len(self._blanks))]
         return tuple(spans[:-1])
 
-    def row(self, record: Record, look: Look, margin: Span | None = None) -> Line:
-        spans = [margin or self._margin]
+    def row(self, record: Record, look: Look, *, is_marked: bool = False) -> Line:
+        spans = [
+            Span("▌".ljust(self._margin.width), "marked", self._margin.width) if is_marked else self._margin
+        ]
         for place in self._placed:
             spans += self._cell(place, record, look)
         return tuple(spans[:-1])
@@ -469,9 +473,6 @@ class JobLines(TableLines[Job, RowContext]):
 
     def __init__(self, chosen: Sequence[Column], cells: int) -> None:
         super().__init__(chosen, cells, MARGIN)
-
-    def line(self, job: Job, context: RowContext, *, is_marked: bool) -> Line:
-        return self.row(job, context, Span("▌ ", "marked", MARGIN) if is_marked else None)
 
     def later(self, before: Line, job: Job, context: RowContext) -> Line:
         """The row of the same job at another time; only what time may change is worked out."""

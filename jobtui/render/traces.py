@@ -1,10 +1,12 @@
 """Traces as text and JSON: the table of them, one with its waterfall, and all about one span."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from jobtui.analysis.traces.axis import Axis
+from jobtui.analysis.traces.compare import Change, StepChange, took_ns
 from jobtui.analysis.traces.critical_path import Segment, jaeger_path, whole_path
 from jobtui.analysis.traces.failures import EXCEPTION, Failure, FailureKind, Findings, RootCause, error_spans
 from jobtui.analysis.traces.filters import ListedTrace, Standing
@@ -26,7 +28,7 @@ from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
-from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell
+from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell, text_order
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Line
 from jobtui.render.table import Cell, fact_lines, paint
@@ -127,6 +129,19 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
         sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=80, align="right",
     ),
     TraceColumn(
+        key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
+        cells=Cells(14, 20, 38), priority=92,
+    ),
+    TraceColumn(
+        key="user", header="USER", cell=text_cell(lambda listed: listed.judged.user),
+        sort=text_order(lambda listed: listed.judged.user), cells=Cells(8, 8, 12), priority=75,
+    ),
+    TraceColumn(
+        key="failed", header="FAILED STEP", cell=lambda listed, look: show(mask_text(listed.judged.failed)),
+        sort=text_order(lambda listed: listed.judged.failed), style=lambda listed, look: "error", priority=96,
+        cells=Cells(36, 40, 10_000),
+    ),
+    TraceColumn(
         key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),
         style=lambda listed, look: "error" if listed.told.errors else "settled", cells=Cells(6, 6, 7),
         priority=95,
@@ -137,15 +152,11 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
     ),
     TraceColumn(
         key="service", header="SERVICE", cell=text_cell(lambda listed: listed.told.service),
-        sort=lambda listed: listed.told.service.lower(), cells=Cells(10, 18, 24), priority=70,
+        sort=lambda listed: listed.told.service.lower(), cells=Cells(10, 18, 24), priority=40,
     ),
     TraceColumn(
         key="root", header="ROOT", cell=text_cell(lambda listed: listed.told.name),
-        sort=lambda listed: listed.told.name.lower(), cells=Cells(14, 24, 10_000), priority=98,
-    ),
-    TraceColumn(
-        key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-        cells=Cells(12, 16, 30), priority=65,
+        sort=lambda listed: listed.told.name.lower(), cells=Cells(14, 20, 30), priority=55,
     ),
     TraceColumn(
         key="id", header="TRACE", cell=lambda listed, look: short_id(listed.told.trace_id),
@@ -167,6 +178,69 @@ def sort_traces(
     if column is None:
         return ordered[::-1] if reverse else ordered
     return sort_records(ordered, column, reverse=reverse)
+
+
+CHANGES: Mapping[Change, tuple[str, str]] = {
+    Change.MISSING: ("- missing", "error"),
+    Change.NEW: ("+ new", "accent"),
+    Change.FAILED: ("✗ failed", "error"),
+    Change.SLOWER: ("▲ slower", "warning"),
+    Change.FASTER: ("▼ faster", "good"),
+    Change.SAME: ("  same", "settled"),
+}
+"""Words and style of what is with a step beside another trace."""
+
+
+def _step(step: StepChange, look: object) -> str:
+    counts = dict.fromkeys(f"×{len(spans):,}" for spans in (step.this, step.other) if spans)
+    many = "" if list(counts) == ["×1"] else f" {' beside '.join(counts)}"
+    return f"{'  ' * step.depth}{show(step.span.name)}{many}"
+
+
+def _longer(step: StepChange, look: object) -> str:
+    if step.change in (Change.MISSING, Change.NEW):
+        return NONE
+    return f"{'-' if step.longer_ns < 0 else '+'}{span_time(abs(step.longer_ns))}"
+
+
+def _taken(spans: Sequence[Span]) -> str:
+    return span_time(took_ns(spans)) if spans else NONE
+
+
+CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
+    TableColumn(
+        key="change", header="  CHANGE", cell=lambda step, look: CHANGES[step.change][0],
+        style=lambda step, look: CHANGES[step.change][1], sort=lambda step: step.change, cells=Cells(9, 9, 9),
+        priority=100,
+    ),
+    TableColumn(
+        key="step", header="STEP", cell=_step, sort=lambda step: step.span.name, priority=99,
+        style=lambda step, look: "settled" if step.change is Change.SAME else "", cells=Cells(16, 40, 10_000),
+    ),
+    TableColumn(
+        key="service", header="SERVICE", cell=lambda step, look: show(step.span.service),
+        style=lambda step, look: "dim", sort=lambda step: step.span.service, cells=Cells(10, 18, 24),
+        priority=50,
+    ),
+    TableColumn(
+        key="this", header="THIS", cell=lambda step, look: _taken(step.this), cells=Cells(7, 8, 8),
+        sort=lambda step: took_ns(step.this), priority=80, align="right",
+    ),
+    TableColumn(
+        key="other", header="OTHER", cell=lambda step, look: _taken(step.other), cells=Cells(7, 8, 8),
+        sort=lambda step: took_ns(step.other), priority=80, align="right",
+    ),
+    TableColumn(
+        key="longer", header="LONGER", cell=_longer, cells=Cells(8, 9, 9), priority=90, align="right",
+        style=lambda step, look: CHANGES[step.change][1], sort=lambda step: step.longer_ns,
+    ),
+)  # fmt: skip
+
+
+def change_words(steps: Iterable[StepChange]) -> str:
+    counts = Counter(step.change for step in steps)
+    told = (change for change in Change if counts[change] and change is not Change.SAME)
+    return ", ".join(f"{counts[change]:,} {change}" for change in told) or "no difference"
 
 
 USUAL_CELLS = 120

@@ -193,7 +193,7 @@ SCREENS: Mapping[str, str] = {
     Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
     Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "allocations.AllocationsScreen",
     Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
-    Place.FACETS: "choices.FacetsScreen",
+    Place.FACETS: "choices.FacetsScreen", Place.TRACE_CHANGES: "traces.TraceChangesScreen",
 }  # fmt: skip
 """The class of each screen that others open. It is imported when it is opened: no first paint needs it."""
 

@@ -24,7 +24,7 @@ from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.export import jobtui_command
-from jobtui.screens.shared import Shared, Taken, start
+from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
@@ -340,6 +340,9 @@ class TraceScreen(FilteringScreen):
     def action_squeeze(self) -> None:
         self._pane.waterfall.toggle_squeeze()
         self._pane.show_words()
+
+    def action_compare(self) -> None:
+        open_screen(self.app, Place.TRACE_CHANGES, self.shared, self.trace_id)
 
     # Which spans.
 

@@ -1,29 +1,34 @@
 """Recent traces of all sources, with their state; one opens as a waterfall."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
 
 from textual import on
 from textual.dom import DOMNode
 
-from jobtui.actions import Place
+from jobtui.actions import Place, key_of
+from jobtui.analysis.traces.compare import StepChange, last_good, step_changes, those_that_differ
+from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.analysis.traces.filters import (
     TRACE_FIELDS,
+    Judged,
     ListedTrace,
     Standing,
     TraceTest,
+    judged,
     parse_trace_filter,
-    standing_of,
 )
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import TraceId
+from jobtui.model.ids import JobId, SpanId, TraceId
 from jobtui.model.numbers import counted
-from jobtui.model.traces import TraceList, TraceSearch, with_awaited
-from jobtui.render.text import show
-from jobtui.render.traces import TRACE_COLUMNS, TraceLook, sort_traces
-from jobtui.screens.base import TableScreen, bindings_at
+from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
+from jobtui.render.columns import cells_of
+from jobtui.render.text import Zone, date_time, show
+from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, TraceLook, change_words, sort_traces
+from jobtui.render.waterfall import short_id
+from jobtui.screens.base import HeadedScreen, TableScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.export import jobtui_command
 from jobtui.screens.shared import Shared, Taken, open_screen, start
@@ -57,7 +62,7 @@ class TraceLister:
         """Whether it was asked once."""
         self._node, self._shared, self._told = node, shared, told
         self._due_at, self._works, self._has_news = 0.0, False, False
-        self._known: dict[TraceId, tuple[int, Standing]] = {}
+        self._known: dict[TraceId, tuple[int, Judged]] = {}
 
     def news(self) -> None:
         self._has_news = True
@@ -87,25 +92,27 @@ class TraceLister:
     async def _take(self, found: TraceList) -> None:
         now, before = self._shared.now(), self.traces
         known = with_awaited(found, (one.told for one in before), LISTED)
-        standings = [await self._standing(one.trace_id, now) for one in known]
-        jobs = (self._shared.live.traces.jobs_of(one.trace_id) or one.jobs for one in known)
-        self.traces = tuple(map(ListedTrace, known, standings, jobs))
+        jobs = [self._shared.live.traces.jobs_of(one.trace_id) or one.jobs for one in known]
+        judged = [await self._judge(*one, now) for one in zip(known, jobs, strict=True)]
+        self.traces = tuple(map(ListedTrace, known, judged, jobs))
         self.left_out, self.may_be_more = found.left_out, found.may_be_more
         if not found.awaited:
             self.notes = found.notes
         elif self.traces != before:
             self._told()
 
-    async def _standing(self, trace_id: TraceId, now: Nanos) -> Standing:
+    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> Judged:
         book = self._shared.live.traces
-        size, before = book.size(trace_id), self._known.get(trace_id)
-        if before is not None and before[0] == size and before[1] in SETTLED:
+        size, before = book.size(told.trace_id), self._known.get(told.trace_id)
+        if before is not None and before[0] == size and before[1].standing in SETTLED:
             return before[1]
-        standing = await asyncio.to_thread(standing_of, book.trace(trace_id), now)
+        found = await asyncio.to_thread(judged, book.trace(told.trace_id), now)
+        records = (self._shared.live.job(JobId(job)) for job in jobs)
+        owner = next((job.owner for job in records if job is not None and job.owner), found.user)
         if len(self._known) > 2 * LISTED:
             self._known.clear()
-        self._known[trace_id] = (size, standing)
-        return standing
+        self._known[told.trace_id] = size, found._replace(user=owner)
+        return self._known[told.trace_id][1]
 
 
 def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
@@ -192,6 +199,25 @@ class TracesScreen(TableScreen):
         if (listed := self._table.record) is not None:
             self.copy(listed.told.trace_id)
 
+    def action_mark(self) -> None:
+        self._table.toggle_mark()
+
+    def action_compare(self) -> None:
+        marked = [one for one in self._table.records if one.told.trace_id in self._table.marked]
+        marked.sort(key=lambda listed: listed.standing is not Standing.FAILED)
+        chosen = marked or [listed for listed in (self._table.record,) if listed is not None]
+        if len(chosen) > 2:
+            self.notify(f"{len(chosen):,} traces are marked: mark two to compare them", timeout=4)
+        elif chosen:
+            ids = [one.told.trace_id for one in chosen]
+            open_screen(self.app, Place.TRACE_CHANGES, self.shared, *ids)
+
+    def action_back(self) -> None:
+        if self._table.marked and not self._filter_text:
+            self._table.forget_marks()
+        else:
+            super().action_back()
+
     async def taken(self) -> Taken | None:
         listed = self._table.record
         if listed is None:
@@ -206,3 +232,89 @@ class TracesScreen(TableScreen):
 
     def let_pass(self, text: str) -> None:
         self._passes = parse_trace_filter(text)
+
+
+class TraceChangesScreen(HeadedScreen):
+    """What is missing, new, failed or slower in a trace beside another, or beside the last good one."""
+
+    PLACE = Place.TRACE_CHANGES
+    BINDINGS = bindings_at(Place.TRACE_CHANGES)
+
+    def __init__(self, shared: Shared, this: TraceId, other: TraceId | None = None) -> None:
+        super().__init__(shared)
+        self._ids, self._shows_same = (this, other), False
+        self._steps: tuple[StepChange, ...] = ()
+        self._beside = ""
+        self._main = self._table = RecordTable[StepChange](CHANGE_COLUMNS, lambda: None, key_of_step)
+        self._table.set_empty(("reading …",))
+
+    def on_mount(self) -> None:
+        start(self, self._compare, group="compare", exclusive=True)
+
+    async def _compare(self) -> None:
+        this_id, other_id = self._ids
+        client = self.shared.trace_client() if self.shared.trace_client is not None else None
+        this = await self._study(client, this_id)
+        if this is None or client is None:
+            other = None
+        elif other_id is None:
+            other = await last_good(client, this.tree)
+        else:
+            other = await self._study(client, other_id)
+        if this is not None and other is not None:
+            self._steps = tuple(await asyncio.to_thread(step_changes, this.tree, other.tree))
+            at = other.tree.started_at
+            began = "" if at is None else f" of {date_time(at)}{Zone.mark()}"
+            self._beside = f"beside {short_id(other.tree.trace_id)}{began}"
+        self._table.set_empty((self._silence(is_known=this is not None, has_other=other is not None),))
+        self._show_steps()
+
+    async def _study(self, client: TraceClient | None, trace_id: TraceId) -> Findings | None:
+        trace = self.shared.live.traces.trace(trace_id)
+        if trace is None and client is not None:
+            trace = (await client.fetch(trace_id)).trace
+        return None if trace is None else await asyncio.to_thread(study_trace, trace)
+
+    def _silence(self, *, is_known: bool, has_other: bool) -> str:
+        if not is_known:
+            return f"no source that was asked knows of trace {self._ids[0]}"
+        if not has_other:
+            return (
+                "No earlier trace with the same root is complete and good. Two marked ones can be compared."
+            )
+        return f"Nothing differs. {key_of('show_hidden')} shows the steps that are the same."
+
+    def _show_steps(self) -> None:
+        self._table.set_records(self._steps if self._shows_same else those_that_differ(self._steps))
+        self._rule.words = " · ".join(
+            filter(None, (change_words(self._steps) * bool(self._steps), self._beside))
+        )
+
+    @property
+    def crumb(self) -> str:
+        return f"{short_id(self._ids[0])} compared"
+
+    def action_show_hidden(self) -> None:
+        self._shows_same = not self._shows_same
+        self._show_steps()
+
+    @on(RecordTable.Opened)
+    def action_open(self) -> None:
+        if (step := self._table.record) is not None:
+            open_screen(self.app, Place.TRACE, self.shared, step.span.trace_id, step.span.span_id)
+
+    def action_copy(self) -> None:
+        start(self, self._copy_all, group="copy", exclusive=True)
+
+    async def _copy_all(self) -> None:
+        taken = await self.taken()
+        self.copy(taken.block)
+
+    async def taken(self) -> Taken:
+        rows = (cells_of(CHANGE_COLUMNS, step, None) for step in self._table.records)
+        lines = ("  ".join(cell.text for cell in row) for row in rows)
+        return Taken("\n".join((self._rule.words, *lines)))
+
+
+def key_of_step(step: StepChange) -> SpanId:
+    return step.span.span_id

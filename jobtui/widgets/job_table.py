@@ -64,7 +64,7 @@ class DrawnRows:
         if drawn is None:
             if len(self._drawn) >= MOST_KEPT:
                 self._drawn.clear()
-            drawn = self._drawn[job.id] = self._lines.line(job, context(), is_marked=is_marked)
+            drawn = self._drawn[job.id] = self._lines.row(job, context(), is_marked=is_marked)
         return drawn
 
     def age(self, job: Job, context: RowContext) -> bool:

@@ -13,7 +13,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Run
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Column, TableColumn, TableLines
+from jobtui.render.columns import Column, TableColumn, TableLines, blank_columns
 from jobtui.render.incidents import HEADINGS, incident_row, row_cells
 from jobtui.render.job_files import file_line
 from jobtui.render.log_lines import job_line, tag_cells
@@ -99,6 +99,10 @@ class RecordList(RowView, Generic[Record]):
             self.post_message(self.Highlighted(self.record))
 
 
+LOOKED_AT = 200
+"""Columns that say nothing of the first so many records are left out."""
+
+
 class RecordTable(RecordList[Record]):
     """Records in columns, which are data. `look` gives what cells depend on beside their record."""
 
@@ -112,9 +116,22 @@ class RecordTable(RecordList[Record]):
         self._columns = tuple(columns)
         self._look = look
         self._key_of = key_of
-        self._drawn: tuple[int, TableLines[Record, Any]] | None = None
+        self._blank: frozenset[str] = frozenset()
+        self._drawn: tuple[object, TableLines[Record, Any]] | None = None
         self.sorted_by: str | None = None
         self.reverse = False
+        self.marked: set[Hashable] = set()
+        """The keys of the records that are marked."""
+
+    def toggle_mark(self) -> None:
+        if self.record is not None:
+            self.marked ^= {self.key_of(self.record)}
+            self.move(Move.DOWN)
+            self.repaint()
+
+    def forget_marks(self) -> None:
+        self.marked.clear()
+        self.repaint()
 
     def key_of(self, record: Record) -> Hashable:
         return self._key_of(record)
@@ -123,12 +140,21 @@ class RecordTable(RecordList[Record]):
         return self._lines.heading(self.sorted_by, reverse=self.reverse)
 
     def row(self, index: int) -> Line:
-        return self._lines.row(self.records[index], self._look())
+        record = self.records[index]
+        return self._lines.row(record, self._look(), is_marked=self.key_of(record) in self.marked)
+
+    def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
+        known = tuple(records)
+        some = known[:LOOKED_AT]
+        self._blank = blank_columns(self._columns, some, self._look()) if some else frozenset()
+        super().set_records(known, at)
 
     @property
     def _lines(self) -> TableLines[Record, Any]:
-        if self._drawn is None or self._drawn[0] != self.cells:
-            self._drawn = self.cells, TableLines(self._columns, self.cells)
+        drawn_for = self.cells, self._blank
+        if self._drawn is None or self._drawn[0] != drawn_for:
+            columns = [column for column in self._columns if column.key not in self._blank]
+            self._drawn = drawn_for, TableLines(columns, self.cells)
         return self._drawn[1]
 
 

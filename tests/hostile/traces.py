@@ -6,7 +6,7 @@ from typing import Any
 from textual.widget import Widget
 
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.filters import ListedTrace, Standing
+from jobtui.analysis.traces.filters import Judged, ListedTrace, Standing
 from jobtui.analysis.traces.layout import ServiceMarks
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace, summary_of
@@ -58,7 +58,9 @@ def a_waterfall(text: str) -> Case:
 def a_trace_table(text: str) -> Case:
     table = TraceTable(TRACE_COLUMNS, lambda: TraceLook(NOW), lambda one: one.told.trace_id)
     told = summary_of(a_hostile_trace(text), text)
-    return table, lambda: table.set_records([ListedTrace(told, standing) for standing in Standing])
+    return table, lambda: table.set_records(
+        [ListedTrace(told, Judged(standing, text, text), (text,)) for standing in Standing]
+    )
 
 
 def trace_facts(text: str) -> Case:

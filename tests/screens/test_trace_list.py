@@ -17,7 +17,7 @@ from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, rest_s
 from jobtui.session import Session
-from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE
+from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app
 from tests.tracing import EXPECTED, capture_file, captured
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
@@ -95,3 +95,23 @@ async def test_one_that_comes_while_somebody_looks_is_offered_too(tmp_path: Path
         spans = captured("jobsub-ok").spans
         app._session.store.apply(str(ad), Batch(cursor="", spans=spans))
         await wait_until(lambda: SUBMITTED["traceID"] in text(app), pilot)
+
+
+async def test_a_trace_is_told_by_job_and_failed_step_and_compared_with_the_last_good_one() -> None:
+    names = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
+    app = an_app(*(capture_file(name, "otlp.pb") for name in names))
+    async with app.run_test(size=(140, 40)) as pilot:
+        await wait_until(lambda: len(app._session.store.traces.ids()) == len(names), pilot)
+        await press(pilot, "5", until="4 traces")
+        assert "81419552" in text(app)
+        await press(pilot, "slash", *"failed:flag", "enter", until="1 of 4 traces")
+        assert "hardWork.step: RuntimeError" in text(app)
+        await press(pilot, "escape", "slash", *"failed:klist", "enter", until="1 of 4 traces")
+        await press(pilot, "C", until="3 missing, 1 failed")
+        await press(pilot, "x", until="get_creds")
+        await press(pilot, "enter", until=TraceScreen)
+        await press(pilot, "C", until="3 missing, 1 failed")
+        await press(pilot, "escape", "escape", "escape", "escape", until=" 4 traces")
+        await press(pilot, "g", "space", "space", until=lambda: text(app).count("▌") == 2)
+        await press(pilot, "C", until="beside")
+        await press(pilot, "escape", "escape", until=lambda: "▌" not in text(app))

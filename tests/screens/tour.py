@@ -39,6 +39,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("charts-times", ("4", "shift+tab"), "LONGEST"), Stop("traces", ("5",), "3 traces"),
     Stop("trace", ("5", "enter"), "Fail flag triggered"),
     Stop("trace-path", ("5", "j", "enter", "c"), "stage-out"),
+    Stop("trace-changes", ("5", "j", "space", "space", "C"), "OTHER"),
     Stop("sources", ("6", "j", "j"), "agent.log"), Stop("incidents", ("7",), "program_failed"),
     Stop("help", ("question_mark",), "All jobs"), Stop("columns", ("c",), "state"),
     Stop("palette", ("ctrl+p",), "All jobs"), Stop("commander", ("colon", "s", "o", "tab"), "sort"),

@@ -164,13 +164,25 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Judged(NamedTuple):
+    """How a trace stands, what failed in it first, and who sent it, as far as its spans tell."""
+
+    standing: Standing = Standing.UNKNOWN
+    failed: str = ""
+    user: str = ""
+
+
 class ListedTrace(NamedTuple):
     """A trace of a list, and how it stands."""
 
     told: TraceSummary
-    standing: Standing = Standing.UNKNOWN
+    judged: Judged = Judged()
     jobs: tuple[str, ...] = ()
     """The jobs that its spans name, as they are written there."""
+
+    @property
+    def standing(self) -> Standing:
+        return self.judged.standing
 
     @property
     def duration_ns(self) -> int | None:
@@ -180,14 +192,25 @@ class ListedTrace(NamedTuple):
         return self.told.ended_at - self.told.started_at
 
 
-def standing_of(trace: Trace | None, now: Nanos) -> Standing:
+USERS = ("enduser.id", "user.name", "user.id", "process.owner")
+"""Attributes that name whose work it is, as OpenTelemetry's conventions have them."""
+
+
+def judged(trace: Trace | None, now: Nanos) -> Judged:
     if trace is None or not trace.spans:
-        return Standing.UNKNOWN
+        return Judged()
+    found = study_trace(trace)
+    said = next((cause for cause in found.causes if not cause.is_handled), None)
+    text = f"{said.span.name}: {said.message}".removesuffix(": ") if said else ""
+    failed = text or next((one.text for one in found.failures if found.has_failed), "")
+    senders = {id(span.resource): span.resource.attributes for span in trace.spans}.values()
+    held = (*(span.attributes for span in found.tree.roots), *senders)
+    user = next((str(its[key]) for key in USERS for its in held if its.get(key)), "")
     if is_waited_for(trace, now):
-        return Standing.GROWING
+        return Judged(Standing.GROWING, failed, user)
     if growing(trace, now):
-        return Standing.INCOMPLETE
-    return Standing.FAILED if study_trace(trace).has_failed else Standing.COMPLETE
+        return Judged(Standing.INCOMPLETE, failed, user)
+    return Judged(Standing.FAILED if found.has_failed else Standing.COMPLETE, failed, user)
 
 
 TraceTest = Callable[[ListedTrace], bool]
@@ -197,6 +220,8 @@ _TRACE_TEXTS: TextFields[ListedTrace] = TextFields("traces", {
     "name": lambda listed: (listed.told.name,),
     "service": lambda listed: (listed.told.service, *listed.told.services),
     "job": lambda listed: listed.jobs,
+    "user": lambda listed: (listed.judged.user,),
+    "failed": lambda listed: (listed.judged.failed,),
     "id": lambda listed: (listed.told.trace_id,),
     "source": lambda listed: (listed.told.source,),
     "state": lambda listed: (listed.standing.value,),

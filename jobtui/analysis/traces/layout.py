@@ -73,7 +73,8 @@ _NUMBER = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=4_096)
-def _shape(text: str) -> str:
+def shape(text: str) -> str:
+    """A name without its numbers."""
     return _NUMBER.sub("#", text)
 
 
@@ -125,7 +126,7 @@ def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator
     def likeness(span: Span) -> tuple[str, ...]:
         if span.span_id in telling:
             return (span.span_id,)
-        return (_shape(span.name), _shape(span.service), span.kind, span.scope)
+        return (shape(span.name), shape(span.service), span.kind, span.scope)
 
     siblings = tuple(siblings)
     if len(siblings) < RUN_LENGTH:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jobtui.analysis.traces.axis import Axis, TraceWindow
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, error_spans, failures, root_causes, study_trace
-from jobtui.analysis.traces.filters import Standing, standing_of
+from jobtui.analysis.traces.filters import Standing, judged
 from jobtui.analysis.traces.job_traces import (
     alone,
     candidates,
@@ -632,7 +632,7 @@ LATER = Nanos(1_795_300_000 * SECOND)
 )
 def test_a_failure_without_an_error_span_is_one(attributes: dict[str, object], standing: Standing) -> None:
     trace = Trace(trace_id=TRACE_ID, spans=(a_span(1, parent=None, attributes=attributes),))
-    assert standing_of(trace, LATER) is standing
+    assert judged(trace, LATER).standing is standing
 
 
 CASES = [(name, form) for name in EXPECTED for form in FORMATS]

@@ -1,0 +1,129 @@
+"""Two traces side by side: which steps one lacks, which are new, which failed or took longer.
+
+Steps are matched by the names of all above them, digits aside, and their service. Those below one parent
+that are called alike are one step, so that ten of twelve like calls are seen as such.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import chain
+from typing import NamedTuple
+
+from jobtui.analysis.traces.failures import Findings, study_trace
+from jobtui.analysis.traces.layout import shape
+from jobtui.analysis.traces.tree import Tree, tops_of
+from jobtui.model.traces import Span, TraceClient, TraceSearch
+
+SLOWER = 1.2
+"""A step that took so many times as long is slower, if that is LEAST_SHARE of its trace, too."""
+LEAST_SHARE = 0.01
+LOOKED_AT = 20
+"""So many earlier traces are looked through for a good one."""
+
+
+class Change(StrEnum):
+    """What is with a step in this trace, beside the other."""
+
+    MISSING = "missing"
+    NEW = "new"
+    FAILED = "failed"
+    SLOWER = "slower"
+    FASTER = "faster"
+    SAME = "same"
+
+
+class StepChange(NamedTuple):
+    """A step, `depth` steps below the top: its spans in both traces."""
+
+    depth: int
+    this: Sequence[Span]
+    other: Sequence[Span]
+    change: Change
+
+    @property
+    def span(self) -> Span:
+        return (self.this or self.other)[0]
+
+    @property
+    def longer_ns(self) -> int:
+        """How much longer it took in this trace, nanoseconds."""
+        return took_ns(self.this) - took_ns(self.other)
+
+
+def took_ns(spans: Sequence[Span]) -> int:
+    return sum(max(0, span.duration_ns or 0) for span in spans)
+
+
+Pair = tuple[Sequence[Span], Sequence[Span]]
+
+
+def step_changes(this: Tree, other: Tree) -> Iterator[StepChange]:
+    """All steps of both, those above before those below. What is below one that is in one trace only is not
+    told."""
+    least_ns = int(max(this.duration_ns, other.duration_ns) * LEAST_SHARE)
+    tops = ([span for _, spans in tops_of(tree) for span in spans] for tree in (this, other))
+    stack = [(0, pair) for pair in reversed(_pairs(this, other, *tops))]
+    while stack:
+        depth, (ours, theirs) = stack.pop()
+        yield StepChange(depth, ours, theirs, _change(ours, theirs, least_ns))
+        if ours and theirs:
+            below = (
+                chain.from_iterable(map(tree.below, spans)) for tree, spans in ((this, ours), (other, theirs))
+            )
+            stack += [(depth + 1, pair) for pair in reversed(_pairs(this, other, *below))]
+
+
+def _pairs(this: Tree, other: Tree, ours: Iterable[Span], theirs: Iterable[Span]) -> list[Pair]:
+    found: dict[tuple[str, str], tuple[list[Span], list[Span]]] = {}
+    for nth, spans in enumerate((ours, theirs)):
+        for span in spans:
+            found.setdefault((shape(span.name), span.service), ([], []))[nth].append(span)
+    return sorted(found.values(), key=lambda pair: _begins(this, pair[0]) or _begins(other, pair[1]))
+
+
+def _begins(tree: Tree, spans: Sequence[Span]) -> int:
+    """Nanoseconds from the start of a trace to the first of these spans."""
+    return min((span.started_at for span in spans), default=0) - (tree.started_at or 0) if spans else 0
+
+
+def _change(this: Sequence[Span], other: Sequence[Span], least_ns: int) -> Change:
+    if not this:
+        return Change.MISSING
+    if not other:
+        return Change.NEW
+    if any(span.is_error for span in this) and not any(span.is_error for span in other):
+        return Change.FAILED
+    ours, theirs = took_ns(this), took_ns(other)
+    if abs(ours - theirs) >= max(1, least_ns):
+        if ours > theirs * SLOWER:
+            return Change.SLOWER
+        if theirs > ours * SLOWER:
+            return Change.FASTER
+    return Change.SAME
+
+
+def those_that_differ(steps: Sequence[StepChange]) -> Iterator[StepChange]:
+    """Steps that are not the same in both, with those above them."""
+    wanted = 0
+    kept: list[StepChange] = []
+    for step in reversed(steps):
+        if step.change is not Change.SAME or step.depth < wanted:
+            kept.append(step)
+            wanted = step.depth
+        elif step.depth == 0:
+            wanted = 0
+    return reversed(kept)
+
+
+async def last_good(client: TraceClient, this: Tree) -> Findings | None:
+    """The newest earlier trace with the same root that is complete and did not fail; None without one."""
+    if (root := this.root) is None:
+        return None
+    search = TraceSearch(service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT)
+    for told in (await client.search(search)).traces:
+        trace = None if told.trace_id == this.trace_id else (await client.fetch(told.trace_id)).trace
+        found = None if trace is None else await asyncio.to_thread(study_trace, trace)
+        if found is not None and not (found.has_failed or found.is_unfinished or found.tree.missing):
+            return found
+    return None
