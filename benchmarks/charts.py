@@ -10,12 +10,11 @@ from time import thread_time
 
 from benchmarks.rows import Row, at_most, main
 from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
-from jobtui.analysis.reports.cooperative import Turns
+from jobtui.analysis.reports.cooperative import Turns, in_turns
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import system_job_id
 from jobtui.render.chart import Frame, draw_chart
-from jobtui.screens.slices import in_turns
 from jobtui.store.store import ChangeLog
 
 CHANGES, QUICK_CHANGES = 1_000_000, 200_000

@@ -7,8 +7,7 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
-from jobtui.render.pace import bars
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Span, bars
 from jobtui.render.table import paint
 from jobtui.render.text import clock_time, fit, show
 from jobtui.render.verdicts import code

@@ -1,8 +1,9 @@
 """Lines of styled spans, and which of their cells changed. Styles are names that the theme explains."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from jobtui.analysis.counts import Pace
 from jobtui.render.text import cells_of
 
 
@@ -171,3 +172,32 @@ def _characters(span: Span) -> Iterator[Span]:
         size += char_size
     if held:
         yield Span(held, span.style, size)
+
+
+BARS = "▁▂▃▄▅▆▇█"
+"""The first stands for none."""
+
+
+def pace_line(pace: Pace, *, with_ends: bool) -> Line:
+    """What came in the last minutes, and what ended; nothing when all that time nothing did.
+
+    Both have bars on one scale, so that a glance tells whether as much ends as comes.
+    """
+    if pace.is_still:
+        return ()
+    flows = [(pace.arrivals, "in")] + ([(pace.ends, "out")] if with_ends else [])
+    most = max(count for flow, _ in flows for count in flow.by_minute)
+    spans: list[Span] = []
+    for flow, word in flows:
+        spans += [
+            Span("   " if not spans else "  "),
+            Span(bars(flow.by_minute, most), "dim", len(flow.by_minute)),
+        ]
+        spans.append(Span(f" {flow.per_minute:,} {word}", "" if flow.per_minute else "dim"))
+    return (*spans, Span("/min", "dim", 4))
+
+
+def bars(counts: Sequence[int], most: int) -> str:
+    return "".join(
+        BARS[max(1, round(count / most * (len(BARS) - 1)))] if count > 0 else BARS[0] for count in counts
+    )

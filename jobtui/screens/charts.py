@@ -7,6 +7,7 @@ from textual.widget import Widget
 
 from jobtui.actions import Place
 from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
+from jobtui.analysis.reports.cooperative import in_turns
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
 from jobtui.model.numbers import counted
@@ -15,7 +16,6 @@ from jobtui.render.text import Zone, clock_time, duration, safe, show
 from jobtui.screens.base import bindings_at
 from jobtui.screens.jobs import JobFilter, JobsFilteringScreen, mistake_in
 from jobtui.screens.shared import Shared, Taken
-from jobtui.screens.slices import in_turns
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import Mistake

@@ -8,6 +8,7 @@ from time import monotonic
 
 from textual.dom import DOMNode
 
+from jobtui.analysis.reports.cooperative import without_collecting
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.analysis.traces.job_traces import (
     Alone,
@@ -24,7 +25,6 @@ from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
 from jobtui.model.traces import Trace, growing, is_same_job, names_job
 from jobtui.screens.shared import Shared, start
-from jobtui.screens.slices import without_collecting
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.waterfall import Picture, picture_of
 

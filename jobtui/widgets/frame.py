@@ -10,9 +10,8 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.facts import matter, status_words
-from jobtui.render.pace import pace_line
 from jobtui.render.sources import strip_line
-from jobtui.render.spans import Line, Span, fitting, padded, spread, width_of
+from jobtui.render.spans import Line, Span, fitting, pace_line, padded, spread, width_of
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, fit, show, width
 from jobtui.widgets.lines import LineView, Shown

@@ -1,6 +1,5 @@
 from jobtui.analysis.counts import MINUTES, STILL, Flow, Pace
-from jobtui.render.pace import pace_line
-from jobtui.render.spans import Line
+from jobtui.render.spans import Line, pace_line
 
 
 def words(line: Line) -> str:

@@ -6,13 +6,12 @@ from time import monotonic
 import pytest
 
 from jobtui.actions import Place
-from jobtui.analysis.reports.cooperative import Turns
+from jobtui.analysis.reports.cooperative import Turns, in_turns
 from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.slices import in_turns
 from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene, read

@@ -3,7 +3,11 @@
 A function whose name ends in `_turns` yields after every few thousand records and returns its result.
 """
 
-from collections.abc import Generator, Sequence
+import asyncio
+import gc
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -55,3 +59,35 @@ def sorted_turns(values: Sequence[Number]) -> Turns[list[Number]]:
         ordered += sorted(bucket) if len(bucket) <= 2 * AT_ONCE else (yield from sorted_turns(bucket))
         yield
     return ordered
+
+
+TURN_S = 0.006
+"""How long others wait at most, but for one turn of the computation."""
+
+
+async def in_turns(turns: Turns[Result]) -> Result:
+    """The result, computed while everything else goes on.
+
+    Cycles of garbage are not looked for meanwhile: to look through lists of millions takes too long.
+    """
+    with without_collecting():
+        while True:
+            until = monotonic() + TURN_S
+            try:
+                while monotonic() < until:
+                    next(turns)
+            except StopIteration as done:
+                result: Result = done.value
+                return result
+            await asyncio.sleep(0)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
