@@ -23,6 +23,7 @@ from jobtui.model.specs import (
     parse_kafka,
     parse_log,
     parse_otlp_listen,
+    parse_server,
     parse_slurm,
     parse_srdb,
     parse_tempo,
@@ -175,6 +176,23 @@ def _elastic_jobs(spec: SourceSpec, window: Window) -> "Source":
     return open_jobs(spec, window, ELASTIC_JOBS.kind)
 
 
+def parse_loki(text: str) -> SourceSpec:
+    """The source that `--loki URL[?preset=NAME&query=SELECTOR]` names. Raises ValueError for what is none."""
+    from jobtui.backends.loki import preset_of  # few have a Loki
+
+    address, given, query = text.strip().partition("?")
+    spec = parse_server("loki", address)
+    preset_of(query)
+    return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=query)
+
+
+def _loki(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.loki import open_loki
+    from jobtui.model.clock import Nanos
+
+    return open_loki(spec, Nanos(0) if window.whole else window.since, LOKI.kind)
+
+
 Values = Callable[[str], tuple[str, ...]]
 """Gives the values of a setting as written."""
 
@@ -305,6 +323,11 @@ ELASTIC_JOBS = SourceType(
     "elastic", Gives.JOBS, parse_elastic_records, _elastic_jobs, period_s=5.0, addressed=True,
     takes_login=True, in_parts=True,
 )
+LOKI = SourceType(
+    "loki", "loki", "URL[?query=SELECTOR]", "journals in Grafana Loki, as promtail and Alloy write them",
+    "loki", Gives.LOGS, parse_loki, _loki, period_s=5.0, addressed=True, takes_login=True,
+    with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
+)
 AGENT_COPIES = SourceType(
     "agent_copies", "", "", "the logs of agents on clusters that Sirepo's supervisor keeps",
     "cluster-agents", Gives.LOGS, found=("cluster agent", "no cluster agent's log was copied"),
@@ -317,7 +340,7 @@ SITE_LOGS = SourceType(
 
 SOURCES: tuple[SourceType, ...] = (
     SIREPO_DB, LOG_FILE, JOURNAL, BALSAM, SLURM, CONDOR_LOG, TRACE_FILE, JAEGER, TEMPO, OTLP,
-    ARCHIVE, ELASTIC, KAFKA, ELASTIC_LOGS, ELASTIC_JOBS, AGENT_COPIES, SITE_LOGS,
+    ARCHIVE, ELASTIC, KAFKA, ELASTIC_LOGS, ELASTIC_JOBS, LOKI, AGENT_COPIES, SITE_LOGS,
 )  # fmt: skip
 _OTHER = SourceType("", "", "", "", "", Gives.NOTHING)
 

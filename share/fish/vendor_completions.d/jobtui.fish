@@ -38,6 +38,7 @@ complete -c jobtui -l elastic -x -d 'job scripts that SArchive kept in Elasticse
 complete -c jobtui -l kafka -x -d 'job scripts that SArchive sends to Kafka'
 complete -c jobtui -l elastic-logs -x -d 'logs in Elasticsearch or OpenSearch, written as journald or syslog; or jobs, by their preset'
 complete -c jobtui -l elastic-jobs -x -d 'jobs in Elasticsearch or OpenSearch, written as condor_events, adstash or jobcomp'
+complete -c jobtui -l loki -x -d 'journals in Grafana Loki, as promtail and Alloy write them'
 complete -c jobtui -l balsam-cache -x -d 'keep so many events of each Balsam server between runs, for its charts'
 complete -c jobtui -l ca-file -r -F -d 'the authorities that vouch for servers of traces, instead of those of the system'
 complete -c jobtui -l kafka-config -r -F -d 'settings of librdkafka, such as a login, one name=value a line'

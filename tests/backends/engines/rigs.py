@@ -13,14 +13,19 @@ from jobtui.backends.elastic.records import presets
 from jobtui.backends.elastic.source import ElasticEngine, ElasticJobs
 from jobtui.backends.engine import Doubts, EngineJournal
 from jobtui.backends.journal.source import Journal
+from jobtui.backends.loki import LokiEngine
+from jobtui.backends.registry import parse_loki
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.journal import Beside, Head, Tail
 from tests.backends.archive.elastic_server import StrictElastic, transport_of
+from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.source_rig import DROPPED, KEY, LINE, UNIT
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
 URL = "http://elastic.test/logs"
+LOKI_URL = "http://loki.test"
 
 
 async def read_on(source: Source) -> list[Batch]:
@@ -29,6 +34,30 @@ async def read_on(source: Source) -> list[Batch]:
     while batches[-1].more:
         batches.append(await source.poll(batches[-1].cursor))
     return batches
+
+
+async def forward(reader: EngineJournal, most: int) -> list[str]:
+    found: list[str] = []
+    start: Head | Beside = Head()
+    while True:
+        part = await reader.forward(start, (), most)
+        found += [entry.message for entry in part.entries]
+        if part.at_edge:
+            return found
+        assert part.cursor is not None
+        start = Beside(part.cursor)
+
+
+async def backward(reader: EngineJournal, most: int) -> list[str]:
+    found: list[str] = []
+    start: Tail | Beside = Tail()
+    while True:
+        part = await reader.backward(start, (), most)
+        found[:0] = [entry.message for entry in part.entries]
+        if part.at_edge:
+            return found
+        assert part.cursor is not None
+        start = Beside(part.cursor)
 
 
 def at_second(number: float) -> Nanos:
@@ -155,4 +184,51 @@ class ElasticJobsRig(ElasticRig):
         return [job.id for job in batch.jobs]
 
 
-ENGINE_RIGS: tuple[type[ElasticLogsRig | ElasticJobsRig], ...] = (ElasticLogsRig, ElasticJobsRig)
+def journal_line(number: float, message: str, **more: str) -> tuple[int, dict[str, str], str]:
+    """An entry as promtail writes it, with the usual labels."""
+    labels = {
+        "job": "systemd-journal", "unit": UNIT, "syslog_identifier": "sirepo_job_supervisor",
+        "hostname": "v3", "transport": "journal",
+    }  # fmt: skip
+    return at_second(number), labels | more, message
+
+
+def loki_journal(
+    loki: StrictLoki, options: str = "", transport: httpx.AsyncBaseTransport | None = None
+) -> Journal:
+    doubts, clock = Doubts(), FixedClock(NOW)
+    spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
+
+    def engine() -> LokiEngine:
+        return LokiEngine(spec, doubts, clock, transport or loki.transport())
+
+    make_reader = lambda: EngineJournal(engine, clock)  # noqa: E731
+    return Journal(spec.target, make_reader, since=T0, clock=clock, kind="loki")
+
+
+class LokiRig(ElasticRig):
+    """The streams of a Loki."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.loki = StrictLoki([])
+        self._inner = self.loki.transport()
+
+    def source(self) -> Source:
+        return loki_journal(self.loki, transport=self.transport)
+
+    def add(self) -> str:
+        self._written += 1
+        self.loki.lines.append(journal_line(self._written, LINE.format(self._written)))
+        return f"api_run{self._written}"
+
+    def tear(self) -> None:
+        self._written += 1
+        more = {"unit": "systemd-journald.service", "syslog_identifier": "systemd-journald"}
+        self.loki.lines.append(journal_line(self._written, DROPPED, **more))
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
+
+
+ENGINE_RIGS: tuple[type[ElasticRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)

@@ -17,7 +17,7 @@ from jobtui.backends.registry import build, parse_elastic_records
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.journal import At, Beside, Head, Tail
+from jobtui.model.journal import At, Head
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport.http import Limits
@@ -27,8 +27,10 @@ from tests.backends.engines.rigs import (
     URL,
     ElasticJobsRig,
     at_second,
+    backward,
     elastic_journal,
     ended_job,
+    forward,
     journald_document,
     read_on,
 )
@@ -56,30 +58,6 @@ def engine_of(
 
 def reader_of(elastic: StrictElastic) -> EngineJournal:
     return EngineJournal(lambda: engine_of(elastic), FixedClock(NOW))
-
-
-async def forward(reader: EngineJournal, most: int) -> list[str]:
-    found: list[str] = []
-    start: Head | Beside = Head()
-    while True:
-        part = await reader.forward(start, (), most)
-        found += [entry.message for entry in part.entries]
-        if part.at_edge:
-            return found
-        assert part.cursor is not None
-        start = Beside(part.cursor)
-
-
-async def backward(reader: EngineJournal, most: int) -> list[str]:
-    found: list[str] = []
-    start: Tail | Beside = Tail()
-    while True:
-        part = await reader.backward(start, (), most)
-        found[:0] = [entry.message for entry in part.entries]
-        if part.at_edge:
-            return found
-        assert part.cursor is not None
-        start = Beside(part.cursor)
 
 
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])

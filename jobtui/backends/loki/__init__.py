@@ -1,0 +1,228 @@
+"""Journals in Grafana Loki, by its calls `query_range` and `label/NAME/values` (Loki 2.0 and later).
+
+Loki orders lines by time only, so the id of a line is made of its labels and text: it keeps no two that are
+alike. It is asked again for what may be new, and not listened to.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows
+from jobtui.backends.journal.source import Journal, wanted_of
+from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.faults import rows_of
+from jobtui.model.journal import Matches
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import NO_ACCESS, Access, SourceSpec
+from jobtui.model.tables import tables_of
+from jobtui.transport.http import Answer, HttpClient, Limits, Params, ServerKind, in_words, login_headers
+
+if TYPE_CHECKING:
+    from jobtui.transport.http import Transport
+
+LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+LONGEST_S = 29 * 24 * 3600
+"""Loki refuses a question for more than 30 days, unless it is configured otherwise."""
+AHEAD_S = 3600
+LABELS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
+LOKI = ServerKind(
+    "Loki",
+    login="put one into [servers] of the configuration file, or into JOBTUI_LOKI_BASIC; a Loki with tenants "
+    "wants the header X-Scope-OrgID",
+    forbidden="the login may not read logs there",
+    address="is this the address of Loki, without /loki/api?",
+)
+
+
+_SIGNS = re.compile(r"([\\.+*?()|\[\]{}^$])")
+"""What means something in a regular expression of Go."""
+_SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
+
+
+class LokiPreset(NamedTuple):
+    """How journals are written. `fields` are the labels that each of their fields may be in."""
+
+    name: str
+    selector: str
+    stage: str
+    is_json: bool
+    fields: Mapping[str, tuple[str, ...]]
+
+
+def preset_of(options: str) -> LokiPreset:
+    """What stands behind the address: `preset=NAME`, `query=SELECTOR`, or both. Raises ValueError."""
+    tables = tables_of("jobtui.backends.loki", "presets")
+    found = re.fullmatch(r"(?:preset=(?P<preset>\w+))?(?:(?:^|&)query=(?P<query>\{.+))?", options, re.DOTALL)
+    name = (found["preset"] or "journald") if found else ""
+    if found is None or name not in tables:
+        raise ValueError(f'expected ?query={{job="..."}}, perhaps after ?preset={"|".join(tables)}&')
+    table = tables[name]
+    fields = {field: tuple(labels) for field, labels in table["fields"].items()}
+    return LokiPreset(name, found["query"] or table["selector"], table["stage"], table["is_json"], fields)
+
+
+def query_of(preset: LokiPreset, matches: Matches) -> str:
+    """The question in LogQL: the selector, and the labels that lines must have."""
+    groups = [[(field, value) for field, value in group] for group in matches]
+    if not groups:
+        return preset.selector
+    single: dict[str, list[str]] = {}
+    several = []
+    for group in groups:
+        if len(group) == 1:
+            single.setdefault(group[0][0], []).append(group[0][1])
+        else:
+            several.append(" and ".join(_fits(preset, field, [value]) for field, value in group))
+    clauses = [*(_fits(preset, field, values) for field, values in single.items()), *several]
+    return f"{preset.selector}{preset.stage} | {' or '.join(f'({one})' for one in clauses)}"
+
+
+def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
+    """That one of the labels of a field has one of these values; without a label nothing fits."""
+    pattern = json.dumps("|".join(_SIGNS.sub(r"\\\1", value) for value in values), ensure_ascii=False)
+    labels = preset.fields.get(field, ())
+    return "(" + " or ".join(f"{label}=~{pattern}" for label in labels or ("no_such_label",)) + ")"
+
+
+class LokiEngine:
+    """The streams of one query."""
+
+    def __init__(
+        self,
+        spec: SourceSpec,
+        doubts: Doubts,
+        clock: Clock | None = None,
+        transport: "Transport | None" = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        access: Access = spec.access or NO_ACCESS
+        self.name = spec.target
+        self.doubts = doubts
+        self._preset = preset_of(spec.options)
+        self._clock = clock or SystemClock()
+        self._unknown: set[str] = set()
+        self._http = HttpClient(
+            spec.target.partition("?")[0],
+            LOKI,
+            name=spec.target,
+            login=lambda: login_headers(access, spec.target),
+            ca_file=access.ca_file,
+            limits=limits,
+            transport=transport,
+        )
+
+    async def rows(self, asked: RowQuery) -> Rows:
+        begin, end = self._span(asked.begin, asked.end)
+        params = [
+            ("query", query_of(self._preset, asked.matches)), ("start", str(begin)), ("end", str(end + 1)),
+            ("limit", str(asked.most)), ("direction", "backward" if asked.back else "forward"),
+        ]  # fmt: skip
+        document = await self._ask("/loki/api/v1/query_range", params)
+        data = as_dict(document.get("data"))
+        if data.get("resultType") != "streams":
+            raise SourceError(f"{self.name}: the query gives no lines; give a selector of streams")
+        lines = [one for stream in as_list(data.get("result")) for one in _lines_of(as_dict(stream))]
+        rows = list(rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError))
+        rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
+        return Rows(rows, len(lines) < asked.most)
+
+    def _span(self, begin: Nanos | None, end: Nanos | None) -> tuple[Nanos, Nanos]:
+        last = Nanos(self._clock.now() + AHEAD_S * SECOND) if end is None else end
+        first = Nanos(last - LONGEST_S * SECOND)
+        if begin is not None and begin < first:
+            self.doubts.add(f"only the last {LONGEST_S // 86_400} days are asked for")
+        return max(first, begin or first, Nanos(0)), max(last, Nanos(0))
+
+    async def values(self, field: str) -> tuple[str, ...]:
+        if self._preset.is_json:
+            return ()  # they are no labels
+        found: list[str] = []
+        begin, end = self._span(None, None)
+        for label in self._preset.fields.get(field, ()):
+            selector = _SELECTOR.match(self._preset.selector)
+            streams = selector[0] if selector else self._preset.selector
+            params = [("query", streams), ("start", str(begin)), ("end", str(end))]
+            document = await self._ask(f"/loki/api/v1/label/{quote(label)}/values", params)
+            found += [one for one in as_list(document.get("data")) if isinstance(one, str)]
+        (self._unknown.discard if found else self._unknown.add)(field)
+        if self._unknown.issuperset(LABELS):
+            names = ", ".join(self._preset.fields[one][0] for one in LABELS)
+            self.doubts.add(f"no stream has a label {names}; is {self._preset.name} the right preset?")
+            self._unknown.clear()
+        return tuple(dict.fromkeys(found))
+
+    def fields(self, row: EngineRow) -> Mapping[str, str]:
+        labels, line = as_dict(row.body["labels"]), as_text(row.body["line"])
+        if self._preset.is_json:
+            labels = {**labels, **_entry_in(line)}
+        texts = ((field, _first(labels, names)) for field, names in self._preset.fields.items())
+        found = {field: text for field, text in texts if text}
+        return found if self._preset.is_json and "MESSAGE" in found else {**found, "MESSAGE": line}
+
+    async def _ask(self, path: str, params: Params) -> Document:
+        answer = await self._http.ask(path, params)
+        document = await asyncio.to_thread(_document_in, answer)
+        if document.get("status") != "success":
+            raise self._http.refusal(answer)
+        for warning in as_list(document.get("warnings")):
+            self.doubts.add(f"Loki warns: {in_words(as_text(warning).encode())}")
+        return document
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+
+def _document_in(answer: Answer) -> Document:
+    try:
+        return as_dict(decoded(answer.body))
+    except ValueError:
+        return {}
+
+
+class _Line(NamedTuple):
+    labels: Document
+    value: object
+
+
+def _lines_of(stream: Document) -> Iterator[_Line]:
+    labels = as_dict(stream.get("stream"))
+    return (_Line(labels, value) for value in as_list(stream.get("values")))
+
+
+def _row_of(line: _Line) -> EngineRow:
+    """A line with its labels. Raises ValueError for what is none."""
+    parts = as_list(line.value)
+    at = whole(as_text(parts[0])) if len(parts) > 1 else None
+    if at is None or not isinstance(parts[1], str):
+        raise ValueError("a line has no time or no text")
+    more = as_dict(parts[2]) if len(parts) > 2 else {}
+    labels = {**line.labels, **as_dict(more.get("structuredMetadata")), **as_dict(more.get("parsed"))}
+    told = json.dumps([labels, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
+    identity = blake2b(told, digest_size=8).hexdigest()
+    return EngineRow(Nanos(at), identity, {"labels": labels, "line": parts[1]})
+
+
+def _entry_in(line: str) -> Document:
+    try:
+        return as_dict(decoded(line.encode("utf-8", "replace")))
+    except ValueError:
+        return {}
+
+
+def _first(labels: Document, names: tuple[str, ...]) -> str:
+    values = (labels.get(name) for name in names)
+    return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
+
+
+def open_loki(spec: SourceSpec, since: Nanos | None, kind: str) -> Journal:
+    """The journals of a query, from `since` on; None for two hours ago, 0 for all that is asked for."""
+    doubts = Doubts()
+    make = lambda: LokiEngine(spec, doubts)  # noqa: E731
+    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted_of(spec), since=since, kind=kind)

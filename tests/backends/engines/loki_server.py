@@ -1,0 +1,117 @@
+"""A strict stand-in for Grafana Loki over HTTP: it refuses what it does not know, as Loki does.
+
+It knows `query_range` and `label/NAME/values` as the documentation of Loki 2.9 and 3 has them, and of LogQL
+what is asked of it. It was not compared with a running one.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx
+
+MOST = 5_000
+LONGEST_NS = 721 * 3600 * 1_000_000_000
+TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
+QUERY = re.compile(r"(?P<selector>\{[^}]*\})(?P<json> \| json)?(?: \| (?P<filter>.+))?", re.DOTALL)
+
+LokiReply = tuple[int, Mapping[str, str], bytes]
+
+
+class StrictLoki:
+    """Lines: time in nanoseconds, labels, text. `fault` answers instead; `sent` are the requests it got."""
+
+    def __init__(self, lines: list[tuple[int, dict[str, str], str]]) -> None:
+        self.lines = lines
+        self.sent: list[dict[str, str]] = []
+        self.tenant = ""
+        self.warnings: list[str] = []
+        self.fault: Callable[[], LokiReply] | None = None
+
+    def reply(self, path: str, query: str, headers: Mapping[str, str]) -> LokiReply:
+        if self.fault is not None:
+            return self.fault()
+        if self.tenant and headers.get("x-scope-orgid") != self.tenant:
+            return 401, {"content-type": "text/plain"}, b"no org id\n"
+        pairs = parse_qsl(query, strict_parsing=True)
+        params = dict(pairs)
+        assert len(params) == len(pairs)
+        self.sent.append({"path": path, **params})
+        values = re.fullmatch(r"/loki/api/v1/label/(\w+)/values", path)
+        try:
+            if path == "/loki/api/v1/query_range":
+                found = self._range(params)
+            elif values:
+                found = self._values(values[1], params)
+            else:
+                return 404, {"content-type": "text/plain"}, b"404 page not found\n"
+        except ValueError as error:
+            return 400, {"content-type": "text/plain"}, str(error).encode()
+        document = {"status": "success", "data": found}
+        if self.warnings:
+            document["warnings"] = self.warnings
+        return 200, {"content-type": "application/json"}, json.dumps(document).encode()
+
+    def _range(self, params: dict[str, str]) -> Any:
+        if params.keys() != {"query", "start", "end", "limit", "direction"}:
+            raise ValueError("parse error : unknown parameter")
+        limit = int(params["limit"])
+        if limit > MOST:
+            raise ValueError("max entries limit per query exceeded, limit > max_entries_limit")
+        fits = self._fitting(params)
+        lines = sorted(filter(fits, self.lines), key=lambda line: line[0])
+        if params["direction"] == "backward":
+            lines.reverse()
+        streams: dict[str, dict[str, Any]] = {}
+        for at, labels, text in lines[:limit]:
+            key = json.dumps(labels, sort_keys=True)
+            stream = streams.setdefault(key, {"stream": labels, "values": []})
+            stream["values"].append([str(at), text])
+        return {"resultType": "streams", "result": [*streams.values()][::-1], "stats": {}}
+
+    def _values(self, label: str, params: dict[str, str]) -> Any:
+        assert params.keys() == {"query", "start", "end"}
+        fits = self._fitting(params)
+        return sorted({line[1][label] for line in self.lines if label in line[1] and fits(line)})
+
+    def _fitting(self, params: dict[str, str]) -> Callable[[tuple[int, dict[str, str], str]], bool]:
+        start, end = int(params["start"]), int(params["end"])
+        if end - start > LONGEST_NS:
+            raise ValueError("the query time range exceeds the limit (query length: 2000h, limit: 30d1h)")
+        query = QUERY.fullmatch(params["query"])
+        if query is None or (params["query"].count("(") != params["query"].count(")")):
+            raise ValueError("parse error : syntax error: unexpected IDENTIFIER")
+        selector = TEST.findall(query["selector"].replace('="', '=~"'))
+        assert selector, "Loki wants at least one matcher that is not empty"
+
+        def fits(line: tuple[int, dict[str, str], str]) -> bool:
+            at, labels, text = line
+            if not start <= at < end or not all(_has(labels, *one) for one in selector):
+                return False
+            found = {**labels, **json.loads(text)} if query["json"] and text[:1] == "{" else labels
+            return not query["filter"] or _holds(found, query["filter"])
+
+        return fits
+
+    def transport(self) -> httpx.AsyncBaseTransport:
+        async def answer(request: httpx.Request) -> httpx.Response:
+            assert request.method == "GET"
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            status, said, data = self.reply(request.url.path, request.url.query.decode(), headers)
+            return httpx.Response(status, headers=dict(said), stream=httpx.ByteStream(data))
+
+        return httpx.MockTransport(answer)
+
+
+def _has(labels: Mapping[str, str], name: str, quoted: str) -> bool:
+    return re.fullmatch(json.loads(quoted), labels.get(name, "")) is not None
+
+
+def _holds(labels: Mapping[str, str], expression: str) -> bool:
+    """Whether tests joined by `and`, `or` and brackets hold."""
+    told = TEST.sub(lambda one: f" {_has(labels, one[1], one[2])} ", expression)
+    if re.sub(r"True|False|and|or|[() ]", "", told):
+        raise ValueError("parse error : syntax error in a label filter")
+    return bool(eval(told))

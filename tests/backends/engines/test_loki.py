@@ -1,0 +1,177 @@
+"""Journals in Loki: what is asked, how lines become entries, and what Loki leaves out."""
+
+import json
+from typing import Any
+
+import pytest
+
+from jobtui.backends.engine import Doubts, EngineJournal
+from jobtui.backends.loki import LokiEngine, preset_of, query_of
+from jobtui.backends.registry import build, parse_loki
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.journal import At, Head
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import Access
+from jobtui.transport.http import Limits
+from tests.backends.engines.loki_server import LokiReply, StrictLoki
+from tests.backends.engines.rigs import (
+    LOKI_URL,
+    at_second,
+    backward,
+    forward,
+    journal_line,
+    loki_journal,
+    read_on,
+)
+from tests.backends.journal.source_rig import LINE, UNIT
+from tests.conftest import NOW
+
+QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
+
+
+def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
+    spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
+    spec = spec._replace(access=access) if access else spec
+    return LokiEngine(spec, Doubts(), FixedClock(NOW), loki.transport(), QUICK)
+
+
+def reader_of(loki: StrictLoki) -> EngineJournal:
+    return EngineJournal(lambda: engine_of(loki), FixedClock(NOW))
+
+
+@pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
+@pytest.mark.parametrize("most", [1, 7, 1_000])
+async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
+    loki = StrictLoki([journal_line(n * every_s, LINE.format(n), unit=f"u{n % 3}") for n in range(40)])
+    reader = reader_of(loki)
+    lines = await forward(reader, most)
+    assert sorted(lines) == sorted(line[2] for line in loki.lines)
+    assert lines == await backward(reader, most)
+
+
+async def test_only_what_is_wanted_is_asked_for() -> None:
+    other = journal_line(1, "other", unit="ssh+x.service", syslog_identifier="sshd", hostname="v4")
+    loki = StrictLoki([journal_line(0, LINE.format(0)), other])
+    reader = reader_of(loki)
+    assert set(await reader.values("_SYSTEMD_UNIT")) == {UNIT, "ssh+x.service"}
+    for matches, count in (
+        (((("_SYSTEMD_UNIT", "ssh+x.service"),),), 1),
+        (((("_SYSTEMD_UNIT", "sshx.service"),),), 0),
+        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v4")),), 1),
+        (((("_SYSTEMD_UNIT", "ssh+x.service"), ("_HOSTNAME", "v3")),), 0),
+        (((("SYSLOG_IDENTIFIER", 'ss"hd\\'),), (("_SYSTEMD_UNIT", UNIT),)), 1),
+        (((("_UNKNOWN_FIELD", "x"),),), 0),
+    ):
+        assert len((await reader.forward(Head(), matches, 10)).entries) == count
+    (entry,) = (await reader.forward(At(at_second(1)), (), 10)).entries
+    assert (entry.host, entry.unit, entry.identifier) == ("v4", "ssh+x.service", "sshd")
+    assert (await reader.fields(entry.cursor) or {})["MESSAGE"] == (b"other",)
+
+
+async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
+    whole = {"MESSAGE": LINE.format(5), "_SYSTEMD_UNIT": UNIT, "_HOSTNAME": "v3", "_PID": "7", "N": None}
+    lines = [
+        (at_second(1), {"job": "loki.source.journal.read"}, json.dumps(whole)),
+        (at_second(2), {"job": "loki.source.journal.read"}, "no json"),
+        (at_second(3), {"job": "other"}, json.dumps(whole)),
+    ]
+    loki = StrictLoki([(at, labels, text) for at, labels, text in lines])
+    source = loki_journal(loki, "preset=journald_json")
+    (batch, *_) = await read_on(source)
+    (record,) = batch.records
+    assert (record.pid, record.source) == (7, "sirepo_job_supervisor@v3")
+    assert all(" | json" in one["query"] for one in loki.sent)
+    await source.aclose()
+
+
+async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
+    loki = StrictLoki([journal_line(0, LINE.format(0), job="mine"), journal_line(1, LINE.format(1))])
+    source = loki_journal(loki, 'query={job="mine"}')
+    batches = await read_on(source)
+    assert sum(len(batch.records) for batch in batches) == 1
+    assert all(one["query"].startswith('{job="mine"}') for one in loki.sent)
+    await source.aclose()
+
+
+async def test_other_labels_than_the_usual_are_one_clear_line() -> None:
+    loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
+    source = loki_journal(loki)
+    batches = await read_on(source)
+    assert "no stream has a label unit, syslog_identifier, container_name" in (batches[-1].note or "")
+    await source.aclose()
+
+
+async def test_what_loki_warns_of_and_what_is_not_asked_for_is_said() -> None:
+    loki = StrictLoki([journal_line(0, LINE.format(0))])
+    loki.warnings = ["some ingesters did not answer, token=abcdef1234567890abcdef"]
+    engine = engine_of(loki)
+    await EngineJournal(lambda: engine).forward(At(Nanos(NOW - 90 * 86_400 * SECOND)), (), 10)
+    assert "some ingesters did not answer" in engine.doubts.words
+    assert "abcdef1234567890" not in engine.doubts.words
+    assert "only the last 29 days are asked for" in engine.doubts.words
+
+
+def reply(status: int, body: bytes, kind: str = "text/plain", **headers: str) -> LokiReply:
+    return status, {"content-type": kind, **{k.replace("_", "-"): v for k, v in headers.items()}}, body
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (reply(401, b"no org id\n"), "X-Scope-OrgID"),
+        (reply(429, b"too many outstanding requests", retry_after="9"), "is asked too much (429)"),
+        (reply(503, b"at least 1 live replicas required"), "is not ready"),
+        (reply(400, b"parse error at line 1, col 2"), "refused what was asked (400): parse error"),
+        (reply(302, b"", location="/login"), "sends to a login page"),
+        (reply(200, b"<html>sign in</html>", "text/html"), "login page"),
+        (reply(200, b'{"status": "success", "data": {"resul', "application/json"), "broke off half-way"),
+        (reply(200, b'{"status":"success","data":{"resultType":"matrix"}}', "application/json"), "selector"),
+        (reply(404, b"404 page not found"), "there is no Loki there"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_each_fault_is_one_clear_line_without_a_login(fault: LokiReply, words: str) -> None:
+    loki = StrictLoki([])
+    loki.fault = lambda: fault
+    engine = engine_of(loki, Access(user="reader", password="pass-of-the-reader"))
+    with pytest.raises(SourceError) as raised:
+        await EngineJournal(lambda: engine).forward(Head(), (), 10)
+    said = str(raised.value)
+    assert words in said
+    assert said.startswith(LOKI_URL)
+    assert "\n" not in said
+    assert "pass-of-the-reader" not in said
+
+
+async def test_a_tenant_is_named_by_a_header() -> None:
+    loki = StrictLoki([journal_line(0, LINE.format(0))])
+    loki.tenant = "fermilab"
+    engine = engine_of(loki, Access(headers=(("X-Scope-OrgID", "fermilab"),)))
+    assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
+
+
+async def test_lines_of_any_kind_cost_only_themselves() -> None:
+    good = [str(at_second(1)), LINE.format(1)]
+    values: list[Any] = [good, [1, "x"], ["x", "y"], [str(at_second(2))], "z", None, [good[0], {"a": 1}], []]
+    streams = [{"stream": journal_line(0, "")[1], "values": values}, {"stream": 3}, "x"]
+    body = json.dumps({"status": "success", "data": {"resultType": "streams", "result": streams}}).encode()
+    loki = StrictLoki([])
+    loki.fault = lambda: reply(200, body, "application/json")
+    engine = engine_of(loki)
+    assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
+    assert "a line has no time or no text" in engine.doubts.words
+
+
+def test_an_address_may_name_preset_and_query() -> None:
+    for text in (
+        "http://h:3100",
+        "http://h/x?preset=journald_json",
+        'http://h?query={job="a b"}|="+"',
+    ):
+        spec = parse_loki(text)
+        assert (spec.target, build(spec).name, build(spec).kind) == (text, text, "loki")
+    both = parse_loki('http://h?preset=journald&query={a="b"}')
+    assert query_of(preset_of(both.options), ()) == '{a="b"}'
+    for text in ("h:3100", "http://h?preset=none", "http://h?query=rate(x)", "http://h?x=1", "http://u:p@h"):
+        with pytest.raises(ValueError, match=r"expected|not taken"):
+            parse_loki(text)
