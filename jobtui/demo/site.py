@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
@@ -74,6 +75,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_secs_analysis: float = 144
     idle_check_secs: float = 1800
     dev: bool = True
+
+
+@lru_cache
+def _stamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%b %d %H:%M:%S")
 
 
 class Stream:
@@ -142,8 +148,7 @@ class Process:
     def _head_now(self) -> str:
         second = self._clock // SECOND
         if self._has_head and second != self._head[0]:
-            stamp = datetime.fromtimestamp(second, UTC).strftime("%b %d %H:%M:%S")
-            self._head = (second, f"{stamp} {self.pid:5d} {0:5d} ")
+            self._head = (second, f"{_stamp(second)} {self.pid:5d} {0:5d} ")
         return self._head[1]
 
     def end(self) -> None:

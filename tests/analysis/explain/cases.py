@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -191,9 +191,8 @@ def _line_end(log: bytes, near: int) -> int:
     return log.rfind(b"\n", 0, near) + 1
 
 
-@cache
+@lru_cache(64)  # each is half a megabyte
 def played(name: str, seed: int, driver: DriverName, played_s: int) -> Played:
-    """An incident, played once."""
     return Played(name, seed, driver, played_s)
 
 
