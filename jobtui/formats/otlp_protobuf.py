@@ -118,13 +118,8 @@ def read_telemetry(data: bytes, where: str) -> Telemetry:
 def _unwrapped(data: bytes) -> bytes:
     if data[:1] != bytes([FIRST_FIELD]):
         return b""
-    size = shift = 0
-    for at, byte in enumerate(data[1:11], start=2):
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return data[at : at + size] if at + size <= len(data) else b""
-    return b""
+    size, at = _varint(data, 1, len(data))
+    return data[at : at + size] if at + size <= len(data) else b""
 
 
 ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}

@@ -44,6 +44,7 @@ LEVELS: tuple[str, ...] = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 Item = TypeVar("Item")
 Id = TypeVar("Id", SpanId, TraceId)
 Result = TypeVar("Result")
+Member = TypeVar("Member", SpanKind, SpanStatus)
 
 
 class ReadSpans:
@@ -82,26 +83,21 @@ class ReadSpans:
 
 def kind_of(value: object) -> SpanKind:
     """The kind of a span by its number, or its name as `SPAN_KIND_SERVER`."""
-    if isinstance(value, str) and not value.isdigit():
-        name = value.rpartition("_")[2].lower()
-        return SpanKind(name) if name in _KIND_NAMES else SpanKind.UNSPECIFIED
-    number = whole_of(value) or 0
-    return KINDS[number] if 0 <= number < len(KINDS) else SpanKind.UNSPECIFIED
-
-
-_KIND_NAMES = frozenset(SpanKind)
+    return _member(value, KINDS)
 
 
 def status_of(value: object) -> SpanStatus:
     """The status of a span by its number, or its name as `STATUS_CODE_ERROR`."""
+    return _member(value, STATUSES)
+
+
+def _member(value: object, members: tuple[Member, ...]) -> Member:
+    """One of these by its number or the end of its name, the first for any other."""
     if isinstance(value, str) and not value.isdigit():
         name = value.rpartition("_")[2].lower()
-        return SpanStatus(name) if name in _STATUS_NAMES else SpanStatus.UNSET
+        return next((one for one in members if one == name), members[0])
     number = whole_of(value) or 0
-    return STATUSES[number] if 0 <= number < len(STATUSES) else SpanStatus.UNSET
-
-
-_STATUS_NAMES = frozenset(SpanStatus)
+    return members[number] if 0 <= number < len(members) else members[0]
 
 
 def level_of(number: int) -> str:

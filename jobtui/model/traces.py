@@ -36,6 +36,12 @@ def names_job(attributes: Mapping[str, object], names: tuple[str, ...]) -> str |
     return None
 
 
+def jobs_named_by(span: "Span", names: tuple[str, ...]) -> tuple[str, ...]:
+    """The jobs that a span and what sent it name, as they are written there."""
+    held = (names_job(attributes, names) for attributes in (span.attributes, span.resource.attributes))
+    return tuple(filter(None, held))
+
+
 def is_same_job(written: str, job_id: str) -> bool:
     if written == job_id or written in spellings(job_id):
         return True
@@ -317,14 +323,7 @@ def summary_of(trace: Trace, source: str = "", names: tuple[str, ...] = ()) -> T
         errors=len({span.span_id for span in spans if span.is_error}),
         services=tuple(dict.fromkeys(span.service for span in sorted(spans, key=lambda one: one.started_at))),
         source=source,
-        jobs=tuple(
-            dict.fromkeys(
-                job
-                for span in spans
-                for held in (span.attributes, span.resource.attributes)
-                if (job := names_job(held, names)) is not None
-            )
-        ),
+        jobs=tuple(dict.fromkeys(job for span in spans for job in jobs_named_by(span, names))),
     )
 
 

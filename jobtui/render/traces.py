@@ -38,8 +38,10 @@ from jobtui.render.waterfall import (
     WAIT_CELLS,
     View,
     columns_in,
+    count_words,
     heading_line,
     name_cells,
+    sentence_of,
     short_id,
     span_time,
     trace_line,
@@ -314,8 +316,7 @@ def trace_lines(
 ) -> Iterator[str]:
     """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
     tree = found.tree
-    style = "error" if found.has_failed else ""
-    yield f"{paint(tree.trace_id, 'heading', colour)}  {paint(found.sentence_word, style, colour)}"
+    yield f"{paint(tree.trace_id, 'heading', colour)}  {paint(*sentence_of(found), colour)}"
     yield from fact_lines(_facts(found, notes), cells, colour)
     for cause in found.causes[:CAUSES]:
         yield ""
@@ -335,7 +336,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
     if tree.started_at is not None:
         yield "started", Cell(f"{date_time(tree.started_at)}{Zone.mark()}")
         yield "took", Cell(span_time(tree.duration_ns))
-    yield "spans", Cell(_counts(tree))
+    yield "size", Cell(count_words(found))
     yield "services", Cell(", ".join(show(service) or NONE for service in tree.services))
     for missing, spans in tree.missing.items():
         children = f"{counted(len(spans), 'span')} below it"
@@ -346,24 +347,8 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
         text = f"{show(span.name)} begins {span_time(early_ns)} before its parent: clocks differ"
         yield "clock", Cell(f"{text}, times are as sent", "warning")
     for wait in found.waits:
-        yield "waited", Cell(_wait_text(wait))
-
-
-def _counts(tree: Tree) -> str:
-    parts = [str(len(tree.spans))]
-    if errors := len(error_spans(tree)):
-        parts.append(counted(errors, "error"))
-    if open_spans := sum(1 for span in tree.spans if span.ended_at is None):
-        parts.append(f"{open_spans} open")
-    if tree.doubles:
-        parts.append(f"{tree.doubles} came twice")
-    if tree.loops:
-        parts.append(f"{len(tree.loops)} in circles of parents")
-    return ", ".join(parts)
-
-
-def _wait_text(wait: Wait) -> str:
-    return f"{span_time(wait.duration_ns)} between {show(wait.after.name)} and {show(wait.before.name)}"
+        between = f"between {show(wait.after.name)} and {show(wait.before.name)}"
+        yield "waited", Cell(f"{span_time(wait.duration_ns)} {between}")
 
 
 def _part_lines(parts: Iterable["Part"], colour: bool) -> Iterator[str]:

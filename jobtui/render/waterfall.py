@@ -122,8 +122,12 @@ def count_words(found: Findings) -> str:
         parts.insert(1, counted(errors, "error"))
     if found.tree.missing:
         parts.append(f"{len(found.tree.missing):,} not received")
+    if open_spans := sum(1 for span in found.tree.spans if span.ended_at is None):
+        parts.append(f"{open_spans:,} open")
     if found.tree.doubles:
         parts.append(f"{found.tree.doubles:,} came twice")
+    if found.tree.loops:
+        parts.append(f"{len(found.tree.loops):,} in circles of parents")
     if found.skewed:
         parts.append("clocks differ")
     return ", ".join(parts)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import SpanId, TraceId
-from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, names_job
+from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, jobs_named_by
 
 MOST = 400_000
 """Spans and log records kept."""
@@ -108,9 +108,8 @@ class TraceBook:
         return frozenset(changed.union(self._keep_within()))
 
     def _note_job(self, pages: _Pages, span: Span) -> None:
-        for attributes in (span.attributes, span.resource.attributes):
-            job = names_job(attributes, self.job_attributes)
-            if job is not None and len(pages.jobs) < MOST_JOBS:
+        for job in jobs_named_by(span, self.job_attributes):
+            if len(pages.jobs) < MOST_JOBS:
                 pages.jobs[job] = None
 
     def jobs_of(self, trace_id: TraceId) -> tuple[str, ...]:

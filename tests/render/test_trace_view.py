@@ -20,7 +20,11 @@ def test_times_are_in_the_unit_that_says_most(nanos: int | None, text: str) -> N
 
 def test_what_failed_stands_before_the_waterfall() -> None:
     lines = list(trace_lines(study_trace(captured("job-fail")), ("a note",), 80, False))
-    assert lines[:2] == ["212c891717bfbac28a34dec05b616f14  failed", "note      a note"]
+    assert lines[:2] == [
+        "212c891717bfbac28a34dec05b616f14  ✗ hardWork.step step=7: "
+        "RuntimeError: fail flag triggered at step 7 of 10",
+        "note      a note",
+    ]
     said = lines.index("✗ hardWork.step  tracingJob  RuntimeError: fail flag triggered at step 7 of 10")
     assert said < next(at for at, line in enumerate(lines) if line.endswith("took"))
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from jobtui.analysis.traces.tree import Tree, Wait, build_tree, end_of, skew_ns, waits_of
 from jobtui.model.ids import SpanId
-from jobtui.model.numbers import counted
 from jobtui.model.traces import Span, SpanEvent, SpanLog, Trace
 
 EXCEPTION = "exception"
@@ -206,18 +205,6 @@ class Findings(NamedTuple):
         return not self.tree.spans or any(
             one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures
         )
-
-    @property
-    def sentence_word(self) -> str:
-        if self.has_failed:
-            return "failed"
-        if not self.tree.spans:
-            return "no spans"
-        if self.is_unfinished:
-            return "unfinished"
-        if self.causes:
-            return f"went on well after {counted(len(self.causes), 'error')}"
-        return "no failure"
 
 
 def study_trace(trace: Trace) -> Findings:

@@ -29,7 +29,7 @@ from jobtui.model.traces import (
     TraceSearch,
     TraceSummary,
     is_same_job,
-    names_job,
+    jobs_named_by,
     spellings,
 )
 
@@ -126,7 +126,7 @@ def _of_parts(trace: Trace, job: Job) -> Iterator[_Told]:
 
 
 def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told]:
-    written = {name for span in trace.spans if (name := _job_of(span, names)) is not None}
+    written = {name for span in trace.spans for name in jobs_named_by(span, names)[:1]}
     if any(is_same_job(one, job.id) for one in written):
         yield 0.4, "spans in it name the job"
         return
@@ -137,10 +137,6 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told
     others = [one for one, known in clusters.items() if mine is None or known.cluster != mine.cluster]
     if others:
         yield -0.4, f"spans in it name another job, {min(others)}"
-
-
-def _job_of(span: Span, names: tuple[str, ...]) -> str | None:
-    return names_job(span.attributes, names) or names_job(span.resource.attributes, names)
 
 
 MOST_LOOKED_AT = 12
@@ -223,7 +219,7 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     `names` are the attributes that hold the id of a job, `host` is where the job ran, where that is known.
     """
     tree = build_tree(trace)
-    owners = _process_of_each(tree, _by_attribute(names))
+    owners = _process_of_each(tree, lambda span: next(iter(jobs_named_by(span, names)), None))
     mine = {written for written in owners.values() if written and is_same_job(written, job_id)}
     if mine:
         return _without(trace, owners, mine, "an attribute of its spans")
@@ -231,13 +227,6 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     if host and not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
         return _without(trace, hosts, {host}, f"its host {host}")
     return Alone(trace, {})
-
-
-def _by_attribute(names: tuple[str, ...]) -> Claim:
-    def claim(span: Span) -> str | None:
-        return names_job(span.attributes, names) or names_job(span.resource.attributes, names)
-
-    return claim
 
 
 def _text(value: object) -> str | None:

@@ -104,7 +104,7 @@ class Questions:
                 *((self._recalled,) if self._cache is not None else ()),
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
-                _when_due(lambda: self.events(self._asked_from())),
+                self.events(None),
                 self.frame,  # running allocations have a start by their first events only
             )
         )
@@ -374,12 +374,17 @@ class Questions:
     def _asked_from(self) -> Nanos:
         return self._since if self._cache is None else self._cache.ask_from(self._since)
 
-    def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
-        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
-        place = _Place(since)
+    def events(self, since: Nanos | None, about: Sequence[JobRow] = ()) -> Step:
+        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain.
+
+        Without a time from where those end that were kept, once it is their turn.
+        """
+        place: _Place | None = None
         left: deque[_Events] = deque()
 
         async def step() -> Batch:
+            nonlocal place
+            place = place or _Place(self._asked_from() if since is None else since)
             if not left:
                 asked: Parameters = {
                     "timestamp_after": _text_of(place.begin), "ordering": "timestamp", "limit": PAGE_ROWS,
@@ -391,7 +396,7 @@ class Questions:
             batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
             until = Nanos(min(self._known.newest, self._clock.now()))
             if self._cache is not None:
-                await self._cache.keep(batch.changes, None if batch.more else Stretch(since, until))
+                await self._cache.keep(batch.changes, None if batch.more else Stretch(place.since, until))
             if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch
@@ -441,7 +446,7 @@ class _Place:
     """Where the next page of a list in the order of time begins: a time, and how many rows after it."""
 
     def __init__(self, begin: Nanos) -> None:
-        self.begin = begin
+        self.since = self.begin = begin
         self.offset = 0
         self.has_more = True
 
@@ -471,18 +476,6 @@ async def _events_page(client: BalsamClient, asked: Parameters) -> _Events:
 async def _times_of(client: BalsamClient, ids: Sequence[int]) -> dict[int, Nanos]:
     page = await _events_page(client, {"id": ids, "limit": len(ids)})
     return {change.id: change.at for change in page.rows}
-
-
-def _when_due(make: Callable[[], Step]) -> Step:
-    """A step that is made when it is its turn: what those before it found out is known by then."""
-    made: list[Step] = []
-
-    async def step() -> Batch:
-        if not made:
-            made.append(make())
-        return await made[0]()
-
-    return step
 
 
 def _text_of(at: Nanos) -> str:
