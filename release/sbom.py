@@ -30,8 +30,9 @@ def project() -> Mapping[str, Any]:
 
 
 def extras() -> tuple[str, ...]:
-    """The extras that are locked."""
-    return tuple(name for name in project()["optional-dependencies"] if name != DEVELOPMENT)
+    """The extras that are locked: those that need something."""
+    needed = project()["optional-dependencies"]
+    return tuple(name for name, needs in needed.items() if needs and name != DEVELOPMENT)
 
 
 def bill() -> str:

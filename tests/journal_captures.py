@@ -7,8 +7,8 @@ import msgspec
 
 from jobtui.formats.parser import TIME_LENGTH, latest
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.journal import Fields, JournalEntry
-from tests.journal_memory import MemoryJournal, Row, in_order, row_of, rows_of_export
+from jobtui.model.journal import JournalEntry
+from tests.journal_memory import Fields, MemoryJournal, Row, in_order, row_of, rows_of_export
 
 ROOT = Path(__file__).parent / "fixtures" / "sirepo"
 NEWEST = Nanos(1_795_300_000 * SECOND)

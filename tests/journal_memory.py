@@ -2,17 +2,18 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import msgspec
 
-from jobtui.formats.journal_export import ExportParser, entry_of_export, stored_fields
+from jobtui.backends.journal.client import Ask, ExportReader
+from jobtui.backends.journal.following import Following
+from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
     Head,
     JournalCondition,
     JournalEntry,
@@ -21,9 +22,12 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    own_cursor,
 )
 from jobtui.model.source_errors import SourceError
 
+Fields = dict[str, tuple[bytes, ...]]
+"""All fields of one entry as stored; a field may occur several times."""
 Row = tuple[JournalEntry, Fields]
 T0 = Nanos(1_795_207_000 * SECOND)
 """When entries that are made up begin."""
@@ -53,134 +57,98 @@ class MemoryJournal:
         del self.rows[:count]
         self._deleted += count
 
+    def index(self, start: Start) -> tuple[int, bool]:
+        """Where the first entry from `start` on is, and whether that is the one of its cursor."""
+        if isinstance(start, Head):
+            return 0, False
+        if isinstance(start, Tail):
+            return len(self.rows), False
+        if isinstance(start, At):
+            later = (nth for nth, (entry, _) in enumerate(self.rows) if entry.at >= start.time)
+            return next(later, len(self.rows)), False
+        at = bisect_left(self.rows, _number(start.cursor), key=lambda row: _number(row[0].cursor))
+        return at, at < len(self.rows) and self.rows[at][0].cursor == start.cursor
+
     def reader(self, name: str = "memory") -> "MemoryReader":
         return MemoryReader(self, name)
 
 
-class MemoryReader:
+class MemoryReader(ExportReader):
     def __init__(self, journal: MemoryJournal, name: str) -> None:
         self.journal = journal
-        self._name = name
-        self._busy = False
-        self.closed = 0
+        self.name = name
+        self._is_closed = False
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def _check(self) -> None:
+    async def turn(self) -> None:
+        await asyncio.sleep(0)
         self.journal.calls += 1
-        if self.closed:
-            raise SourceError(f"{self._name}: is closed")
+        if self._is_closed:
+            raise SourceError(f"{self.name}: is closed")
         if self.journal.broken:
-            raise SourceError(f"{self._name}: {self.journal.broken}")
+            raise SourceError(f"{self.name}: {self.journal.broken}")
 
-    async def _turn(self) -> None:
-        assert not self._busy, "two calls at once"
-        self._busy = True
-        try:
-            await asyncio.sleep(0)
-        finally:
-            self._busy = False
-        self._check()
-
-    def _index(self, start: Start) -> tuple[int, bool]:
-        """Where to begin forward: the first entry; and whether the one to begin beside is gone."""
-        rows = self.journal.rows
-        match start:
-            case Head():
-                return 0, False
-            case Tail():
-                return len(rows), False
-            case At(time):
-                return next((n for n, (entry, _) in enumerate(rows) if entry.at >= time), len(rows)), False
-            case Beside(cursor):
-                numbers = [_number(entry.cursor) for entry, _ in rows]
-                at = bisect_left(numbers, _number(cursor))
-                found = at < len(rows) and rows[at][0].cursor == cursor
-                return at + found, not found
-
-    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
-        await self._turn()
-        return self.take(start, matches, most)
-
-    def take(self, start: Start, matches: Matches, most: int) -> Slice:
-        rows = self.journal.rows
-        begin, lost = self._index(start)
-        entries: list[JournalEntry] = []
-        at = begin
-        while at < len(rows) and len(entries) < most:
-            if fits(rows[at][1], matches):
-                entries.append(rows[at][0])
-            at += 1
-        cursor = rows[at - 1][0].cursor if at else None
-        edge = not any(fits(fields, matches) for _, fields in rows[at:])
-        return Slice(tuple(entries), cursor, edge, lost)
-
-    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
-        await self._turn()
-        rows = self.journal.rows
-        begin, lost = self._index(start)
-        if isinstance(start, Beside) and not lost:
-            begin -= 1
-        entries: list[JournalEntry] = []
-        at = begin
-        while at > 0 and len(entries) < most:
-            at -= 1
-            if fits(rows[at][1], matches):
-                entries.append(rows[at][0])
-        edge = not any(fits(fields, matches) for _, fields in rows[:at])
-        return Slice(tuple(entries[::-1]), rows[at][0].cursor if rows else None, edge, lost)
-
-    async def fields(self, cursor: Cursor) -> Fields | None:
-        await self._turn()
-        return next((fields for entry, fields in self.journal.rows if entry.cursor == cursor), None)
+    async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+        for ask in asks:
+            await self.turn()
+            begin, is_there = self.journal.index(ask.start)
+            rows = self.journal.rows[begin:]
+            if ask.back:
+                rows = self.journal.rows[: begin + is_there][::-1]
+            yield [entry for entry, fields in rows if fits(fields, ask.matches)]
 
     async def values(self, field: str) -> tuple[str, ...]:
-        await self._turn()
+        await self.turn()
         found = {value.decode() for _, fields in self.journal.rows for value in fields.get(field, ())}
         return tuple(sorted(found))
 
     async def condition(self) -> JournalCondition:
-        await self._turn()
+        await self.turn()
         return self.journal.conditions
 
-    def follow(self, start: Start, matches: Matches) -> "MemoryFollowing":
-        return MemoryFollowing(self, start, matches)
+    def follow(self, start: Start, matches: Matches) -> Following:
+        return MemoryFollowing(MemoryReader(self.journal, self.name), start, matches)
 
     async def aclose(self) -> None:
-        self.closed += 1
+        self._is_closed = True
 
 
 class MemoryFollowing:
+    """Gives at once what was written, without a lane."""
+
     def __init__(self, reader: MemoryReader, start: Start, matches: Matches) -> None:
-        self._reader = MemoryReader(reader.journal, reader.name)
-        if isinstance(start, Tail):
-            rows = reader.journal.rows
-            start = Beside(rows[-1][0].cursor) if rows else Head()
-        self._start: Start = start
+        self._memory = reader
         self._matches = matches
-        self.closed = 0
+        rows = reader.journal.rows
+        if isinstance(start, Tail):
+            start = Beside(rows[-1][0].cursor) if rows else Head()
+        self._at: Start = start
 
     async def take(self, most: int) -> Slice:
-        await self._reader._turn()
-        found = self._reader.take(self._start, self._matches, most)
-        if found.cursor is not None:
-            self._start = Beside(found.cursor)
-        return found
+        await self._memory.turn()
+        journal = self._memory.journal
+        at, is_there = journal.index(self._at)
+        at += is_there
+        entries: list[JournalEntry] = []
+        while at < len(journal.rows) and len(entries) < most:
+            if fits(journal.rows[at][1], self._matches):
+                entries.append(journal.rows[at][0])
+            at += 1
+        lost = isinstance(self._at, Beside) and not is_there
+        edge = not any(fits(fields, self._matches) for _, fields in journal.rows[at:])
+        self._at = Beside(journal.rows[at - 1][0].cursor) if at else self._at
+        return Slice(tuple(entries), own_cursor(self._at), edge, lost)
 
     async def changed(self, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while loop.time() < until:
-            rows = self._reader.journal.rows
-            if rows and not (isinstance(self._start, Beside) and rows[-1][0].cursor == self._start.cursor):
+            rows = self._memory.journal.rows
+            if rows and rows[-1][0].cursor != own_cursor(self._at):
                 return
             await asyncio.sleep(min(0.01, timeout_s))
 
     async def aclose(self) -> None:
-        self.closed += 1
-        await self._reader.aclose()
+        await self._memory.aclose()
 
 
 def fits(fields: Fields, matches: Matches) -> bool:
@@ -223,7 +191,11 @@ def rows_of_export(data: bytes, first: int = 0) -> list[Row]:
     for fields in ExportParser().feed(text):
         entry = entry_of_export(fields)
         assert entry is not None
-        found.append((entry, stored_fields(fields)))
+        stored = {
+            name.decode(): tuple(value) if isinstance(value, list) else (value,)
+            for name, value in fields.items()
+        }
+        found.append((entry, stored))
     return found
 
 

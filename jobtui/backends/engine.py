@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
-from jobtui.backends.journal.client import check_field, checked
-from jobtui.formats.journal_export import Raw, entry_of_export, stored_fields
+from jobtui.backends.journal.client import JournalReader, check_field, checked
+from jobtui.formats.journal_export import Raw, entry_of_export
 from jobtui.formats.json_values import Document
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
 from jobtui.model.faults import rows_of
@@ -18,7 +18,6 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
     Head,
     JournalCondition,
     JournalEntry,
@@ -282,7 +281,7 @@ class EngineFollowing:
         await self.engine.aclose()
 
 
-class EngineJournal:
+class EngineJournal(JournalReader):
     """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows."""
 
     def __init__(self, make_engine: Callable[[], Engine], clock: Clock | None = None) -> None:
@@ -297,11 +296,11 @@ class EngineJournal:
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         return await page_of(self._engine, start, checked(matches, self.name), most, back=True)
 
-    async def fields(self, cursor: Cursor) -> Fields | None:
+    async def entry(self, cursor: Cursor) -> JournalEntry | None:
         at, identity = place_of(cursor)
         found = await self._engine.rows(RowQuery(at, at, (), only=identity))
         row = next((row for row in found.rows if row.id == identity), None)
-        return None if row is None else stored_fields(_raw(self._engine, row))
+        return None if row is None else entry_of_export(_raw(self._engine, row))
 
     async def values(self, field: str) -> tuple[str, ...]:
         check_field(field, self.name)

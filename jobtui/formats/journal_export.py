@@ -1,7 +1,6 @@
 """The journal export format: bytes in chunks of any size to fields of entries, and these to records.
 
-Names and meaning: systemd.journal-fields(7). Whoever reads the journal has the fields as bytes, under names
-that are str (libsystemd) or bytes (export format); the same code makes records of both.
+Names and meaning: systemd.journal-fields(7).
 
 What it is: systemd's JOURNAL_EXPORT_FORMATS document. An entry is fields up to an empty line; a field is
 `NAME=value`, or `NAME`, a newline, the length as 8 bytes little-endian, the value and a newline. A value may
@@ -11,16 +10,13 @@ skipped up to the next entry that begins with its cursor, as all that journalctl
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TypeVar
 
 from jobtui.model.clock import LATEST_S, Nanos
-from jobtui.model.journal import Cursor, Fields, JournalEntry
+from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.numbers import whole
 
 MESSAGE_LIMIT = 64 << 10
-"""Bytes of a message that are decoded; all of it is among the entry's fields."""
-
-Name = TypeVar("Name", str, bytes)
+"""Bytes of a message that are decoded."""
 
 
 class CutBytes(bytes):
@@ -57,65 +53,42 @@ def text(value: FieldValue | None) -> str:
 
 
 _TEXTS = (
-    "_HOSTNAME", "_MACHINE_ID", "_BOOT_ID", "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME",
-    "CONTAINER_ID_FULL", "CONTAINER_ID",
+    b"_HOSTNAME", b"_MACHINE_ID", b"_BOOT_ID", b"_SYSTEMD_UNIT", b"SYSLOG_IDENTIFIER", b"CONTAINER_NAME",
+    b"CONTAINER_ID_FULL", b"CONTAINER_ID",
 )  # fmt: skip
-
-Make = Callable[[Mapping[Name, FieldValue], str, int, int | None], JournalEntry]
-"""Fields, cursor, and the time of receipt and monotonic time in microseconds to a record."""
-
-
-def record_maker(name: Callable[[str], Name]) -> "Make[Name]":
-    """What makes a record of an entry's fields whose names are as `name` gives them."""
-    sent, message, priority, pid = map(name, ("_SOURCE_REALTIME_TIMESTAMP", "MESSAGE", "PRIORITY", "_PID"))
-    begun = name("CONTAINER_PARTIAL_MESSAGE")
-    named = [name(each) for each in _TEXTS]
-
-    def make(
-        fields: Mapping[Name, FieldValue], cursor: str, at_us: int, monotonic_us: int | None
-    ) -> JournalEntry:
-        get = fields.get
-        try:
-            texts = [get(each, b"").decode() for each in named]  # type: ignore[union-attr]
-        except (AttributeError, UnicodeDecodeError):
-            texts = [text(get(each)) for each in named]
-        host, machine, boot, unit, identifier, container, full_id, short_id = texts
-        body, size = _message(get(message))
-        sent_us = number(get(sent))
-        return JournalEntry(
-            cursor=Cursor(cursor),
-            at=Nanos(at_us * 1_000),
-            message=body,
-            size=size,
-            sent_at=None if sent_us is None or sent_us > LATEST_US else Nanos(sent_us * 1_000),
-            host=host,
-            machine=machine,
-            unit=unit,
-            identifier=identifier,
-            container=container,
-            container_id=full_id or short_id,
-            pid=number(get(pid)),
-            priority=number(get(priority)),
-            boot=boot,
-            monotonic_us=monotonic_us,
-            is_begun=get(begun) == b"true",
-        )
-
-    return make
-
-
-record_of = record_maker(str)
-"""The record of an entry whose fields have names that are str."""
-
-_record_of_export = record_maker(str.encode)
 
 
 def entry_of_export(raw: Mapping[bytes, FieldValue]) -> JournalEntry | None:
     """The record of an entry as an ExportParser gives it; None without a cursor or a time."""
-    cursor, at_us = text(raw.get(b"__CURSOR")), number(raw.get(b"__REALTIME_TIMESTAMP"))
+    get = raw.get
+    cursor, at_us = text(get(b"__CURSOR")), number(get(b"__REALTIME_TIMESTAMP"))
     if at_us is None or at_us > LATEST_US or not cursor:
         return None
-    return _record_of_export(raw, cursor, at_us, number(raw.get(b"__MONOTONIC_TIMESTAMP")))
+    try:
+        texts = [get(each, b"").decode() for each in _TEXTS]  # type: ignore[union-attr]
+    except (AttributeError, UnicodeDecodeError):
+        texts = [text(get(each)) for each in _TEXTS]
+    host, machine, boot, unit, identifier, container, full_id, short_id = texts
+    message, size = _message(get(b"MESSAGE"))
+    sent_us = number(get(b"_SOURCE_REALTIME_TIMESTAMP"))
+    return JournalEntry(
+        cursor=Cursor(cursor),
+        at=Nanos(at_us * 1_000),
+        message=message,
+        size=size,
+        sent_at=None if sent_us is None or sent_us > LATEST_US else Nanos(sent_us * 1_000),
+        host=host,
+        machine=machine,
+        unit=unit,
+        identifier=identifier,
+        container=container,
+        container_id=full_id or short_id,
+        pid=number(get(b"_PID")),
+        priority=number(get(b"PRIORITY")),
+        boot=boot,
+        monotonic_us=number(get(b"__MONOTONIC_TIMESTAMP")),
+        is_begun=get(b"CONTAINER_PARTIAL_MESSAGE") == b"true",
+    )
 
 
 def _message(value: FieldValue | None) -> tuple[str, int]:
@@ -129,16 +102,6 @@ def _message(value: FieldValue | None) -> tuple[str, int]:
     if len(value) > MESSAGE_LIMIT:
         value = value[:MESSAGE_LIMIT]
     return value.decode("utf-8", "replace"), size
-
-
-def stored_fields(fields: Mapping[Name, FieldValue]) -> Fields:
-    """All of an entry's fields in the form the contract has, whatever its names are."""
-    return {
-        key if isinstance(key, str) else key.decode("utf-8", "replace"): (
-            tuple(value) if isinstance(value, list) else (value,)
-        )
-        for key, value in fields.items()
-    }
 
 
 VALUE_LIMIT = 1 << 20

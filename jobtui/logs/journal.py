@@ -19,7 +19,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from jobtui.backends.base import Source, Until
-from jobtui.backends.journal.client import Following, JournalReader
+from jobtui.backends.journal.client import JournalReader
+from jobtui.backends.journal.following import Following
 from jobtui.backends.journal.records import (
     DOCKER_UNIT,
     HOST,
@@ -243,7 +244,7 @@ T = TypeVar("T")
 
 
 class Piece(NamedTuple):
-    """Lines next to each other; `cursor` is where to read on, None in an empty journal."""
+    """Lines next to each other; `cursor` is where to read on, None where nothing was found."""
 
     lines: list[Kept]
     cursor: Cursor | None
@@ -253,11 +254,10 @@ class Piece(NamedTuple):
 class PieceReader:
     """Reads a selection of one journal's entries. The reader is made when it is first needed."""
 
-    def __init__(self, make_reader: Callable[[], JournalReader], selection: Selection) -> None:
+    def __init__(self, make_reader: MakeReader, selection: Selection) -> None:
         self._make_reader = make_reader
         self._selection = selection
         self._reader: JournalReader | None = None
-        self._turn = asyncio.Lock()
         self._closed = False
 
     @property
@@ -270,37 +270,46 @@ class PieceReader:
 
     async def forward(self, start: Head | At | Beside, count: int, behind: Place) -> Piece:
         """Up to `count` entries from `start` on, their lines at places behind `behind`."""
-        matches = self._selection.matches
-        found = await self._ask(lambda: self.reader.forward(start, matches, count))
-        lines = placed_behind(await self.shown(found.entries), behind)
-        cursor = found.entries[-1].cursor if found.entries else found.cursor
-        return Piece(lines, cursor, found.at_edge)
+        found = await _readable(self.reader.forward(start, self._selection.matches, count))
+        return Piece(placed_behind(await self.shown(found.entries), behind), found.cursor, found.at_edge)
 
     async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
         """Up to `count` entries before `start`, their lines at places before `limit`."""
-        matches = self._selection.matches
-        found = await self._ask(lambda: self.reader.backward(start, matches, count))
+        found = await _readable(self.reader.backward(start, self._selection.matches, count))
         entries = found.entries if found.at_edge else whole_microseconds(found.entries)
         cursor = entries[0].cursor if entries else found.cursor
         return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
     async def onward(self, start: Head | At | Beside, behind: Place) -> AsyncGenerator[Piece, None]:
-        at: Head | At | Beside | None = start
-        while at is not None:
-            piece = await self.forward(at, SEARCHED_ENTRIES, behind)
-            yield piece
-            behind = piece.lines[-1][1].place if piece.lines else behind
-            at = None if piece.at_edge or piece.cursor is None else Beside(piece.cursor)
+        """Piece after piece up to the end."""
+        async with aclosing(self._pieces(start, back=False)) as pieces:
+            async for entries, at_edge in pieces:
+                lines = placed_behind(await self.shown(entries), behind)
+                behind = lines[-1][1].place if lines else behind
+                yield Piece(lines, entries[-1].cursor if entries else None, at_edge)
 
     async def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
         """Piece before piece, from the end of the microsecond on that holds `place`."""
         limit = place + (1 << ORDINAL_BITS)
-        at: At | Beside | None = At(time_at(limit))
-        while at is not None:
-            piece = await self.backward(at, SEARCHED_ENTRIES, limit)
-            yield piece
-            limit = piece.lines[0][1].place if piece.lines else limit
-            at = None if piece.at_edge or piece.cursor is None else Beside(piece.cursor)
+        async with aclosing(self._pieces(At(time_at(limit)), back=True)) as pieces:
+            async for entries, at_edge in pieces:
+                lines = placed_before(await self.shown(entries[::-1]), limit)
+                limit = lines[0][1].place if lines else limit
+                yield Piece(lines, entries[-1].cursor if entries else None, at_edge)
+
+    async def _pieces(
+        self, start: Head | At | Beside, *, back: bool
+    ) -> AsyncGenerator[tuple[list[JournalEntry], bool], None]:
+        """Some entries at a time, whole microseconds of them; whether these are the last."""
+        held: list[JournalEntry] = []
+        async with aclosing(self.reader.stream(start, self._selection.matches, back=back)) as entries:
+            while (some := await _readable(anext(entries, None))) is not None:
+                held += some
+                if len(held) > SEARCHED_ENTRIES:
+                    kept = len(whole_microseconds(held[::-1]))
+                    yield held[:kept], False
+                    held = held[kept:]
+        yield held, True
 
     async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
         """The entries that are shown with their lines; others have their turn meanwhile."""
@@ -310,13 +319,6 @@ class PieceReader:
             await asyncio.sleep(0)
         return found
 
-    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
-        async with self._turn:
-            try:
-                return await call()
-            except SourceError as error:
-                raise LogUnreadable(str(error)) from error
-
     async def aclose(self) -> None:
         self._closed = True
         reader, self._reader = self._reader, None
@@ -324,7 +326,14 @@ class PieceReader:
             await reader.aclose()
 
 
-def whole_microseconds(entries: tuple[JournalEntry, ...]) -> tuple[JournalEntry, ...]:
+async def _readable(answer: Awaitable[T]) -> T:
+    try:
+        return await answer
+    except SourceError as error:
+        raise LogUnreadable(str(error)) from error
+
+
+def whole_microseconds(entries: Sequence[JournalEntry]) -> Sequence[JournalEntry]:
     """Entries without the first ones, of whose microsecond there may be more before them.
 
     Their places count from the beginning of a microsecond. All of them where there is but one.
@@ -486,13 +495,11 @@ class JournalPages(Log):
         self.name = name
         self.selection = selection
         self._pages = PieceReader(make_reader, selection)
-        self._slow = PieceReader(make_reader, selection)
-        self._make_reader = make_reader
         self._tail: Passage | None = None
         self._parts: list[Passage] = []
         self._following: Following | None = None
         self._begin: Place | None = None
-        self._overview = JournalOverview(self._slow)
+        self._overview = JournalOverview(self._pages)
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._event = ""
@@ -535,10 +542,7 @@ class JournalPages(Log):
             start = Beside(tail.cursors[-1]) if tail.cursors else Head()
             self._following = self._pages.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
-            try:
-                found = await self._following.take(TAKEN)
-            except SourceError as error:
-                raise LogUnreadable(str(error)) from error
+            found = await _readable(self._following.take(TAKEN))
             if found.lost:
                 self._event = "entries were let go before they were read"
             lines = placed_behind(await self._pages.shown(found.entries), tail.end - 1)
@@ -657,7 +661,7 @@ class JournalPages(Log):
 
     async def work(self) -> bool:
         if self._begin is None:
-            first = await self._slow.forward(Head(), 1, -1)
+            first = await self._pages.forward(Head(), 1, -1)
             self._begin = first.lines[0][1].place if first.lines else place_at(Nanos(0))
             return True
         return await self._overview.work()
@@ -670,10 +674,10 @@ class JournalPages(Log):
         return page.lines[0].place if page.lines else None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        return await error_in(self._slow, place, self.extent, forward=forward)
+        return await error_in(self._pages, place, self.extent, forward=forward)
 
     def search(self, query: Query, around: Place) -> LogSearch:
-        return JournalSearch(self._slow, query, around, lambda: self.extent)
+        return JournalSearch(self._pages, query, around, lambda: self.extent)
 
     @property
     def held(self) -> list[LogLine]:
@@ -684,7 +688,6 @@ class JournalPages(Log):
         if following is not None:
             await following.aclose()
         await self._pages.aclose()
-        await self._slow.aclose()
 
 
 _QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)

@@ -13,9 +13,6 @@ from jobtui.model.pages import Place
 Cursor = NewType("Cursor", str)
 """The place of an entry. Opaque; two journals give one entry different cursors."""
 
-Fields = dict[str, tuple[bytes, ...]]
-"""All fields of one entry as stored; a field may occur several times."""
-
 Match = tuple[str, str]
 """A field and the value it must have."""
 

@@ -9,10 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from jobtui.backends.journal import local
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.make import needs_journal_tools
-from tests.backends.journal.readers import needs_systemd_python
 from tests.backends.journal.ssh_rig import a_server, needs_sshd
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.journal_captures import container_rows, supervisor_rows
@@ -31,15 +29,8 @@ WRITTEN = b"\n".join(
 
 
 @contextmanager
-def in_process(directory: Path) -> Iterator[str]:
+def here(directory: Path) -> Iterator[str]:
     yield str(directory)
-
-
-@contextmanager
-def by_journalctl(directory: Path) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "is_installed", lambda: False)
-        yield str(directory)
 
 
 @contextmanager
@@ -65,8 +56,7 @@ Transport = Callable[[Path], AbstractContextManager[str]]
 @pytest.mark.parametrize(
     "transport",
     [
-        pytest.param(in_process, marks=needs_systemd_python, id="native"),
-        pytest.param(by_journalctl, id="journalctl"),
+        pytest.param(here, id="journalctl"),
         pytest.param(over_ssh, marks=needs_sshd, id="ssh"),
         pytest.param(over_http, marks=needs_gatewayd, id="gatewayd"),
     ],

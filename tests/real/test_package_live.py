@@ -26,7 +26,6 @@ UV = os.environ.get("REAL_UV", "")
 EPOCH = "1700000000"
 LEFT_OUT = shutil.ignore_patterns(".*_cache", ".venv", ".git", "tests", "dist")
 MODULES = {
-    "journald": "systemd.journal",
     "kafka": "confluent_kafka",
     "serve": "textual_serve.server",
 }

@@ -1,26 +1,27 @@
-"""What every way to a journal can do, and what all of them share: matches, journalctl's words, cursors.
+"""Reading a journal: pages both ways from any place, all from a place on, and following.
 
-All methods raise SourceError and nothing else. None of them blocks the event loop. One call at a time is in
-flight per reader; several readers may be open on one journal.
+journalctl and gatewayd both give the export format. They answer questions (`Ask`) with entries; everything
+else is done here, for both.
 
-A start is given to journalctl as `--cursor`, and its entry dropped when it comes first: with `--after-
-cursor`, systemd before 254 loses the first wanted entry when the cursor's is not among the wanted ones.
-Slices are bounded with `--lines` only where every release counts from there on; with `--since` some count
-from the end. Cursors are compared as libsystemd does when it merges files; to everybody else a cursor is
-opaque.
+Matches mean what they mean to journalctl: a group wants every field it names, and of a field that it names
+twice either value. Cursors are compared as libsystemd does when it merges files; to everybody else a cursor
+is opaque. An answer begins with the entry of its cursor, or with others of that microsecond, which are
+dropped here: systemd before 254 loses the first wanted entry after a cursor whose own entry is not wanted.
 """
 
 import re
-from functools import cmp_to_key
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
 
-from jobtui.formats.journal_export import Raw
-from jobtui.model.clock import Nanos
+from jobtui.backends.journal.cursors import Beyond
+from jobtui.backends.journal.following import Following, LaneFollowing
+from jobtui.formats.journal_export import ExportParser, Raw, entry_of_export
 from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
     Head,
     JournalCondition,
     JournalEntry,
@@ -31,48 +32,78 @@ from jobtui.model.journal import (
     Tail,
     own_cursor,
 )
-from jobtui.model.numbers import of_base
-from jobtui.model.source_errors import SourceError
+from jobtui.model.source_errors import SourceError, SourceUnreachable
+
+NEAR_ENTRIES = 16
+"""Where an entry is, this many may come before it: other hosts may have sent in the same microsecond."""
+PAGE_ENTRIES = 1_000
+ASKED_AT_ONCE = 50
+"""Questions in one line for a shell."""
+
+FIELD_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}", re.ASCII)
 
 
-class Following(Protocol):
-    """Entries as they are written, in order, none lost, none twice, also over a break of the connection."""
+class Ask(NamedTuple):
+    """A question for entries from `start` on, or with `back` for those before it, newest first.
 
-    async def take(self, most: int) -> Slice:
-        """What has come since the last call, up to `most` entries; nothing is waited for.
+    `most` is how many are wanted beyond `start`, 0 for what is at a cursor itself, None for all. With
+    `follows` those come, too, that are written from now on.
+    """
 
-        After a break it goes on behind the last entry that was given.
-        """
-
-    async def changed(self, timeout_s: float) -> None:
-        """Return when `take` may find something, at the latest after `timeout_s`."""
-
-    async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
+    start: Start = Head()
+    matches: Matches = ()
+    most: int | None = None
+    back: bool = False
+    follows: bool = False
 
 
-class JournalReader(Protocol):
-    """A journal that can be read both ways from any place, and followed."""
+class JournalReader(ABC):
+    """A journal that can be read both ways from any place, and followed.
 
-    @property
-    def name(self) -> str:
-        """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
+    All of it raises SourceError and nothing else, and never blocks. Several calls may be in flight.
+    """
 
+    name: str
+    """As it was configured: `local`, a directory, `ssh://host`, `http://host:port`."""
+
+    @abstractmethod
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
 
+    @abstractmethod
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`; the slice is still oldest first."""
 
-    async def fields(self, cursor: Cursor) -> Fields | None:
-        """Everything one entry holds; None when it is there no more."""
+    async def stream(
+        self, start: Start, matches: Matches, *, back: bool = False
+    ) -> AsyncGenerator[list[JournalEntry], None]:
+        """All wanted entries from `start` on, or before it, newest first. Close it to read no further."""
+        while True:
+            if back and not isinstance(start, Head):
+                found = await self.backward(start, matches, PAGE_ENTRIES)
+            elif not back and not isinstance(start, Tail):
+                found = await self.forward(start, matches, PAGE_ENTRIES)
+            else:
+                return
+            if found.entries:
+                yield [*found.entries[:: -1 if back else 1]]
+            if found.at_edge or found.cursor is None:
+                return
+            start = Beside(found.cursor)
 
+    @abstractmethod
+    async def entry(self, cursor: Cursor) -> JournalEntry | None:
+        """The entry that a cursor is of; None when it is there no more."""
+
+    @abstractmethod
     async def values(self, field: str) -> tuple[str, ...]:
         """The values that occur in a field of few ones, such as `_SYSTEMD_UNIT`; never asked of MESSAGE."""
 
+    @abstractmethod
     async def condition(self) -> JournalCondition:
-        """How the journal stands."""
+        """Which of its files are read."""
 
+    @abstractmethod
     def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on; sound also where nothing matches yet.
 
@@ -81,34 +112,165 @@ class JournalReader(Protocol):
         each of several hosts' entries.
         """
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
 
 
-NEAR_ENTRIES = 16
-"""Where an entry is, this many may come before it: other hosts may have sent in the same microsecond."""
+class ExportReader(JournalReader):
+    """A journal that gives the export format: journalctl's and gatewayd's.
 
-FIELD_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}", re.ASCII)
+    `is_one_host` where it holds no other host's entries. `skipped` counts what came and made no sense.
+    """
 
-Words = list[str]
+    is_one_host = False
+    skipped = 0
+
+    @abstractmethod
+    def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+        """The answers one after the other: one list for each question, for the last one lists as they come.
+
+        Only the last one may be for many entries. When it follows, it ends where nothing was heard for long.
+        """
+
+    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+        return await self._slice(Ask(start, matches, most + 1), most)
+
+    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+        return await self._slice(Ask(start, matches, most + 1, back=True), most)
+
+    def stream(
+        self, start: Start, matches: Matches, *, back: bool = False
+    ) -> AsyncGenerator[list[JournalEntry], None]:
+        return self._beyond(Ask(start, matches, back=back))
+
+    async def entry(self, cursor: Cursor) -> JournalEntry | None:
+        return _found(cursor, (await self._all([_near(cursor)]))[0])
+
+    async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
+        """The last entry that each of these wants, None where there is none."""
+        found: list[JournalEntry | None] = []
+        for at in range(0, len(groups), ASKED_AT_ONCE):
+            answers = await self._all([_last(group) for group in groups[at : at + ASKED_AT_ONCE]])
+            found += [entries[0] if entries else None for entries in answers]
+        return found
+
+    def follow(self, start: Start, matches: Matches) -> Following:
+        return LaneFollowing(self, start, checked(matches, self.name))
+
+    # Slices.
+
+    async def _beyond(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
+        """The answer to one question, without what precedes its start."""
+        beyond = Beyond(own_cursor(ask.start), back=ask.back)
+        asked = ask._replace(matches=checked(ask.matches, self.name))
+        async with aclosing(self._ask([asked])) as answer:
+            async for some in answer:
+                if kept := beyond(some):
+                    yield kept
+
+    async def _slice(self, ask: Ask, most: int) -> Slice:
+        found: list[JournalEntry] = []
+        async with aclosing(self._beyond(ask)) as answer:
+            async for some in answer:
+                found += some
+                if len(found) > most:
+                    break
+        entries = found[:most]
+        cursor = entries[-1].cursor if entries else own_cursor(ask.start)
+        return Slice(tuple(entries[::-1] if ask.back else entries), cursor, len(found) <= most)
+
+    async def _all(self, asks: Sequence[Ask]) -> list[list[JournalEntry]]:
+        """The answers to some questions for few entries."""
+        async with aclosing(self._ask(asks)) as answers:
+            came = [some async for some in answers]
+        before = len(asks) - 1
+        return [*came[:before], [entry for some in came[before:] for entry in some]]
+
+    async def _entries(
+        self, pieces: AsyncIterable[bytes], matches: Matches = ()
+    ) -> AsyncGenerator[list[JournalEntry], None]:
+        """The wanted entries of export text as it comes. Raises SourceError when it ends inside one."""
+        parser = ExportParser()
+        skipped = 0
+        async for piece in pieces:
+            raws = parser.feed(piece)
+            self.skipped, skipped = self.skipped + parser.skipped - skipped, parser.skipped
+            made = [entry_of_export(raw) for raw in raws if fulfils(raw, matches)]
+            if entries := [entry for entry in made if entry is not None]:
+                yield entries
+        if parser.pending:
+            raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read again")
+
+    # Following.
+
+    async def listen(self, start: Start, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
+        """What is there from `start` on, then what is written, until the connection breaks with SourceError.
+
+        Each slice is new and comes after the one before. The first one says that it is connected; `at_edge`
+        says that all there was has been given, from then on entries come as they are written. `scope` are the
+        hosts whose entries these are, () for all. Where nothing was heard for long it is all asked again.
+        """
+        while True:
+            async with aclosing(self._catch_up(start, matches, scope)) as slices:
+                async for found in slices:
+                    start = start if found.cursor is None else Beside(found.cursor)
+                    yield found
+            start = Head() if isinstance(start, Tail) else start
+            async with aclosing(self._beyond(Ask(start, matches, follows=True))) as written:
+                async for some in written:
+                    start = Beside(some[-1].cursor)
+                    yield Slice(tuple(some), some[-1].cursor, True)
+
+    async def _catch_up(self, start: Start, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
+        """What is there up to the edge, which is the last entry of `scope` as it was before."""
+        own = own_cursor(start)
+        near = [] if own is None else [_near(own)]
+        if isinstance(start, Tail):
+            (last,) = await self.last_of_each([scope])
+            yield Slice((), None if last is None else last.cursor, True)
+            return
+        beyond = Beyond(own)
+        async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
+            lost = own is not None and _found(own, await anext(answers)) is None
+            edge = _edge(start, await anext(answers))
+            yield Slice((), None, False, lost)
+            async for some in answers:
+                if kept := beyond(some):
+                    edge = kept[-1].cursor
+                    yield Slice(tuple(kept), edge, False)
+        yield Slice((), edge, True)
 
 
-def without_surplus(matches: Matches) -> Matches:
-    """The same question in its shortest form: a group without any match wants every entry."""
-    return () if any(not group for group in matches) else tuple(dict.fromkeys(matches))
+def _near(cursor: Cursor) -> Ask:
+    return Ask(Beside(cursor), most=0)
+
+
+def _last(scope: Matches) -> Ask:
+    return Ask(Tail(), scope, 1, back=True)
+
+
+def _found(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:
+    return next((entry for entry in near if entry.cursor == cursor), None)
+
+
+def _edge(start: Start, last: Sequence[JournalEntry]) -> Cursor | None:
+    """Where reading is that found nothing: at the end as it was, unless it begins later than that."""
+    if not last or (isinstance(start, At) and last[0].at < start.time):
+        return own_cursor(start)
+    return last[0].cursor
 
 
 def checked(matches: Matches, name: str) -> Matches:
-    """The same question in its shortest form. Raises SourceError for what no journal can be asked."""
-    check(matches, name)
-    return without_surplus(matches)
+    """The same question in its shortest form. Raises SourceError for what no journal can be asked.
 
-
-def check(matches: Matches, name: str) -> None:
+    A group without any match wants every entry.
+    """
     for field, value in (match for group in matches for match in group):
         check_field(field, name)
         if "\0" in value:
             raise SourceError(f"{name}: cannot be asked for a value of {field} with a NUL in it")
+    return () if any(not group for group in matches) else tuple(dict.fromkeys(matches))
 
 
 def check_field(field: str, name: str) -> None:
@@ -116,158 +278,15 @@ def check_field(field: str, name: str) -> None:
         raise SourceError(f"{name}: no field of a journal is called {field!r:.80}")
 
 
-def is_exact(matches: Matches) -> bool:
-    """Whether a journal takes these groups for what they say: it takes one field given twice for either."""
-    return all(len({field for field, _ in group}) == len(set(group)) for group in matches)
-
-
 def fulfils(entry: Raw, matches: Matches) -> bool:
-    return not matches or any(all(_has(entry, match) for match in group) for group in matches)
+    return not matches or any(_is_in_group(entry, group) for group in matches)
 
 
-def _has(entry: Raw, match: Match) -> bool:
-    value = entry.get(match[0].encode())
-    wanted = match[1].encode("utf-8", "surrogateescape")
+def _is_in_group(entry: Raw, group: Sequence[Match]) -> bool:
+    had = {field for field, value in group if _has(entry, field, value)}
+    return all(field in had for field, _ in group)
+
+
+def _has(entry: Raw, field: str, text: str) -> bool:
+    value, wanted = entry.get(field.encode()), text.encode("utf-8", "surrogateescape")
     return wanted in value if isinstance(value, list) else wanted == value
-
-
-def match_words(matches: Matches) -> Words:
-    words: Words = []
-    for group in matches:
-        words += ["+"] if words else []
-        words += [f"{field}={value}" for field, value in group]
-    return words
-
-
-def forward_words(start: Start, count: int | None) -> Words:
-    """Entries from a place on, oldest first; its own entry is among them. `count` None asks for all."""
-    if isinstance(start, Beside):
-        return [f"--cursor={start.cursor}", *_bound(count)]
-    return [f"--since=@{_seconds(from_micros(start.time))}"] if isinstance(start, At) else []
-
-
-def backward_words(start: Tail | At | Beside, count: int | None) -> Words:
-    """Entries up to a place, newest first; its own entry is among them."""
-    words = ["--reverse", *_bound(count)]
-    if isinstance(start, Beside):
-        return [*words, f"--cursor={start.cursor}"]
-    return (
-        [*words, f"--until=@{_seconds(max(from_micros(start.time) - 1, 0))}"]
-        if isinstance(start, At)
-        else words
-    )
-
-
-def near_words(cursor: Cursor) -> Words:
-    return [f"--cursor={cursor}", f"--lines={NEAR_ENTRIES}"]
-
-
-def follow_words(start: Start) -> Words:
-    return ["--follow", "--no-tail", *forward_words(start, None)]
-
-
-LAST_WORDS: Words = ["--lines=1"]
-"""The last entry there is."""
-
-
-def _bound(count: int | None) -> Words:
-    return [] if count is None else [f"--lines={count}"]
-
-
-def _seconds(micros: int) -> str:
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
-
-
-class Position(NamedTuple):
-    """What a cursor is made of (sd_journal_get_cursor in systemd's sd-journal.c). None where it lacks it."""
-
-    seqnum_id: str | None
-    seqnum: int | None
-    boot: str | None
-    monotonic: int | None
-    realtime: int | None
-    hash: int | None
-
-
-def position(cursor: Cursor) -> Position:
-    """The parts of a cursor; what makes no sense in it is None."""
-    parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
-    numbers = [of_base(parts.get(key), 16) for key in ("i", "m", "t", "x")]
-    return Position(parts.get("s"), numbers[0], parts.get("b"), *numbers[1:])
-
-
-def compare(one: Position, other: Position) -> int:
-    """Below 0 when `one` comes first, above 0 when `other` does; 0 when that cannot be told."""
-    if one.seqnum_id is not None and one.seqnum_id == other.seqnum_id and one.seqnum != other.seqnum:
-        return _compare(one.seqnum, other.seqnum)
-    if one.boot is not None and one.boot == other.boot and one.monotonic != other.monotonic:
-        return _compare(one.monotonic, other.monotonic)
-    return _compare(one.realtime, other.realtime) or _compare(one.hash, other.hash)
-
-
-def is_beyond(one: Position, other: Position, *, back: bool = False) -> bool:
-    """Whether `one` comes behind `other`, in the direction that is read in. The same entry does not."""
-    if one == other:
-        return False
-    found = compare(one, other)
-    return found <= 0 if back else found >= 0
-
-
-class Behind:
-    """Lets entries pass from the first on that comes behind a place, in the direction they are read in."""
-
-    def __init__(self, place: Cursor | None, *, back: bool = False) -> None:
-        self._place = None if place is None else position(place)
-        self._back = back
-
-    def __call__(self, entries: list[JournalEntry]) -> list[JournalEntry]:
-        for nth, entry in enumerate(entries):
-            if self._place is None:
-                return entries[nth:]
-            if is_beyond(position(entry.cursor), self._place, back=self._back):
-                self._place = None
-                return entries[nth:]
-        return []
-
-
-def _compare(one: int | None, other: int | None) -> int:
-    if one is None or other is None:
-        return 0
-    return (one > other) - (one < other)
-
-
-def time_cursor(micros: int) -> Cursor:
-    """A cursor that stands for a time of receipt and no entry, as libsystemd takes it too."""
-    return Cursor(f"t={max(micros, 0):x}")
-
-
-def from_micros(time: Nanos) -> int:
-    """The first microsecond that is not before a time."""
-    return max(-(-time // 1_000), 0)
-
-
-def merged(entries: list[JournalEntry]) -> list[JournalEntry]:
-    once = {entry.cursor: entry for entry in entries}
-    places = {cursor: position(cursor) for cursor in once}
-    key = cmp_to_key(compare)
-    return [once[cursor] for cursor in sorted(once, key=lambda cursor: key(places[cursor]))]
-
-
-def reached(start: Start, last: JournalEntry | None) -> Cursor | None:
-    """Where reading stands that found nothing: at the end as it was, unless it begins later than that."""
-    if last is None or (isinstance(start, At) and last.at < start.time):
-        return own_cursor(start)
-    return last.cursor
-
-
-def slice_of(
-    found: list[JournalEntry], most: int, stand: Cursor | None, lost: bool, *, back: bool = False
-) -> Slice:
-    """The first `most` of what was found, the last when it was read back; one more says that there is more.
-
-    `stand` is where reading stands that found nothing.
-    """
-    entries = tuple(found[-most:] if back else found[:most])
-    if entries:
-        stand = entries[0 if back else -1].cursor
-    return Slice(entries, stand, len(found) <= most, lost)

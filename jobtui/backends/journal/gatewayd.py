@@ -7,26 +7,21 @@ every entry and keeps the wanted ones, since several connections have no common 
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from jobtui.backends.journal import client
-from jobtui.backends.journal.client import Following
-from jobtui.backends.journal.following import follow_apart, listening
-from jobtui.formats.journal_export import ExportParser, Raw, entry_of_export, stored_fields
+from jobtui.backends.journal.client import NEAR_ENTRIES, PAGE_ENTRIES, Ask, ExportReader, check_field
+from jobtui.backends.journal.cursors import Beyond, compare, from_micros, merged, position, time_cursor
 from jobtui.model.commands import Command
 from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
-    Head,
     JournalCondition,
     JournalEntry,
     Match,
     Matches,
-    Slice,
     Start,
     Tail,
     own_cursor,
@@ -42,34 +37,23 @@ VALUES_ASKED = 100
 """Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
 
 
-class Question(NamedTuple):
-    """What gatewayd can be asked at once. `filtered` where it gives more than was wanted."""
-
-    params: Params
-    wanted: Matches
-    filtered: bool
-
-
-def questions(wanted: Matches) -> tuple[Question, ...]:
+def questions(wanted: Matches) -> tuple[Params, ...]:
     """What gatewayd has to be asked so that the answers together are what is wanted."""
-    if not wanted:
-        return (Question((), (), False),)
     shared = common(wanted)
     either: dict[str, list[str]] = {}
-    several: list[Question] = []
+    several: list[Params] = []
     for group in wanted:
         rest = [match for match in group if match not in shared]
-        exact = client.is_exact((group,))
-        if len(rest) == 1 and exact:
+        if len(rest) == 1:
             either.setdefault(rest[0][0], []).append(rest[0][1])
         else:
-            several.append(Question(tuple(dict(group).items()), (group,), not exact))
+            several.append(group)
     singles = [
-        Question((*shared, *((field, value) for value in values[at : at + VALUES_ASKED])), (), False)
+        (*shared, *((field, value) for value in values[at : at + VALUES_ASKED]))
         for field, values in either.items()
         for at in range(0, len(values), VALUES_ASKED)
     ]
-    return (*singles, *several)
+    return (*singles, *several) if wanted else ((),)
 
 
 def common(wanted: Matches) -> list[Match]:
@@ -141,10 +125,9 @@ def _host_of(spec: str) -> str:
 ANSWER_BYTES = 4 << 20
 MOST_BYTES = 256 << 20
 """No page of entries is larger, whatever comes."""
-CATCH_UP_ENTRIES = 1_000
 
 
-class GatewayJournal:
+class GatewayJournal(ExportReader):
     """The journal at `http(s)://host:port`. Its name has no secrets. `transport` is for tests."""
 
     def __init__(
@@ -162,186 +145,82 @@ class GatewayJournal:
             transport=transport,
         )
         self._idle_s = idle_s
-        self._skipped = 0
-
-    async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
-        """Up to `most` wanted entries from `start` on."""
-        return await self._forward_slice(start, client.checked(matches, self.name), most)
-
-    async def _forward_slice(
-        self, start: Head | At | Beside, wanted: Matches, most: int, scope: Matches = ()
-    ) -> Slice:
-        last = await self._last(scope)
-        lost = isinstance(start, Beside) and await self._is_gone(start.cursor)
-        found: list[JournalEntry] = []
-        for question in questions(wanted):
-            found += await self._forward(question, start, most + 1)
-        found = client.merged(found)[: most + 1]
-        return client.slice_of(found, most, client.reached(start, last), lost)
-
-    async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
-        """Up to `most` wanted entries before `start`, oldest first."""
-        wanted = client.checked(matches, self.name)
-        last = None if isinstance(start, Beside) else await self._last()
-        lost = isinstance(start, Beside) and await self._is_gone(start.cursor)
-        found: list[JournalEntry] = []
-        for question in questions(wanted):
-            found += await self._backward(question, start, most + 1)
-        found = client.merged(found)[-most - 1 :]
-        return client.slice_of(found, most, client.reached(start, last), lost, back=True)
-
-    async def fields(self, cursor: Cursor) -> Fields | None:
-        near = await self._near(cursor)
-        return next((stored_fields(raw) for raw in near if _is_at(raw, cursor)), None)
 
     async def values(self, field: str) -> tuple[str, ...]:
-        client.check_field(field, self.name)
+        check_field(field, self.name)
         text = await self._text(f"/fields/{field}", "text/plain", ANSWER_BYTES)
         return tuple(dict.fromkeys(text.splitlines()))
 
     async def condition(self) -> JournalCondition:
         await self._text("/machine", "application/json", ANSWER_BYTES)
         return JournalCondition(
-            note=f"{self._skipped} pieces of what came made no sense" if self._skipped else ""
+            note=f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
         )
-
-    def follow(self, start: Start, matches: Matches) -> Following:
-        return follow_apart(self, self._one_of_each, self._listen, start, client.checked(matches, self.name))
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    # Slices.
+    # Entries.
 
-    async def _forward(self, question: Question, start: Start, count: int) -> list[JournalEntry]:
-        """The first `count` entries from `start` on."""
+    async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+        for ask in asks:
+            if ask.most is not None:
+                yield await self._page(ask, ask.most)
+                continue
+            read = self._written if ask.follows else self._pages
+            async with contextlib.aclosing(read(ask)) as answer:
+                async for some in answer:
+                    yield some
 
-        async def page(place: Start) -> list[Raw]:
-            if isinstance(place, Beside):
-                found = await self._raw(question.params, f"{place.cursor}:0:{count + client.NEAR_ENTRIES}")
-                return _behind(found, place.cursor)[:count]
-            return await self._raw(question.params, f"{_seek(place)}:0:{count}")
-
-        return await self._pages(question, start, count, page, forward=True)
-
-    async def _backward(self, question: Question, start: Start, count: int) -> list[JournalEntry]:
-        """The last `count` entries before `start`, oldest first.
-
-        gatewayd steps back and then gives entries forwards: where there are fewer, it goes on behind `start`.
-        """
-
-        async def page(place: Start) -> list[Raw]:
-            if isinstance(place, Tail):
-                return await self._raw(question.params, f":{1 - count}:{count}")
-            if isinstance(place, At):
-                micros = client.from_micros(place.time)
-                found = await self._raw(
-                    question.params, f"{client.time_cursor(micros - 1)}:{1 - count}:{count}"
-                )
-                return _before(found, client.time_cursor(micros)) if micros else []
-            assert isinstance(place, Beside)
-            # It steps back from the last entry of that very microsecond
-            skip = count + client.NEAR_ENTRIES
-            found = await self._raw(question.params, f"{place.cursor}:{-skip}:{skip + 1}")
-            return _before(found, place.cursor)[-count:]
-
-        return await self._pages(question, start, count, page, forward=False)
-
-    async def _pages(
-        self,
-        question: Question,
-        start: Start,
-        count: int,
-        page: Callable[[Start], Awaitable[list[Raw]]],
-        *,
-        forward: bool,
-    ) -> list[JournalEntry]:
-        """`count` wanted entries: in one page, but where gatewayd gives more than what is wanted."""
-        found: list[JournalEntry] = []
+    async def _pages(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
         while True:
-            raws = await page(start)
-            kept = [raw for raw in raws if not question.filtered or client.fulfils(raw, question.wanted)]
-            made = [entry for raw in kept if (entry := entry_of_export(raw)) is not None]
-            found = found + made if forward else made + found
-            if len(raws) < count or len(found) >= count or not question.filtered:
-                return found[:count] if forward else found[-count:]
-            start = Beside(_cursor(raws[-1 if forward else 0]))
+            some = await self._page(ask, PAGE_ENTRIES)
+            yield some
+            if len(some) < PAGE_ENTRIES:
+                return
+            ask = ask._replace(start=Beside(some[-1].cursor))
 
-    async def _last(self, scope: Matches = ()) -> JournalEntry | None:
-        """The last entry there is of `scope`, wanted or not."""
+    async def _page(self, ask: Ask, count: int) -> list[JournalEntry]:
+        """The first `count` entries beyond a start, of several answers together."""
         found: list[JournalEntry] = []
-        for question in questions(scope):
-            raws = await self._raw(question.params, ":-1:2")
-            found += [entry for raw in raws[-1:] if (entry := entry_of_export(raw)) is not None]
-        return client.merged(found)[-1] if found else None
+        for params in questions(ask.matches):
+            some = await self._answer(params, _range(ask, count))
+            found += _before(some, ask.start) if ask.back else some
+        found = merged(found)
+        if not count:
+            return found
+        return Beyond(own_cursor(ask.start), back=ask.back)(found[::-1] if ask.back else found)[:count]
 
-    async def _one_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
-        return [await self._last(group) for group in groups]
-
-    async def _near(self, cursor: Cursor) -> list[Raw]:
-        """What stands at a place; the entry it means is among that when it is there."""
-        return await self._raw((), f"{cursor}:0:{client.NEAR_ENTRIES}")
-
-    async def _is_gone(self, cursor: Cursor) -> bool:
-        return not any(_is_at(raw, cursor) for raw in await self._near(cursor))
-
-    async def _raw(self, params: Params, place: str) -> list[Raw]:
-        parser = ExportParser()
-        found: list[Raw] = []
-        taken = 0
+    async def _answer(self, params: Params, place: str) -> list[JournalEntry]:
+        found: list[JournalEntry] = []
         async with self._http.deadline(), contextlib.aclosing(self._export(params, place)) as pieces:
-            async for piece in pieces:
-                found += parser.feed(piece)
-                taken += len(piece)
-                if taken > MOST_BYTES:
-                    raise SourceUnreachable(
-                        f"{self.name}: it gives more than was asked for; check what is at this address"
-                    )
-        self._skipped += parser.skipped
-        if parser.pending:
-            raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read anew")
+            async for some in self._entries(self._bounded(pieces)):
+                found += some
         return found
 
-    # Following.
+    async def _bounded(self, pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
+        taken = 0
+        async for piece in pieces:
+            yield piece
+            taken += len(piece)
+            if taken > MOST_BYTES:
+                raise SourceUnreachable(
+                    f"{self.name}: it gives more than was asked for; check what is at this address"
+                )
 
-    def _listen(self, start: Start, wanted: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
-        return listening(
-            start, lambda at: self._catch_up(at, wanted, scope), lambda at: self._written(at, wanted)
-        )
-
-    async def _catch_up(self, start: Start, wanted: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
-        if isinstance(start, Tail):
-            last = await self._last(scope)
-            yield Slice((), None if last is None else last.cursor, True)
-            return
-        while True:
-            found = await self._forward_slice(start, wanted, CATCH_UP_ENTRIES, scope)
-            yield found
-            if found.at_edge:
-                return
-            assert found.cursor is not None
-            start = Beside(found.cursor)
-
-    async def _written(self, place: Start, wanted: Matches) -> AsyncGenerator[Slice, None]:
-        asked = questions(wanted)
-        params = asked[0].params if len(asked) == 1 else tuple(common(wanted))
-        behind = client.Behind(own_cursor(place))
-        parser = ExportParser()
-        skipped = 0
+    async def _written(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
+        asked = questions(ask.matches)
+        params = asked[0] if len(asked) == 1 else tuple(common(ask.matches))
         follow = (*params, ("follow", ""))
-        where = _seek(place) or None
         try:
-            async with contextlib.aclosing(self._export(follow, where, silence_s=self._idle_s)) as pieces:
-                async for piece in pieces:
-                    some = [raw for raw in parser.feed(piece) if client.fulfils(raw, wanted)]
-                    self._skipped += parser.skipped - skipped
-                    skipped = parser.skipped
-                    made = [entry for entry in map(entry_of_export, some) if entry is not None]
-                    if fresh := behind(made):
-                        yield Slice(tuple(fresh), fresh[-1].cursor, True)
+            async with contextlib.aclosing(
+                self._export(follow, _seek(ask.start) or None, silence_s=self._idle_s)
+            ) as pieces:
+                async for some in self._entries(pieces, ask.matches):
+                    yield some
         except Silence:
-            return  # a quiet journal and a dead connection look alike: it is asked, then listened to anew
-        raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made anew")
+            return  # a quiet journal and a dead connection look alike: all is asked again
+        raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made again")
 
     # Asking.
 
@@ -386,34 +265,34 @@ class GatewayJournal:
             yield pieces
 
 
-def _seek(place: Start) -> str:
-    if isinstance(place, Beside):
-        return place.cursor
-    return client.time_cursor(client.from_micros(place.time)) if isinstance(place, At) else ""
+def _seek(start: Start) -> str:
+    if isinstance(start, Beside):
+        return start.cursor
+    return time_cursor(from_micros(start.time)) if isinstance(start, At) else ""
 
 
-def _cursor(raw: Raw) -> Cursor:
-    value = raw[b"__CURSOR"]
-    return Cursor((value[0] if isinstance(value, list) else value).decode("utf-8", "replace"))
+def _range(ask: Ask, count: int) -> str:
+    """What a page is asked for in the header `Range`: a cursor, how many to skip, and how many.
+
+    gatewayd steps back and then gives entries forwards: where there are fewer, it goes on after the start.
+    Beside an entry it steps back from the last one of that very microsecond.
+    """
+    near = NEAR_ENTRIES if isinstance(ask.start, Beside) else 0
+    if not ask.back:
+        return f"{_seek(ask.start)}:0:{count + near}"
+    if near:
+        return f"{_seek(ask.start)}:{-count - near}:{count + near + 1}"
+    count = max(count, 2)  # without a step back it begins at the head
+    place = time_cursor(from_micros(ask.start.time) - 1) if isinstance(ask.start, At) else ""
+    return f"{place}:{1 - count}:{count}"
 
 
-def _is_at(raw: Raw, cursor: Cursor) -> bool:
-    return _cursor(raw) == cursor
-
-
-def _behind(found: list[Raw], cursor: Cursor) -> list[Raw]:
-    """The entries from the first one on that is behind a cursor."""
-    place = client.position(cursor)
-    for number, raw in enumerate(found):
-        if client.is_beyond(client.position(_cursor(raw)), place):
-            return found[number:]
-    return []
-
-
-def _before(found: list[Raw], cursor: Cursor) -> list[Raw]:
-    """The entries in front of the first one that is not before a cursor."""
-    place = client.position(cursor)
-    for number, raw in enumerate(found):
-        if client.compare(client.position(_cursor(raw)), place) >= 0:
+def _before(found: list[JournalEntry], start: Start) -> list[JournalEntry]:
+    """The entries that come before the first one that is not before a start."""
+    if isinstance(start, Tail):
+        return found
+    place = position(Cursor(_seek(start)))
+    for number, entry in enumerate(found):
+        if compare(position(entry.cursor), place) >= 0:
             return found[:number]
     return found

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from jobtui.backends.base import Batch
-from jobtui.backends.journal.client import Following, JournalReader
+from jobtui.backends.journal.client import JournalReader
+from jobtui.backends.journal.following import Following
 from jobtui.backends.journal.records import (
     HOST,
     IDENTIFIER,
@@ -25,7 +26,6 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
     Gap,
     Head,
     JournalCondition,
@@ -86,7 +86,6 @@ class Journal:
         self._since = since
         self.names = StreamNames(name)
         self._reader = make_reader()
-        self._behind = EntriesBehind(make_reader, self.names)
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at: float | None = None
@@ -107,14 +106,6 @@ class Journal:
     @property
     def matches(self) -> Matches:
         return self._matches or self.wanted.matches({})
-
-    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        return await self._behind.lines_at(source, cursor, most)
-
-    async def continuations(
-        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
-    ) -> dict[str, list[str]]:
-        return await self._behind.continuations(source, wanted, ends)
 
     def begins_after(self, at: Nanos) -> bool:
         return at < self._begin()
@@ -215,6 +206,40 @@ class Journal:
         unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
         return "; ".join(filter(None, (began, condition.note or unread, told, self.gaps.words)))
 
+    # What stands behind records.
+
+    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
+        """The line of an entry of one stream, and up to `most` that its process wrote next.
+
+        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
+        """
+        stream = self.names.stream_called(source)
+        first = await self._reader.entry(Cursor(cursor)) if stream is not None else None
+        if stream is None or first is None:
+            return ()
+        found = await self._reader.forward(Beside(first.cursor), (stream.matches,), most)
+        own = (entry for entry in found.entries if (entry.boot, entry.pid) == (first.boot, first.pid))
+        return tuple(RawLine(None, 0, entry.message) for entry in (first, *own))
+
+    async def continuations(
+        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
+    ) -> dict[str, list[str]]:
+        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
+
+        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
+        """
+        stream = self.names.stream_called(source)
+        if stream is None or not wanted:
+            return {}
+        search = Continuations(wanted, ends)
+        start = At(time_at(min(wanted.values())))
+        async with contextlib.aclosing(self._reader.stream(start, (stream.matches,))) as entries:
+            async for some in entries:
+                search.take(some)
+                if search.is_done:
+                    break
+        return search.found
+
     # Where reading stands.
 
     async def _go_to(self, cursor: str | None) -> None:
@@ -273,7 +298,6 @@ class Journal:
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()
-        await self._behind.aclose()
         await self._reader.aclose()
 
 
@@ -281,8 +305,6 @@ CONTINUING_ENTRIES = 100
 """Entries of one record at most."""
 ENTRIES_READ = 100_000
 """Entries that are looked at for one question."""
-
-READ_AT_ONCE = 1_000
 
 _Process = tuple[str, int | None]
 
@@ -320,65 +342,7 @@ class Continuations:
             texts.append(entry.message)
 
 
-class EntriesBehind:
-    """Answers what stands behind records of one journal, with a reader of its own."""
-
-    def __init__(self, make_reader: Callable[[], JournalReader], names: StreamNames) -> None:
-        self._make_reader = make_reader
-        self.names = names
-        self._reader: JournalReader | None = None
-        self._turn = asyncio.Lock()
-
-    def _opened(self) -> JournalReader:
-        if self._reader is None:
-            self._reader = self._make_reader()
-        return self._reader
-
-    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The line of an entry of one stream, and up to `most` that its process wrote next.
-
-        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
-        """
-        stream = self.names.stream_called(source)
-        if stream is None:
-            return ()
-        async with self._turn:
-            fields = await self._opened().fields(Cursor(cursor))
-            if fields is None:
-                return ()
-            found = await self._opened().forward(Beside(Cursor(cursor)), (stream.matches,), most)
-        process = _text(fields, "_BOOT_ID"), _text(fields, "_PID")
-        own = (entry for entry in found.entries if (entry.boot, str(entry.pid or "")) == process)
-        first = b"\n".join(fields.get("MESSAGE", ())).decode("utf-8", "replace")
-        return (RawLine(None, 0, first), *(RawLine(None, 0, entry.message) for entry in own))
-
-    async def continuations(
-        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
-    ) -> dict[str, list[str]]:
-        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
-
-        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
-        """
-        stream = self.names.stream_called(source)
-        if stream is None or not wanted:
-            return {}
-        search = Continuations(wanted, ends)
-        start: At | Beside = At(time_at(min(wanted.values())))
-        while True:
-            async with self._turn:
-                found = await self._opened().forward(start, (stream.matches,), READ_AT_ONCE)
-            search.take(found.entries)
-            if found.at_edge or found.cursor is None or search.is_done:
-                return search.found
-            start = Beside(found.cursor)
-
-    async def aclose(self) -> None:
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            await reader.aclose()
-
-
-MOST_MESSAGES, MESSAGES_AT_ONCE = 10_000, 500
+MOST_MESSAGES = 10_000
 
 
 async def messages_of(
@@ -397,35 +361,27 @@ async def messages_of(
     fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)
     found: list[JournalEntry] = []
-    start: At | Beside = At(end)
-    while len(found) < MOST_MESSAGES:
-        piece = await reader.backward(start, matches, MESSAGES_AT_ONCE)
-        found += [entry for entry in piece.entries if entry.at >= begin]
-        if piece.at_edge or piece.cursor is None or piece.entries[0].at < begin:
-            break
-        start = Beside(piece.cursor)
+    async with contextlib.aclosing(reader.stream(At(end), matches, back=True)) as entries:
+        async for some in entries:
+            found += [entry for entry in some if entry.at >= begin]
+            if some[-1].at < begin or len(found) >= MOST_MESSAGES:
+                break
     if not found and not (await reader.backward(At(begin), (), 1)).entries:
         raise SourceError(f"{reader.name}: what was written then is there no more")
-    return found
-
-
-def _text(fields: Fields, name: str) -> str:
-    return b"".join(fields.get(name, ())[:1]).decode("ascii", "replace")
+    return found[:MOST_MESSAGES]
 
 
 def reader_of(target: str) -> JournalReader:
+    from jobtui.backends.journal.journalctl import LocalJournal, SshJournal
+
     scheme = target.partition("://")[0] if "://" in target else ""
     if scheme == "ssh":
-        from jobtui.backends.journal.journalctl import SshJournal
-
         return SshJournal(target)
     if scheme in ("http", "https"):
         from jobtui.backends.journal.gatewayd import GatewayJournal
 
         return GatewayJournal(target)
-    from jobtui.backends.journal.local import local_journal
-
-    return local_journal(target)
+    return LocalJournal(target)
 
 
 def maker_of(target: str) -> MakeReader:
@@ -445,31 +401,22 @@ def wanted_of(spec: SourceSpec) -> Wanted:
 
 
 SAMPLE_ENTRIES = 20_000
-"""At most about so many entries are looked at."""
-PIECE = 1_000
+"""About so many entries are looked at, at most."""
 
 
 async def sample_lines(journal: Journal, until: Nanos | None) -> list[bytes]:
     """The last lines of its streams in what is read, before `until`. Raises SourceError."""
     reader = journal.make_reader()
+    entries: list[JournalEntry] = []
+    start = Tail() if until is None else At(until)
     try:
-        entries = await _last_entries(reader, journal, until)
+        async with contextlib.aclosing(reader.stream(start, journal.matches, back=True)) as found:
+            async for some in found:
+                entries += [entry for entry in some if not journal.begins_after(entry.at)]
+                if journal.begins_after(some[-1].at) or len(entries) >= SAMPLE_ENTRIES:
+                    break
     finally:
         await reader.aclose()
-    wanted = (entry for entry in entries if journal.wanted.stream_of(entry) is not None)
+    wanted = (entry for entry in reversed(entries) if journal.wanted.stream_of(entry) is not None)
     whole = SplitLines().joined(wanted)
     return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
-
-
-async def _last_entries(reader: JournalReader, journal: Journal, until: Nanos | None) -> list[JournalEntry]:
-    """Oldest first."""
-    pieces: list[tuple[JournalEntry, ...]] = []
-    start: Tail | At | Beside = Tail() if until is None else At(until)
-    count, at_edge = 0, False
-    while count < SAMPLE_ENTRIES and not at_edge:
-        found = await reader.backward(start, journal.matches, PIECE)
-        pieces.insert(0, tuple(entry for entry in found.entries if not journal.begins_after(entry.at)))
-        count += len(pieces[0])
-        at_edge = found.at_edge or found.cursor is None or len(pieces[0]) < len(found.entries)
-        start = start if found.cursor is None else Beside(found.cursor)
-    return [entry for piece in pieces for entry in piece]

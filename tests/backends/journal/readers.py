@@ -12,11 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
-from jobtui.backends.journal import local
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import GatewayJournal
-from jobtui.backends.journal.journalctl import LocalJournalctl, SshJournal
-from jobtui.backends.journal.local import NativeJournal
+from jobtui.backends.journal.journalctl import LocalJournal, SshJournal
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.ssh_rig import a_server, needs_sshd
 
@@ -30,20 +28,9 @@ class Way(NamedTuple):
     needs: tuple[pytest.MarkDecorator, ...] = ()
 
 
-needs_systemd_python = pytest.mark.skipif(
-    not local.is_installed(),
-    reason="needs systemd-python: apt-get install libsystemd-dev pkg-config gcc python3-dev; scripts/install",
-)
-
-
-@contextmanager
-def native(directory: Path) -> Iterator[MakeReader]:
-    yield lambda: NativeJournal(str(directory), str(directory))
-
-
 @contextmanager
 def journalctl(directory: Path) -> Iterator[MakeReader]:
-    yield lambda: LocalJournalctl(str(directory), str(directory))
+    yield lambda: LocalJournal(str(directory))
 
 
 @contextmanager
@@ -64,7 +51,6 @@ def over_http(directory: Path) -> Iterator[MakeReader]:
 
 
 READERS: dict[str, Way] = {
-    "native": Way(native, (needs_systemd_python,)),
     "journalctl": Way(journalctl),
     "ssh": Way(over_ssh, (needs_sshd,)),
     "gatewayd": Way(over_http, (needs_gatewayd,)),

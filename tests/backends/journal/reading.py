@@ -2,7 +2,8 @@
 
 import time
 
-from jobtui.backends.journal.client import Following, JournalReader
+from jobtui.backends.journal.client import JournalReader
+from jobtui.backends.journal.following import Following
 from jobtui.model.journal import At, Beside, Head, JournalEntry, Matches, Tail
 from tests.waiting import LONG_S
 

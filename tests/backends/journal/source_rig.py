@@ -38,7 +38,7 @@ class JournalRig:
         self._away = folder / "away"
         self._written = 0
         self._stack = contextlib.ExitStack()
-        self.reconnects = way not in ("native", "public")
+        self.reconnects = True
         patch = self._stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(following, "RETRY_S", 0.05)
         patch.setattr(following, "RETRY_MOST_S", 0.1)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal import following, local
+from jobtui.backends.journal import following
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.following import Places, cursor_of, places_of
+from jobtui.backends.journal.cursors import Places, cursor_of, places_of
 from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import SshJournal
 from jobtui.backends.journal.records import Wanted
@@ -24,7 +24,7 @@ from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.live import Writer, writer
 from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import READERS, MakeReader, Way, each_way, needs_systemd_python
+from tests.backends.journal.readers import READERS, MakeReader, Way, each_way
 from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
 from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd, ssh_client
 
@@ -300,8 +300,7 @@ async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
     for host in HOSTS:
         make_journal(tmp_path, [from_host(host, 0)], f"remote-{host}.journal")
     for lanes, told in ((3, ""), (2, "2 of 3 hosts are followed together")):
-        for way_apart in (following, local):
-            monkeypatch.setattr(way_apart, "LANES_MOST", lanes)
+        monkeypatch.setattr(following, "LANES_MOST", lanes)
         with way.open(tmp_path) as make:
             source = Journal("it", make, wanted=Wanted(identifiers=["node"]), since=Nanos(0))
             batch = await source.poll(None)
@@ -317,8 +316,7 @@ async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
 async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
     way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for way_apart in (following, local):
-        monkeypatch.setattr(way_apart, "LANES_MOST", 2)
+    monkeypatch.setattr(following, "LANES_MOST", 2)
     with ExitStack() as stack:
         writers = [stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS]
         make = stack.enter_context(way.open(tmp_path))
@@ -407,19 +405,18 @@ async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
         assert await all_forward(reader, most=1) == everything
         assert await all_backward(reader, most=1) == everything
         for each in everything:
-            assert await reader.fields(each.cursor) is not None
-            assert not (await reader.forward(Beside(each.cursor), (), 1)).lost
+            assert await reader.entry(each.cursor) == each
         await reader.aclose()
 
 
-@needs_systemd_python
+@quickly
 @pytest.mark.parametrize("seed", range(3))
 async def test_everything_comes_once_whatever_the_order_of_arrival(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     waiting = {host: [n for n in range(150) if draw.random() < 0.5] for host in HOSTS}
     everything = {host: numbers(*waiting[host]) for host in HOSTS}
     with ExitStack() as stack:
-        make = stack.enter_context(READERS["native"].open(tmp_path))
+        make = stack.enter_context(READERS["journalctl"].open(tmp_path))
         writers = {host: stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS}
         send_some(writers, waiting, draw)
         async with followed(make, Head()) as follower:

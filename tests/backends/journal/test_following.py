@@ -1,15 +1,17 @@
-"""Following over connections that break: everything once and in order, memory bounded, breaks told."""
+"""LaneFollowing over connections that break: everything once and in order, memory bounded, breaks told."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from itertools import count
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.journal import following
-from jobtui.backends.journal.following import HELD_ENTRIES, ConnectedFollowing, retry_delay
+from jobtui.backends.journal.following import HELD_ENTRIES, Followed, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
@@ -20,6 +22,15 @@ from tests.waiting import LONG_S, wait_until
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "RETRY_S", 0.001)
     monkeypatch.setattr(following, "RETRY_MOST_S", 0.002)
+
+
+def following_of(listen: Callable[[Start], AsyncGenerator[Slice, None]], start: Start) -> LaneFollowing:
+    reader = SimpleNamespace(name="log", is_one_host=True, listen=lambda at, *_: listen(at))
+    return LaneFollowing(cast(Followed, reader), start, ())
+
+
+def held(follow: LaneFollowing) -> int:
+    return len(follow._lanes[0].held)
 
 
 def an_entry(number: int, message: str = "") -> JournalEntry:
@@ -51,7 +62,7 @@ class Log:
         await asyncio.Event().wait()
 
 
-async def all_of(follow: ConnectedFollowing, most: int = 100) -> tuple[list[str], int]:
+async def all_of(follow: LaneFollowing, most: int = 100) -> tuple[list[str], int]:
     """The cursors up to the edge, and how often a break was told."""
     found, breaks = [], 0
     while True:
@@ -71,7 +82,7 @@ async def all_of(follow: ConnectedFollowing, most: int = 100) -> tuple[list[str]
 def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int], most: int) -> None:
     async def run() -> None:
         log = Log(entries, [*breaks])
-        follow = ConnectedFollowing("log", log.listen, Head())
+        follow = following_of(log.listen, Head())
         found, _ = await asyncio.wait_for(all_of(follow, most), LONG_S)
         await follow.aclose()
         assert found == [str(number) for number in range(entries)]
@@ -95,7 +106,7 @@ async def test_a_break_is_told_and_its_end_too() -> None:
         await fail.wait()
         raise SourceUnreachable("log: gone")
 
-    follow = ConnectedFollowing("log", listen, Head())
+    follow = following_of(listen, Head())
     assert (await follow.take(5)).entries == (an_entry(1),)
     fail.set()
     await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
@@ -113,7 +124,7 @@ async def test_a_break_is_told_and_its_end_too() -> None:
 
 async def test_what_came_before_a_break_is_given_first() -> None:
     log = Log(4, [4, 0, 0, 0, 0])
-    follow = ConnectedFollowing("log", log.listen, Head())
+    follow = following_of(log.listen, Head())
     await follow.take(1)
     await wait_until(lambda: len(log.asked) > 1)
     assert [entry.cursor for entry in (await follow.take(2)).entries] == ["1", "2"]
@@ -129,9 +140,9 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
         yield Slice((an_entry(9),), Cursor("9"), True)
         await asyncio.Event().wait()
 
-    follow = ConnectedFollowing("log", listen, Head())
+    follow = following_of(listen, Head())
     await follow.take(0)
-    await wait_until(lambda: follow._is_at_edge)
+    await wait_until(lambda: follow._lanes[0].at_edge)
     assert await follow.take(10) == Slice((an_entry(1), an_entry(2)), Cursor("2"), False)
     assert await follow.take(10) == Slice((an_entry(9),), Cursor("9"), True, lost=True)
     await follow.aclose()
@@ -145,20 +156,20 @@ async def test_it_stops_listening_while_nobody_takes() -> None:
             await asyncio.sleep(0)
             yield Slice((an_entry(number),), Cursor(str(number)), False)
 
-    follow = ConnectedFollowing("log", listen, Head())
+    follow = following_of(listen, Head())
     await follow.changed(5)
     seen = -1
 
     def stands_still() -> bool:
         nonlocal seen
-        before, seen = seen, follow.held
+        before, seen = seen, held(follow)
         return before == seen > 0
 
     await wait_until(stands_still, step_s=0.1)
-    assert HELD_ENTRIES <= follow.held <= HELD_ENTRIES + 1
+    assert HELD_ENTRIES <= held(follow) <= HELD_ENTRIES + 1
     numbers = [int(entry.cursor) for _ in range(6) for entry in (await follow.take(1000)).entries]
     assert numbers == list(range(len(numbers)))
-    await wait_until(lambda: follow.held >= HELD_ENTRIES)
+    await wait_until(lambda: held(follow) >= HELD_ENTRIES)
     await follow.aclose()
 
 
@@ -170,12 +181,12 @@ async def test_big_messages_count_by_their_size(monkeypatch: pytest.MonkeyPatch)
             await asyncio.sleep(0)
             yield Slice((an_entry(number, "x" * 100_000),), Cursor(str(number)), False)
 
-    follow = ConnectedFollowing("log", listen, Head())
+    follow = following_of(listen, Head())
     await follow.changed(5)
-    await wait_until(lambda: follow.held >= 10)
+    await wait_until(lambda: held(follow) >= 10)
     for _ in range(50):
         await asyncio.sleep(0)
-    assert follow.held == 10
+    assert held(follow) == 10
     await follow.aclose()
 
 
@@ -189,7 +200,7 @@ async def test_the_tail_of_an_empty_journal_is_its_beginning() -> None:
             raise SourceUnreachable("log: gone")
         await asyncio.Event().wait()
 
-    follow = ConnectedFollowing("log", listen, Tail())
+    follow = following_of(listen, Tail())
     await follow.changed(1)
     await wait_until(lambda: len(asked) == 2)
     assert asked == [Tail(), Head()]
@@ -204,24 +215,24 @@ async def test_where_a_tail_was_is_kept_over_a_break() -> None:
         yield Slice((), Cursor("7") if isinstance(start, Tail) else None, True)
         raise SourceUnreachable("log: gone")
 
-    follow = ConnectedFollowing("log", listen, Tail())
+    follow = following_of(listen, Tail())
     await follow.changed(1)
     await wait_until(lambda: len(asked) >= 3)
     assert asked[:3] == [Tail(), Beside(Cursor("7")), Beside(Cursor("7"))]
     await follow.aclose()
 
 
-async def broken(monkeypatch: pytest.MonkeyPatch) -> ConnectedFollowing:
+async def broken(monkeypatch: pytest.MonkeyPatch) -> LaneFollowing:
     """One whose connection broke, and that will not try again for long."""
     monkeypatch.setattr(following, "RETRY_S", 1_000.0)
     monkeypatch.setattr(following, "RETRY_MOST_S", 1_000.0)
-    follow = ConnectedFollowing("log", Log(0, [0]).listen, Head())
+    follow = following_of(Log(0, [0]).listen, Head())
     with pytest.raises(SourceUnreachable):
         await all_breaks(follow)
     return follow
 
 
-async def all_breaks(follow: ConnectedFollowing) -> None:
+async def all_breaks(follow: LaneFollowing) -> None:
     """Take until the break is told."""
     while True:
         await follow.take(1)
@@ -246,19 +257,19 @@ async def test_who_waits_while_it_is_to_try_again_is_woken_when_it_stands(
     monkeypatch.setattr(following, "RETRY_S", 0.05)
     monkeypatch.setattr(following, "RETRY_MOST_S", 0.05)
     log = Log(1, [0])
-    follow = ConnectedFollowing("log", log.listen, Head())
+    follow = following_of(log.listen, Head())
     with pytest.raises(SourceUnreachable):
         await all_breaks(follow)
     assert len(log.asked) == 1
     await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
     assert len(log.asked) == 2
-    await wait_until(lambda: follow.held == 1)
+    await wait_until(lambda: held(follow) == 1)
     assert [entry.cursor for entry in (await follow.take(5)).entries] == ["0"]
     await follow.aclose()
 
 
 async def test_closing_twice_is_fine_and_then_it_is_closed() -> None:
-    follow = ConnectedFollowing("log", Log(3, []).listen, Head())
+    follow = following_of(Log(3, []).listen, Head())
     await follow.take(1)
     await follow.aclose()
     await follow.aclose()
@@ -273,7 +284,7 @@ async def test_a_fault_of_ours_is_not_hidden() -> None:
         yield Slice((), None, False)
         raise ZeroDivisionError
 
-    follow = ConnectedFollowing("log", listen, Head())
+    follow = following_of(listen, Head())
 
     async def take_on() -> None:
         while True:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.journal.records import LINES_OPEN, EntryRecords, SplitLines, StreamNames, Wanted
-from jobtui.formats.journal_export import MESSAGE_LIMIT, record_of
+from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Cursor, JournalEntry
 
@@ -31,9 +31,10 @@ def pieces(text: str, size: int, **of: str | int) -> list[JournalEntry]:
 
 
 def test_a_field_tells_that_a_line_goes_on() -> None:
-    fields = {"MESSAGE": b"x", "CONTAINER_NAME": b"srj-p-a"}
-    assert not record_of(fields, "c", 1, 1).is_begun
-    assert record_of({**fields, "CONTAINER_PARTIAL_MESSAGE": b"true"}, "c", 1, 1).is_begun
+    fields = {b"__CURSOR": b"c", b"__REALTIME_TIMESTAMP": b"1", b"CONTAINER_PARTIAL_MESSAGE": b"true"}
+    entry = entry_of_export(fields)
+    assert entry is not None
+    assert entry.is_begun
 
 
 def test_a_record_in_pieces_is_one_record_over_batches() -> None:

@@ -1,0 +1,121 @@
+"""Cursors of a journal: which comes first, times as cursors, and the places of several hosts in one.
+
+They are compared as libsystemd does when it merges files.
+"""
+
+from functools import cmp_to_key
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Match, Start
+from jobtui.model.numbers import of_base
+
+
+class Position(NamedTuple):
+    """What a cursor is made of (sd_journal_get_cursor in systemd's sd-journal.c). None where it lacks it."""
+
+    seqnum_id: str | None
+    seqnum: int | None
+    boot: str | None
+    monotonic: int | None
+    realtime: int | None
+    hash: int | None
+
+
+def position(cursor: Cursor) -> Position:
+    """The parts of a cursor; what makes no sense in it is None."""
+    parts = dict(part.split("=", 1) for part in cursor.split(";") if "=" in part)
+    numbers = [of_base(parts.get(key), 16) for key in ("i", "m", "t", "x")]
+    return Position(parts.get("s"), numbers[0], parts.get("b"), *numbers[1:])
+
+
+def compare(one: Position, other: Position) -> int:
+    """Below 0 when `one` comes first, above 0 when `other` does; 0 when that cannot be told."""
+    if one.seqnum_id is not None and one.seqnum_id == other.seqnum_id and one.seqnum != other.seqnum:
+        return _compare(one.seqnum, other.seqnum)
+    if one.boot is not None and one.boot == other.boot and one.monotonic != other.monotonic:
+        return _compare(one.monotonic, other.monotonic)
+    return _compare(one.realtime, other.realtime) or _compare(one.hash, other.hash)
+
+
+def _compare(one: int | None, other: int | None) -> int:
+    if one is None or other is None:
+        return 0
+    return (one > other) - (one < other)
+
+
+class Beyond:
+    """Lets entries pass from the first on that lies beyond a cursor, in the direction they are read in."""
+
+    def __init__(self, cursor: Cursor | None, *, back: bool = False) -> None:
+        self._place = None if cursor is None else position(cursor)
+        self._back = back
+
+    def __call__(self, entries: list[JournalEntry]) -> list[JournalEntry]:
+        for nth, entry in enumerate(entries):
+            if self._place is None or self._is_beyond(position(entry.cursor), self._place):
+                self._place = None
+                return entries[nth:]
+        return []
+
+    def _is_beyond(self, one: Position, other: Position) -> bool:
+        found = compare(one, other)
+        return one != other and (found <= 0 if self._back else found >= 0)
+
+
+def merged(entries: list[JournalEntry]) -> list[JournalEntry]:
+    """Entries of several answers in the journal's order, each once."""
+    once = {entry.cursor: entry for entry in entries}
+    places = {cursor: position(cursor) for cursor in once}
+    key = cmp_to_key(compare)
+    return [once[cursor] for cursor in sorted(once, key=lambda cursor: key(places[cursor]))]
+
+
+def from_micros(time: Nanos) -> int:
+    """The first microsecond that is not before a time."""
+    return max(-(-time // 1_000), 0)
+
+
+def time_cursor(micros: int) -> Cursor:
+    """A cursor that means a time of receipt and no entry, as libsystemd takes it too."""
+    return Cursor(f"t={max(micros, 0):x}")
+
+
+_EACH = "each"
+
+
+class Places(NamedTuple):
+    """How far each host was followed, and where one begins that is new."""
+
+    for_new: Start
+    of: dict[Match, Start]
+
+
+def cursor_of(places: Places) -> Cursor:
+    each = [f"{field}={value}|{_text(place)}" for (field, value), place in places.of.items()]
+    return Cursor(" ".join((_EACH, _text(places.for_new), *each)))
+
+
+def places_of(start: Start) -> Places | None:
+    """The places that a cursor has of each host; None for a start that is the same for all."""
+    words = start.cursor.split(" ") if isinstance(start, Beside) else ()
+    if len(words) < 2 or words[0] != _EACH:
+        return None
+    places: dict[Match, Start] = {}
+    for word in words[2:]:
+        host, _, place = word.partition("|")
+        field, _, value = host.partition("=")
+        places[field, value] = _place(place)
+    return Places(_place(words[1]), places)
+
+
+def _text(place: Start) -> str:
+    if isinstance(place, At):
+        return time_cursor(from_micros(place.time))
+    return place.cursor if isinstance(place, Beside) else ""
+
+
+def _place(text: str) -> Start:
+    if text.startswith("t="):
+        return At(Nanos((position(Cursor(text)).realtime or 0) * 1_000))
+    return Beside(Cursor(text)) if text else Head()
