@@ -4,7 +4,7 @@ Events tell best what state a job is in; a job ad is as good as the time of its 
 counts until these say that it is over: a worker has a clock of its own, and a job may run again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -142,7 +142,13 @@ class CondorLife:
             self.traces.setdefault(trace, fact)
         self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
         self.values.update(fact.values)
-        _TAKES[fact.teller](self, fact)
+        match fact.teller:
+            case Teller.EVENT:
+                self._take_event(fact)
+            case Teller.AD:
+                self._take_ad(fact)
+            case Teller.OUTPUT:
+                self._take_line(fact)
 
     def hear_again(self, fact: CondorFact) -> None:
         """Let an event that another file told before say what that did not; it happened once."""
@@ -151,7 +157,7 @@ class CondorLife:
         self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
         self.values = {**fact.values, **self.values}
 
-    def take_event(self, fact: CondorFact) -> None:
+    def _take_event(self, fact: CondorFact) -> None:
         self._is_told = True
         self.gap = fact if fact.what == LOG_GAP else None
         if fact.what in ("disconnected", "reconnected"):
@@ -165,7 +171,7 @@ class CondorLife:
         if (state := STATE_OF.get(fact.what)) is not None:
             self._turn(fact, state)
 
-    def take_ad(self, fact: CondorFact) -> None:
+    def _take_ad(self, fact: CondorFact) -> None:
         self._is_told = True
         self.gap = None
         values = fact.values
@@ -178,7 +184,7 @@ class CondorLife:
         if state is not None and state != self.state:
             self._turn(fact, state)
 
-    def take_line(self, fact: CondorFact) -> None:
+    def _take_line(self, fact: CondorFact) -> None:
         if fact.what == END:
             self.said_exits[fact.teller] = CondorExit(status=fact.values.get("status", ""))
         elif fact.what == SIGNAL:
@@ -192,9 +198,6 @@ class CondorLife:
         if (state := STATE_OF_LINE.get(fact.what)) is not None and state != self.state:
             self.exit = self.said_exits.get(fact.teller, self.exit)
             self._turn(fact, state)
-
-    def take_submission(self, fact: CondorFact) -> None:
-        """A submit file changes nothing."""
 
     def _turn(self, fact: CondorFact, state: str) -> None:
         if state == self.state and (state in OVER or self.turns[-1].fact.teller is Teller.AD):
@@ -215,14 +218,6 @@ class CondorLife:
         if state == IDLE and fact.what == "submit":
             self.queued_at = self.queued_at or fact.at
         self.state = state
-
-
-_TAKES: Mapping[Teller, Callable[[CondorLife, CondorFact], None]] = {
-    Teller.EVENT: CondorLife.take_event,
-    Teller.AD: CondorLife.take_ad,
-    Teller.OUTPUT: CondorLife.take_line,
-    Teller.SUBMIT: CondorLife.take_submission,
-}
 
 
 def is_of_jobsub(fact: CondorFact) -> bool:
@@ -290,12 +285,10 @@ def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
     elif fact.what in ("held", "shadow_exception"):
         status = JobStatus.FAILED
     said = (str(ended) if ended is not None and not life.is_good(ended) else "") or life.reason
-    return Run(
-        number=run.number,
+    return msgspec.structs.replace(
+        run,
         status=status,
         native_status=fact.what,
-        queued_at=run.queued_at,
-        started_at=run.started_at,
         updated_at=fact.at,
         ended_at=fact.at,
         error=said or None if status is JobStatus.FAILED else None,

@@ -225,11 +225,6 @@ class CondorBook:
         facts = self._in_order(job_id)
         return _detail_of(job_id, self._life_of(job_id, facts), facts) if facts else None
 
-    def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
-        """How the state of a job changed, None for one that no file tells of."""
-        facts = self._in_order(job_id)
-        return changes_of(job_id, self._life_of(job_id, facts).turns) if facts else None
-
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
         """The jobs of which a file tells."""
         return tuple(sorted({job_id for job_id, _ in self._told_in(source)}))

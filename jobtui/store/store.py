@@ -316,8 +316,8 @@ class Store:
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...]:
         """How the state of a job changed, oldest first."""
-        known = self._condor.changes_of(job_id) if self._condor is not None else None
-        return self.changes.of_job(job_id) if known is None else known
+        detail = self.detail(job_id)
+        return self.changes.of_job(job_id) if detail is None else detail.changes
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All about a job that is put together here out of several sources; None for any other."""

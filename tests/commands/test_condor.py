@@ -1,8 +1,6 @@
 """Jobs of HTCondor and jobsub on the command line, from files to a verdict and to their trace."""
 
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,30 +63,6 @@ def test_the_timeline_has_a_run_for_each_time_that_it_began(run: Runner) -> None
     ]
     assert {step["component"] for op in ran.json["ops"] for step in op["steps"]} == {"schedd", "execute"}
     assert ran.json["ops"][0]["steps"][2]["line"] == 27
-
-
-TWICE = "81422934.1"
-
-
-@pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])
-@pytest.mark.parametrize("is_first", [True, False])
-def test_a_log_in_another_form_under_another_name_tells_nothing_twice(
-    form: str, is_first: bool, run: Runner, tmp_path: Path
-) -> None:
-    log, copy = CONDOR / "cluster.log", tmp_path / "copy.log"
-    copy.write_bytes((CONDOR / f"cluster.{form}").read_bytes())
-    files = [log, copy] if is_first else [copy, log]
-    both = [word for path in files for word in ("--condor-log", path)]
-    alone, together = (run(*words, "show", TWICE, "--json").json for words in (("--condor-log", log), both))
-    assert alone["job"]["runs"] == together["job"]["runs"] == 2
-    for name in ("runs", "history"):
-        assert together[name] == alone[name]
-    of_one, of_both = (run(*words, "timeline", TWICE, "--json").json for words in (both[:2], both))
-    assert [steps_of(op) for op in of_both["ops"]] == [steps_of(op) for op in of_one["ops"]]
-
-
-def steps_of(op: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(step["at"], step["step"]) for step in op["steps"]]
 
 
 @pytest.mark.parametrize("proc", range(4))
@@ -185,25 +159,6 @@ def test_the_attribute_that_holds_the_job_can_be_said(run: Runner, tmp_path: Pat
     assert run("--trace-file", path, "trace", "7.0@s.org").code == 4
     ran = run("--trace-file", path, "--job-attribute", "our.job", "trace", "7.0@s.org", "--json")
     assert ran.json["trace_id"] == "a" * 32
-
-
-@pytest.mark.parametrize(
-    "content", [b"\0" * 9_000, b"\xff\xfe", b"005 (1.2.3) 13/99 99:99:99 x\n...\n", b"{{{"]
-)
-def test_a_broken_file_costs_that_file_only(content: bytes, run: Runner, tmp_path: Path) -> None:
-    path = tmp_path / "broken"
-    path.write_bytes(content)
-    ran = run(*LOGS, "--condor-log", path, "jobs", "--json")
-    assert len(ran.json["jobs"]) == 3
-
-
-def test_a_huge_output_is_read_quickly_and_that_is_said(run: Runner, tmp_path: Path) -> None:
-    path = tmp_path / "job.out"
-    path.write_text("Fri Nov 20 20:40:06 UTC 2026 7.0@s.org BEGIN EXECUTION a.sh\n")
-    os.truncate(path, 1 << 30)
-    ran = run("--condor-log", path, "jobs", "--json")
-    assert [job["status"] for job in ran.json["jobs"]] == ["running"]
-    assert "only the beginning and the end" in ran.json["sources"][0]["note"]
 
 
 def test_doctor_says_what_a_log_is_worth(run: Runner) -> None:

@@ -250,10 +250,6 @@ def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
     ]
 
 
-def test_an_id_is_written_as_jobsub_does() -> None:
-    assert {fact.job for fact in facts_of((submitted() + executing()).encode())} == {JOB}
-
-
 TRACE = "212c891717bfbac28a34dec05b616f14"
 PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
 
