@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum, auto
 from functools import lru_cache
 from operator import attrgetter, eq, ge, gt, le, lt
@@ -10,7 +10,15 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.analysis.filter_syntax import Comparison, FilterError, Value
+from jobtui.analysis.filter_syntax import (
+    Comparison,
+    FilterError,
+    TextFields,
+    Value,
+    compile_node,
+    parse_nodes,
+    word_test,
+)
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.spelling import nearest
 from jobtui.analysis.times import age, age_s, first_seen, last_active, parse_duration, parse_moment
@@ -18,6 +26,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, here
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import real
+from jobtui.model.ops import Agent, AgentState
 from jobtui.model.slurm import SYSTEM as SLURM
 
 Look = Callable[[Job], str | None]
@@ -363,3 +372,56 @@ _MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {
     Kind.DURATION: _duration_test, Kind.TIME: _time_test, Kind.STATUS: _status_test, Kind.FLAG: _flag_test,
     Kind.YES_NO: _yes_no_test,
 }  # fmt: skip
+
+
+# The filter of agents: `state:lost host:v4 -kind:sequential op:pb5u`; a word is found in any field.
+
+AgentTest = Callable[[Agent], bool]
+
+
+def _known(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
+_AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
+    "state": lambda agent: _known(agent.state.value.replace("_", " "), agent.state.value),
+    "user": lambda agent: _known(agent.uid),
+    "host": lambda agent: _known(agent.host),
+    "driver": lambda agent: _known(agent.driver),
+    "kind": lambda agent: _known(agent.kind),
+    "container": lambda agent: _known(agent.container, agent.container_id),
+    "agent": lambda agent: _known(agent.agent),
+    "op": lambda agent: (text for op in agent.ops for text in _known(op.op, op.name)),
+    "job": lambda agent: _known(*(op.jid for op in agent.ops)),
+    "why": lambda agent: _known(agent.why),
+})  # fmt: skip
+AGENT_FIELD_NAMES = tuple(_AGENT_FIELDS.texts)
+"""The fields, as they are written."""
+
+
+def parse_agent_filter(text: str) -> AgentTest:
+    """The test of a filter for agents. Raises FilterError and nothing else."""
+    return compile_node(
+        parse_nodes(text), lambda word: word_test(word, _AGENT_FIELDS.said), _agent_comparison
+    )
+
+
+def agent_values(agents: Iterable[Agent]) -> Iterator[tuple[str, str]]:
+    for agent in agents:
+        for name, texts in _AGENT_FIELDS.texts.items():
+            yield from ((name, text) for text in texts(agent))
+
+
+def _agent_comparison(node: Comparison) -> AgentTest:
+    test = _AGENT_FIELDS.test(node)
+    if node.field.text.lower() == "state":
+        _check_states(node.values)
+    return test
+
+
+def _check_states(values: Iterable[Value]) -> None:
+    for value in values:
+        low = value.text.lower().replace(" ", "_")
+        if not any(state.value.startswith(low) for state in AgentState):
+            message = f"agents have no state {value.text}"
+            raise FilterError(value.start, value.end, message, nearest(low, [s.value for s in AgentState]))

@@ -1,6 +1,6 @@
 """`agents [FILTER]`: the agents that the logs speak of, what each holds, and where its log is."""
 
-from jobtui.analysis.agent_filter import AgentTest, parse_agent_filter
+from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import AgentLog, log_of
 from jobtui.commands.context import Context

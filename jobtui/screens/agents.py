@@ -6,7 +6,7 @@ from textual import on
 from textual.app import App
 
 from jobtui.actions import Place as At
-from jobtui.analysis.agent_filter import FIELD_NAMES, AgentTest, parse_agent_filter, values_of
+from jobtui.analysis.filter_fields import AGENT_FIELD_NAMES, AgentTest, agent_values, parse_agent_filter
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
@@ -198,10 +198,10 @@ class AgentsScreen(TableScreen):
     # Which agents.
 
     def complete(self, text: str, cursor: int) -> Completion:
-        return complete_fields(text, cursor, FIELD_NAMES, self._values)
+        return complete_fields(text, cursor, AGENT_FIELD_NAMES, self._values)
 
     def _values(self, field: str) -> set[str]:
-        return {value for name, value in values_of(self._agents) if name == field}
+        return {value for name, value in agent_values(self._agents) if name == field}
 
     def let_pass(self, text: str) -> None:
         self._passes = parse_agent_filter(text)
