@@ -167,6 +167,8 @@ def _utc(at: Nanos) -> str:
 
 
 SSH = "ssh://"
+ADDRESS = re.compile(r"https?://")
+"""How the address of a directory begins that a server of files keeps."""
 
 
 class Reach(NamedTuple):
@@ -182,6 +184,8 @@ def reached(path: str, host: str | None, reach: Reach, source: str = "") -> Iter
     `source` is what told of it: where that is asked over ssh, so are its files, and the same path here may
     be another file.
     """
+    if ADDRESS.match(path):
+        yield path
     if not posixpath.isabs(path) or "\0" in path:
         return
     path = posixpath.normpath(path)

@@ -25,7 +25,7 @@ from jobtui.model.traces import Span, SpanLog
 if TYPE_CHECKING:
     from jobtui.model.clock import Player
     from jobtui.model.ids import TraceId
-    from jobtui.model.job_reader import JobReader
+    from jobtui.model.job_reader import FilePart, JobReader, RunListing
     from jobtui.model.pages import LogBook
     from jobtui.model.traces import Telemetry, TraceList, TraceSearch
 
@@ -125,6 +125,31 @@ class DetailSource(Protocol):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a job; None if this source has none. Raises SourceError."""
+
+
+@runtime_checkable
+class FileServer(Protocol):
+    """A source that keeps the files of jobs, and is asked for those of one."""
+
+    @property
+    def name(self) -> str:
+        """The address with which the names of its directories begin."""
+
+    def directory_of(self, job_id: JobId) -> str | None:
+        """Where the files of a job are; None for one that cannot have any there."""
+
+    async def list_files(self, path: str) -> "RunListing":
+        """The files in a directory. Raises SourceError and Unreadable."""
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> "FilePart":
+        """The beginning or the end of one. Raises SourceError and Unreadable."""
+
+
+def with_files(detail: JobDetail, sources: Iterable[Source]) -> JobDetail:
+    """A record that says where the files of the job are kept, if it does not say so itself."""
+    servers = (source for source in sources if isinstance(source, FileServer))
+    kept = next(filter(None, (server.directory_of(detail.job.id) for server in servers)), None)
+    return detail if detail.directory or kept is None else msgspec.structs.replace(detail, directory=kept)
 
 
 @runtime_checkable

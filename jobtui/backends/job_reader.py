@@ -6,7 +6,15 @@ from functools import wraps
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from jobtui.backends.base import DetailSource, RewindableSource, Source, Told, unwrapped
+from jobtui.backends.base import (
+    DetailSource,
+    FileServer,
+    RewindableSource,
+    Source,
+    Told,
+    unwrapped,
+    with_files,
+)
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
@@ -102,7 +110,7 @@ class SessionJobReader:
     @_answering
     async def detail(self, job_id: JobId) -> JobDetail | None:
         if (told := self._told(job_id)) is not None:
-            return told
+            return with_files(told, self._sources())
         problem: SourceError | None = None
         details: list[JobDetail] = []
         kind = None
@@ -196,8 +204,11 @@ class SessionJobReader:
 
         return await find_script(self._sources(), wanted)
 
-    def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs":
-        """What reads a directory; one on a cluster is named by an address."""
+    def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs | FileServer":
+        """What reads a directory; one on a cluster or a server of files is named by an address."""
+        servers = (source for source in self._sources() if isinstance(source, FileServer))
+        if server := next((one for one in servers if path.startswith(f"{one.name}/")), None):
+            return server
         if not path.startswith(OVER_SSH):
             if self._dirs is None:
                 from jobtui.backends.sirepo.run_dir import RunDirs  # the first paint does not need it

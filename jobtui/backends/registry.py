@@ -47,6 +47,7 @@ class Gives(Flag):
     LOGS = auto()
     SPANS = auto()
     SCRIPTS = auto()
+    FILES = auto()
 
 
 class _OfKind(Protocol):

@@ -174,7 +174,7 @@ async def _examine(
     if gives(spec, Gives.SPANS):
         told = (f"{source.records} spans and log records",) if not of_kind(source.kind).is_asked else ()
         return Finding(source, faults, (*told, *remarks))
-    if gives(spec, Gives.SCRIPTS):
+    if gives(spec, Gives.SCRIPTS | Gives.FILES):
         return Finding(source, faults, remarks)
     if of_setting(spec.setting).is_journal:
         return await _examine_journal(Finding(source, faults, remarks), reader)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
-from jobtui.analysis.paths import Reach, output_places
+from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.base import unwrapped
 from jobtui.backends.job_reader import HasEntries
@@ -274,6 +274,8 @@ class _Outputs:
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen = chosen
         self._to_end = to_end
+        told = detail.directory if detail is not None else None
+        self._kept = told if told is not None and ADDRESS.match(told) else None
         self.places: dict[str, list[str]] = {}
         for directory, name in places:
             self.places.setdefault(name, []).append(directory)
@@ -283,6 +285,8 @@ class _Outputs:
     async def fresh(self) -> list[JobLine]:
         """The lines that were not there at the last look; while it is followed, those that are whole."""
         found: list[JobLine] = []
+        if not self.places and self._kept:
+            await self._look_for_kept(self._kept)
         for name, directories in self.places.items():
             for directory in directories:
                 try:
@@ -295,6 +299,19 @@ class _Outputs:
                 found += filter(self._chosen, self._lines(f"{directory}/{name}", part))
                 break
         return found
+
+    async def _look_for_kept(self, directory: str) -> None:
+        """Of files that a server keeps, those that look like output."""
+        from jobtui.session.evidence import OUTPUT_ENDS  # few have such a server
+
+        try:
+            listing = await self._job_reader.list_files(directory)
+        except Unreadable as error:
+            self._problems[directory] = str(error)
+            return
+        self._problems.pop(directory, None)
+        names = (file.name for file in listing.files if file.name.endswith(OUTPUT_ENDS))
+        self.places = {name: [directory] for name in names}
 
     def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:
         if part.is_binary:

@@ -130,6 +130,10 @@ class Reader:
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:
         self.add_job_sources()
+        known = {source.name for source in self.session.sources}
+        for spec in self.specs:
+            if gives(spec, Gives.FILES) and spec.target not in known:
+                self.session.add(build(spec))
         if condor_id(job_id) is not None:
             parts = {source.kind for source in self.session.sources if of_kind(source.kind).in_parts}
             if parts:
@@ -194,7 +198,11 @@ class Reader:
     async def open_archives(self) -> None:
         """Take in the sources that keep scripts, and see which of them are there."""
         self.add_job_sources()
-        specs = [spec for spec in self.specs if gives(spec, Gives.SCRIPTS) and not gives(spec, Gives.JOBS)]
+        specs = [
+            spec
+            for spec in self.specs
+            if gives(spec, Gives.SCRIPTS | Gives.FILES) and not gives(spec, Gives.JOBS)
+        ]
         for spec in specs:
             self.session.add(build(spec))
         await self.watched(self.session.catch_up({of_setting(spec.setting).kind for spec in specs}))

@@ -17,6 +17,7 @@ from jobtui.backends.base import (
     SharesFiles,
     Source,
     unwrapped,
+    with_files,
 )
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
@@ -247,7 +248,7 @@ class Session:
         has the job, others of its kind are asked too: two roots may hold the same id.
         """
         if (told := self.store.detail(job_id)) is not None:
-            return told
+            return with_files(told, self.sources)
         details: list[JobDetail] = []
         kind = None
         for source in self.sources:
