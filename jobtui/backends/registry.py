@@ -7,6 +7,7 @@ poll says so.
 
 from collections.abc import Callable, Iterable
 from enum import Flag, auto
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobtui.model.numbers import whole
@@ -194,6 +195,12 @@ def _loki(spec: SourceSpec, window: Window) -> "Source":
     return open_loki(spec, Nanos(0) if window.whole else window.since, LOKI.kind)
 
 
+def _fetchlog(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.fetchlog import FetchLog
+
+    return FetchLog(spec.target, spec.access)
+
+
 Values = Callable[[str], tuple[str, ...]]
 """Gives the values of a setting as written."""
 
@@ -329,6 +336,11 @@ LOKI = SourceType(
     "loki", Gives.LOGS, parse_loki, _loki, period_s=5.0, addressed=True, takes_login=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
+FETCHLOG = SourceType(
+    "fetchlog", "fetchlog", "URL", "the files of jobs of jobsub that a Landscape keeps",
+    "fetchlog", Gives.FILES, partial(parse_server, "fetchlog"), _fetchlog, period_s=60.0, addressed=True,
+    takes_login=True,
+)
 AGENT_COPIES = SourceType(
     "agent_copies", "", "", "the logs of agents on clusters that Sirepo's supervisor keeps",
     "cluster-agents", Gives.LOGS, found=("cluster agent", "no cluster agent's log was copied"),
@@ -341,7 +353,7 @@ SITE_LOGS = SourceType(
 
 SOURCES: tuple[SourceType, ...] = (
     SIREPO_DB, LOG_FILE, JOURNAL, BALSAM, SLURM, CONDOR_LOG, TRACE_FILE, JAEGER, TEMPO, OTLP,
-    ARCHIVE, ELASTIC, KAFKA, ELASTIC_LOGS, ELASTIC_JOBS, LOKI, AGENT_COPIES, SITE_LOGS,
+    ARCHIVE, ELASTIC, KAFKA, ELASTIC_LOGS, ELASTIC_JOBS, LOKI, FETCHLOG, AGENT_COPIES, SITE_LOGS,
 )  # fmt: skip
 _OTHER = SourceType("", "", "", "", "", Gives.NOTHING)
 

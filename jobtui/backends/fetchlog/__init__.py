@@ -1,0 +1,161 @@
+"""The files of jobs of jobsub that a Landscape keeps: `GET URL/job/<id>.tar.gz`, asked for one job at a time.
+
+An archive is read in memory and never unpacked to a disk. Of each file its beginning and its end are kept,
+and of the jobs those that were asked for last.
+"""
+
+import asyncio
+import io
+import tarfile
+import time
+from collections import OrderedDict
+from posixpath import basename
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from jobtui.backends.base import Batch
+from jobtui.model.clock import Nanos, time_of_seconds
+from jobtui.model.condor import condor_id
+from jobtui.model.ids import JobId
+from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind, login_headers
+from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
+
+if TYPE_CHECKING:
+    from jobtui.transport.http import Transport
+
+LIMITS = Limits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
+UNPACKED_BYTES = 128 << 20
+"""An archive with more in it is refused."""
+PART_BYTES = 256 << 10
+"""Kept of the beginning of a file, and of its end."""
+MOST_FILES = 500
+JOBS_KEPT = 4
+GOOD_FOR_S = 60.0
+"""How long an archive is taken for what is there now: a job that runs goes on writing."""
+ARCHIVE_KIND = "application/gzip, application/x-gzip, application/octet-stream, */*;q=0.1"
+FETCHLOG = ServerKind(
+    "fetchlog",
+    login="put the token of the experiment into [servers] of the configuration file, as bearer_file",
+    forbidden="the token is of another experiment, or may not read logs",
+    address="is this the address of fetchlog, such as JOBSUB_FETCHLOG_URL has it?",
+)
+
+
+class _File(NamedTuple):
+    """A file of an archive: what is known of it, its beginning and its end."""
+
+    entry: RunFile
+    head: bytes
+    tail: bytes
+
+
+class _Archive(NamedTuple):
+    files: dict[str, _File]
+    left_out: int
+
+
+class FetchLog:
+    """One server. Its directories are addresses, `URL/job/<id>`."""
+
+    kind = "fetchlog"
+
+    def __init__(self, url: str, access: Access = NO_ACCESS, transport: "Transport | None" = None) -> None:
+        self.name = url
+        self._http = HttpClient(
+            url, FETCHLOG, login=lambda: login_headers(access, url), ca_file=access.ca_file, limits=LIMITS,
+            transport=transport,
+        )  # fmt: skip
+        self._turn = asyncio.Lock()
+        self._kept: OrderedDict[str, tuple[float, _Archive]] = OrderedDict()
+        self._closed = asyncio.Event()
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """Whether somebody answers there; what is kept is not listed."""
+        if self._closed.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        await self._http.ask("/", fine=(200, 204, 404, 405))
+        return Batch(cursor="there", note="fetchlog; asked for the files of one job at a time")
+
+    def directory_of(self, job_id: JobId) -> str | None:
+        """Where the files of a job are; None for one that jobsub did not submit."""
+        of_condor = condor_id(job_id)
+        if of_condor is None or not of_condor.schedd or of_condor.proc is None:
+            return None
+        return f"{self.name}/job/{job_id}"
+
+    async def list_files(self, path: str) -> RunListing:
+        archive = await self._archive(path)
+        files = sorted((file.entry for file in archive.files.values()), key=lambda entry: entry.name)
+        return RunListing(path, tuple(files), archive.left_out)
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        file = (await self._archive(path)).files.get(name)
+        if file is None:
+            raise Unreadable(f"{path}/{name}: is not among the files of the job")
+        data, size = file.tail if tail else file.head, file.entry.size
+        return part_of(name, data, size - len(data) if tail else 0, size, file.entry.written_at)
+
+    async def _archive(self, path: str) -> _Archive:
+        """The archive of a directory. Raises SourceError and Unreadable."""
+        async with self._turn:
+            known = self._kept.get(path)
+            if known is not None and time.monotonic() - known[0] < GOOD_FOR_S:
+                return known[1]
+            number = path.removeprefix(f"{self.name}/job/")
+            asked = f"/job/{quote(number, safe='@')}.tar.gz"
+            answer = await self._http.ask(asked, headers={"Accept": ARCHIVE_KIND}, fine=(200, 404))
+            if answer.status == 404:
+                raise Unreadable(f"{path}: no files of it are kept there (404), or not yet")
+            if answer.is_page:
+                raise self._http.refusal(answer)
+            archive = await asyncio.to_thread(_read, path, answer)
+            self._kept[path] = time.monotonic(), archive
+            if len(self._kept) > JOBS_KEPT:
+                self._kept.popitem(last=False)
+            return archive
+
+    async def changed(self, timeout_s: float) -> None:
+        try:
+            await asyncio.wait_for(self._closed.wait(), timeout_s)
+        except TimeoutError:
+            return
+
+    async def aclose(self) -> None:
+        self._closed.set()
+        await self._http.aclose()
+
+
+def _read(path: str, answer: Answer) -> _Archive:
+    """The files of an archive. Raises Unreadable for what is none, or is cut off."""
+    try:
+        data = _unpacked(answer.body)
+        files: dict[str, _File] = {}
+        left_out = 0
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in archive:
+                name = basename(member.name)
+                if not member.isfile() or not name or name in files or len(files) >= MOST_FILES:
+                    left_out += not member.isdir()
+                    continue
+                begin, size = member.offset_data, member.size
+                body = memoryview(data)[begin : begin + size]
+                if len(body) < size:
+                    raise tarfile.ReadError("its end is missing")
+                written_at = time_of_seconds(member.mtime) or Nanos(0)
+                entry = RunFile(name, FileKind.FILE, size, written_at)
+                files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
+    except (tarfile.TarError, UnpackError) as error:
+        raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
+    return _Archive(files, left_out)
+
+
+def _unpacked(body: bytes) -> bytes:
+    """The bytes of the archive; some proxies have unpacked it already."""
+    opener = next((opener for head, opener in FILE_PACKINGS.items() if body.startswith(head)), None)
+    unpacker = Unpacker(opener, UNPACKED_BYTES)
+    data = b"".join(unpacker.feed(body))
+    unpacker.end()
+    return data
