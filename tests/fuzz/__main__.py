@@ -13,20 +13,19 @@ import tempfile
 import time
 import traceback
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from tests.analysis.explain.disturbed_worlds import try_disturbed
+from tests.analysis.explain import damaged_worlds, disturbed_worlds
 from tests.fuzz.growth import grows_badly
 from tests.fuzz.inputs import inputs
 from tests.fuzz.targets import TARGETS, Target
 from tests.fuzz.whole import fuzz_world
 from tests.fuzz.worlds import WORLDS
 
-OTHERS = {"disturbed": try_disturbed}
-"""What is no reader and no world of damaged files: verdicts while sources are disturbed."""
+VERDICTS = {"damaged": damaged_worlds.wrong, "disturbed": disturbed_worlds.wrong}
+"""Verdicts on simulated jobs whose logs are damaged, or whose sources are disturbed."""
 CORPUS = Path(__file__).with_name("corpus")
 MINUTES = 5.0
 AT_ONCE = 100
@@ -96,27 +95,41 @@ def fuzz(name: str, target: Target, seconds: float) -> bool:
     return found is None and not slow
 
 
+def judge(name: str, seconds: float, number: int) -> bool:
+    """Try worlds from a number on for so long; whether no verdict was wrong."""
+    until, worlds, wrong = time.monotonic() + seconds, 0, 0
+    while time.monotonic() < until:
+        for one in VERDICTS[name](number + worlds):
+            wrong += 1
+            print(f"{name}: {one}", flush=True)
+        worlds += 1
+    print(f"{name}: {worlds:,} worlds{f', {wrong} wrong' if wrong else ', nothing found'}", flush=True)
+    return not wrong
+
+
+def stands(name: str, seconds: float, number: int) -> bool:
+    if name in TARGETS:
+        return fuzz(name, TARGETS[name], seconds)
+    return (judge if name in VERDICTS else fuzz_world)(name, seconds, number)
+
+
 def main() -> int:
-    """The command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--seed", type=int, default=random.getrandbits(32), help="the first seed of worlds")
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join((*TARGETS, *WORLDS, *OTHERS)))
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help=", ".join((*TARGETS, *WORLDS, *VERDICTS))
+    )
     options = parser.parse_args()
-    names = options.targets or [*TARGETS, *WORLDS, *OTHERS]
+    names = options.targets or [*TARGETS, *WORLDS, *VERDICTS]
     seconds = options.minutes * 60 / len(names)
-    if unknown := set(names) - TARGETS.keys() - WORLDS.keys() - OTHERS.keys():
+    if unknown := set(names) - TARGETS.keys() - WORLDS.keys() - VERDICTS.keys():
         parser.error(f"unknown: {', '.join(unknown)}")
     with tempfile.TemporaryDirectory() as home:
         os.environ["HOME"] = home  # where worlds keep their logins
-        stood = [
-            fuzz(name, TARGETS[name], seconds)
-            if name in TARGETS
-            else OTHERS.get(name, partial(fuzz_world, name))(seconds, options.seed)
-            for name in names
-        ]
+        stood = [stands(name, seconds, options.seed) for name in names]
     return int(not all(stood))
 
 

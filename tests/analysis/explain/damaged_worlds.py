@@ -1,6 +1,4 @@
-"""Explains incidents of other worlds than the demo's, with logs damaged in every way; tells what was wrong.
-
-    python -m tests.analysis.explain.damaged_worlds [FIRST] [COUNT]
+"""Explains incidents of other worlds than the demo's, with logs damaged in every way.
 
 A world is drawn from its number: users, driver, hosts, paths, clock, how times and prefixes are written. Each
 is explained whole once and damaged `DAMAGES` times: sources left out, logs cut, lines lost, bytes spoilt,
@@ -10,7 +8,6 @@ clocks shifted. A verdict is wrong in earnest when it is not the incident's and 
 import json
 import random
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -190,21 +187,6 @@ def told(number: int) -> Iterator[Told]:
         yield Told(number, incident, ways, explain(evidence_of(jid, *left, world.kernel.now)))
 
 
-def main() -> int:
-    """Go through worlds; 1 when a verdict was wrong and sure, or wrong with nothing damaged."""
-    first, count = (int(word) for word in (*sys.argv[1:], "0", "1000")[:2])
-    verdicts = wrong = grave = 0
-    for number in range(first, first + count):
-        for one in told(number):
-            verdicts += 1
-            wrong += one.is_wrong
-            if one.is_wrong and (one.is_sure or not one.damage):
-                grave += 1
-                sys.stdout.write(f"{one}\n")
-                sys.stdout.flush()
-    sys.stdout.write(f"{verdicts} verdicts, {wrong} wrong, {grave} of them sure\n")
-    return int(grave > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def wrong(number: int) -> Iterator[str]:
+    """Verdicts on a world that were wrong and sure, or wrong with nothing damaged."""
+    return (str(one) for one in told(number) if one.is_wrong and (one.is_sure or not one.damage))

@@ -1,6 +1,4 @@
-"""Explains jobs of simulated systems while their sources are disturbed; counts sure verdicts that are wrong.
-
-    python -m tests.analysis.explain.disturbed_worlds [FIRST] [COUNT]
+"""Explains jobs of simulated systems while their sources are disturbed.
 
 A world is drawn from its number: one job, what happens to it, and when. Its sources are polled by the real
 poller into the real store while time goes on; from some moment on they are disturbed. At some times the job
@@ -11,8 +9,6 @@ import asyncio
 import itertools
 import json
 import random
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -655,40 +651,11 @@ def _begin(feeds: Sequence[Feed], clock: FixedClock) -> tuple[Store, list[Poller
     return store, [Poller(feed, store) for feed in feeds]
 
 
-def try_disturbed(seconds: float, seed: int) -> bool:
-    """Try worlds from a seed on, each of another system or disturbance; whether no verdict was wrong."""
-    until, worlds, wrong = time.monotonic() + seconds, 0, 0
-    for number, (system, disturbance) in enumerate(itertools.cycle(itertools.product(SYSTEMS, DISTURBANCES))):
-        if time.monotonic() >= until:
-            break
-        worlds += 1
-        for one in told(system, disturbance, seed + number):
-            if one.is_sure and not one.is_right:
-                wrong += 1
-                sys.stdout.write(f"disturbed: {system}, {disturbance}: {one}\n")
-    sys.stdout.write(f"disturbed: {worlds:,} worlds{f', {wrong} wrong' if wrong else ', nothing found'}\n")
-    return not wrong
-
-
-def main() -> int:
-    """Go through worlds of every system under every disturbance; 1 when a verdict was sure and wrong."""
-    first, count = (int(word) for word in (*sys.argv[1:], *("0", "500")[len(sys.argv) - 1 :]))
-    grave = 0
-    for system in SYSTEMS:
-        for disturbance in DISTURBANCES:
-            counts: Counter[str] = Counter()
-            for number in range(first, first + count):
-                for one in told(system, disturbance, number):
-                    kind = f"{'sure' if one.is_sure else 'unsure'} and {'right' if one.is_right else 'wrong'}"
-                    counts[kind] += 1
-                    if one.is_sure and not one.is_right:
-                        grave += 1
-                        sys.stdout.write(f"{system}, {disturbance}: {one}\n")
-            words = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts))
-            sys.stdout.write(f"{system:8}{disturbance:16}{words}\n")
-            sys.stdout.flush()
-    return int(grave > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def wrong(number: int) -> Iterator[str]:
+    """Verdicts that were sure and wrong in a world of this number, whose system and disturbance it draws."""
+    system, disturbance = [*itertools.product(SYSTEMS, DISTURBANCES)][
+        number % (len(SYSTEMS) * len(DISTURBANCES))
+    ]
+    for one in told(system, disturbance, number):
+        if one.is_sure and not one.is_right:
+            yield f"{system}, {disturbance}: {one}"

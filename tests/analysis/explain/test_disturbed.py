@@ -1,6 +1,6 @@
 """Sources taken away, late, stale, contradicting, with other clocks: no verdict is sure and wrong.
 
-`JOBTUI_WORLDS` says how many worlds of each kind are tried; `disturbed_worlds` itself counts them.
+`JOBTUI_WORLDS` says how many worlds of each kind are tried; `scripts/fuzz disturbed` tries more.
 """
 
 import os
