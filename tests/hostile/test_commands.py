@@ -16,7 +16,7 @@ from jobtui.commands.printing import Report, print_report
 from jobtui.commands.reader import Reader
 from jobtui.grammar import COMMAND_BY_NAME
 from tests.commands.running import Ran, Runner
-from tests.hostile.commands import CASES
+from tests.hostile.commands import CASES, calls
 from tests.hostile.site import HostileSite
 from tests.hostile.texts import SECRET, cells, faults_in
 
@@ -79,7 +79,7 @@ def test_a_command_prints_nothing_raw(
         Forms(monkeypatch)
     found: set[str] = set()
     for flag in flags:
-        for words in CASES[command](site):
+        for words in calls(command, site):
             ran = run("--at", AT, *site.flags, command, *flag, *words)
             form = "".join(flag).removeprefix("--") or TERMINAL
             forms = [*printed(ran, form)]

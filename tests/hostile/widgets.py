@@ -5,7 +5,7 @@ asks to be given safe is given so, as screens do; it is still all of it wide, lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import TypeVar
 
 import msgspec
 from textual.widget import Widget
@@ -69,6 +69,7 @@ from tests.conftest import NOW
 from tests.hostile.records import hostile
 from tests.hostile.traces import TRACE_CASES
 
+AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
@@ -80,8 +81,8 @@ def now() -> Nanos:
     return NOW
 
 
-def nothing() -> None:
-    """There is nothing more to tell."""
+def case(widget: AnyWidget, tell: Callable[[AnyWidget], object] = id) -> Case:
+    return widget, lambda: tell(widget)
 
 
 def jobs(text: str) -> list[Job]:
@@ -91,101 +92,45 @@ def jobs(text: str) -> list[Job]:
     ]
 
 
-def complete_and_mistake(bar: FilterBar, text: str) -> None:
-    """Offer completions, then say that something is wrong."""
-    bar.action_complete()
-    bar.set_mistake(Mistake(0, len(text), show(text)))
+def sources(text: str) -> list[SourceHealth]:
+    return [hostile(SourceHealth, text, state=state) for state in SourceState]
 
 
-def an_agent_table(text: str) -> Case:
-    table = RecordTable[Agent](AGENT_COLUMNS, lambda: AgentLook(now=NOW), key_of)
-    agents = [hostile(Agent, text, state=state) for state in AgentState]
-    return table, lambda: table.set_records(agents)
+def completing(bar: type[FilterBar], text: str) -> Case:
+    """A bar that offers completions, then says that something is wrong."""
+
+    def tell(bar: FilterBar) -> None:
+        bar.action_complete()
+        bar.set_mistake(Mistake(0, len(text), show(text)))
+
+    return case(bar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"])), tell)
+
+
+def typed_into(bar: AnyWidget, text: str) -> Case:
+    return case(bar, lambda bar: bar.query_one(FilterInput).insert_text_at_cursor(text))
 
 
 def a_chart_view(text: str) -> Case:
-    view = ChartView(now)
     series = Series(text, text, [Nanos(NOW - 10**12), Nanos(NOW - 10**11)], [1.0, 2.0], (text,))
     curves = (at_once(curve_turns(series)),) * 3
-    return view, lambda: view.set_chart(Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW))
-
-
-def a_command_bar(text: str) -> Case:
-    bar = CommandBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
-    return bar, partial(complete_and_mistake, bar, text)
-
-
-def a_file_list(text: str) -> Case:
-    files = FileList(now)
-    return files, lambda: files.set_files([hostile(RunFile, text)] * 2, 3)
-
-
-def a_filter_bar(text: str) -> Case:
-    bar = FilterBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
-    return bar, partial(complete_and_mistake, bar, text)
-
-
-def a_filter_input(text: str) -> Case:
-    bar = FilterBar(text)
-    return bar, lambda: bar.query_one(FilterInput).insert_text_at_cursor(text)
-
-
-def a_marked_list(text: str) -> Case:
-    return MarkedList([Choice(show(text), show(text)), Choice("plain", "too")], [0]), nothing
-
-
-def a_mistake_line(text: str) -> Case:
-    line = MistakeLine()
-    return line, lambda: line.set_words(show(text), "error")
-
-
-def a_header(text: str) -> Case:
-    header = Header(now, show(text))
-    return header, lambda: header.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
+    chart = Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW)
+    return case(ChartView(now), lambda view: view.set_chart(chart))
 
 
 def job_facts(text: str) -> Case:
     job = hostile(Job, text, status=JobStatus.FAILED)
-    facts = JobFacts(lambda _: now(), job.id)
 
-    def told() -> None:
+    def told(facts: JobFacts) -> None:
         facts.set_job(job, absolute=False)
         facts.verdict = hostile(Verdict, text)
 
-    return facts, told
-
-
-def an_incident_list(text: str) -> Case:
-    incidents = IncidentList(now)
-    return incidents, lambda: incidents.set_records([hostile(Incident, text)] * 2)
-
-
-def a_job_log(text: str) -> Case:
-    log = JobLog()
-    lines = [hostile(JobLine, text), hostile(JobLine, text, continues=True)]
-    return log, lambda: log.set_lines(lines, {text: show(text)})
+    return case(JobFacts(lambda _: now(), job.id), told)
 
 
 def a_job_table(text: str) -> Case:
     table = JobTable(lambda: RowContext(now=NOW))
     table.set_columns(JOB_COLUMNS)
-    return table, lambda: table.apply(jobs(text))
-
-
-def a_log_header(text: str) -> Case:
-    header = LogHeader(now)
-    status = LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
-    return header, lambda: setattr(header, "status", status)
-
-
-def a_log_histogram(text: str) -> Case:
-    histogram = LogHistogram()
-    return histogram, lambda: setattr(histogram, "overview", Overview((), 3, 1, complete=True))
-
-
-def a_log_prompt(text: str) -> Case:
-    prompt = LogPrompt()
-    return prompt, lambda: prompt.query_one(FilterInput).insert_text_at_cursor(text)
+    return case(table, lambda table: table.apply(jobs(text)))
 
 
 class HostileLines:
@@ -212,105 +157,85 @@ class HostileLines:
         return hostile(LogLine, self._text, place=number * 10, end=number * 10 + 10)
 
 
-def a_log_view(text: str) -> Case:
-    view = LogView()
-    return view, lambda: view.show(HostileLines(text))
-
-
 def one_line(text: str) -> Case:
     line = OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
-    return line, lambda: line.set_state((Span("✗7 ", "failed"),), worst, is_paused=True)
-
-
-def an_op_list(text: str) -> Case:
-    ops = OpList(now)
-    return ops, lambda: ops.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
-
-
-def a_run_list(text: str) -> Case:
-    runs = RunList(now)
-    return runs, lambda: runs.set_runs([hostile(Run, text, status=status) for status in JobStatus], 3)
-
-
-def sources(text: str) -> list[SourceHealth]:
-    return [hostile(SourceHealth, text, state=state) for state in SourceState]
-
-
-def a_source_list(text: str) -> Case:
-    shown = SourceList(now)
-    return shown, lambda: shown.set_sources(sources(text))
-
-
-def a_source_strip(text: str) -> Case:
-    strip = SourceStrip(now)
-    return strip, lambda: setattr(strip, "sources", sources(text))
+    return case(line, lambda line: line.set_state((Span("✗7 ", "failed"),), worst, is_paused=True))
 
 
 def a_step_detail(text: str) -> Case:
-    detail = StepDetail()
-
-    def tell() -> None:
+    def tell(detail: StepDetail) -> None:
         detail.set_step(hostile(Step, text))
         detail.set_more([show(text)] * 2)
 
-    return detail, tell
+    return case(StepDetail(), tell)
 
 
-def a_tab_line(text: str) -> Case:
-    tabs = TabLine(["timeline", "logs"])
-    return tabs, lambda: setattr(tabs, "words", show(text))
+def an_agent_table(text: str) -> Case:
+    agents = [hostile(Agent, text, state=state) for state in AgentState]
+    table = RecordTable[Agent](AGENT_COLUMNS, lambda: AgentLook(now=NOW), key_of)
+    return case(table, lambda table: table.set_records(agents))
 
 
-def a_text_pane(text: str) -> Case:
-    return TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")]), nothing
+def a_log_header(text: str) -> Case:
+    status = LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
+    return case(LogHeader(now), lambda header: setattr(header, "status", status))
 
 
-def a_why_list(text: str) -> Case:
-    parts = WhyList()
-    return parts, lambda: parts.set_parts(why_parts(hostile(Verdict, text)))
-
-
-def a_timeline(text: str) -> Case:
-    timeline = Timeline(now)
-    return timeline, lambda: timeline.set_op(hostile(Op, text))
+def choices(text: str) -> list[Choice]:
+    return [Choice(show(text), show(text)), Choice("plain", "too")]
 
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     RecordTable: an_agent_table,
     ChartView: a_chart_view,
-    ChoiceList: lambda text: (ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing),
-    ColumnList: lambda text: (ColumnList(JOB_COLUMNS, [text, "id"]), nothing),
-    CommandBar: a_command_bar,
-    FileList: a_file_list,
-    FilterBar: a_filter_bar,
-    FilterInput: a_filter_input,
-    Header: a_header,
-    IncidentList: an_incident_list,
+    ChoiceList: lambda text: case(ChoiceList(choices(text))),
+    ColumnList: lambda text: case(ColumnList(JOB_COLUMNS, [text, "id"])),
+    CommandBar: lambda text: completing(CommandBar, text),
+    FileList: lambda text: case(FileList(now), lambda one: one.set_files([hostile(RunFile, text)] * 2, 3)),
+    FilterBar: lambda text: completing(FilterBar, text),
+    FilterInput: lambda text: typed_into(FilterBar(text), text),
+    Header: lambda text: case(
+        Header(now, show(text)), lambda one: one.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
+    ),
+    IncidentList: lambda text: case(
+        IncidentList(now), lambda one: one.set_records([hostile(Incident, text)] * 2)
+    ),
     JobFacts: job_facts,
-    JobLog: a_job_log,
+    JobLog: lambda text: case(
+        JobLog(),
+        lambda log: log.set_lines(
+            [hostile(JobLine, text), hostile(JobLine, text, continues=True)], {text: show(text)}
+        ),
+    ),
     JobTable: a_job_table,
-    KeyLine: lambda text: (KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)]), nothing),
+    KeyLine: lambda text: case(KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)])),
     LogHeader: a_log_header,
-    LogHistogram: a_log_histogram,
-    LogPrompt: a_log_prompt,
-    LogView: a_log_view,
-    MarkedList: a_marked_list,
-    MistakeLine: a_mistake_line,
-    NoticeLine: lambda text: (NoticeLine(show(text)), nothing),
+    LogHistogram: lambda text: case(
+        LogHistogram(), lambda one: setattr(one, "overview", Overview((), 3, 1, complete=True))
+    ),
+    LogPrompt: lambda text: typed_into(LogPrompt(), text),
+    LogView: lambda text: case(LogView(), lambda view: view.show(HostileLines(text))),
+    MarkedList: lambda text: case(MarkedList(choices(text), [0])),
+    MistakeLine: lambda text: case(MistakeLine(), lambda line: line.set_words(show(text), "error")),
+    NoticeLine: lambda text: case(NoticeLine(show(text))),
     OneLine: one_line,
-    OpList: an_op_list,
-    Prompt: lambda text: (Prompt(":"), nothing),
-    RuleLine: lambda text: (RuleLine(show(text)), nothing),
-    RunList: a_run_list,
-    SourceList: a_source_list,
-    SourceStrip: a_source_strip,
+    OpList: lambda text: case(
+        OpList(now), lambda one: one.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
+    ),
+    Prompt: lambda text: case(Prompt(":")),
+    RuleLine: lambda text: case(RuleLine(show(text))),
+    RunList: lambda text: case(
+        RunList(now), lambda one: one.set_runs([hostile(Run, text, status=status) for status in JobStatus], 3)
+    ),
+    SourceList: lambda text: case(SourceList(now), lambda one: one.set_sources(sources(text))),
+    SourceStrip: lambda text: case(SourceStrip(now), lambda one: setattr(one, "sources", sources(text))),
     StepDetail: a_step_detail,
-    TabLine: a_tab_line,
-    TextPane: a_text_pane,
-    Timeline: a_timeline,
-    WhyList: a_why_list,
+    TabLine: lambda text: case(TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))),
+    TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
+    Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
+    WhyList: lambda text: case(WhyList(), lambda one: one.set_parts(why_parts(hostile(Verdict, text)))),
     **TRACE_CASES,
 }
 """The case of each widget."""
