@@ -233,7 +233,7 @@ POLLED = {"poll", "changed", "aclose"}
 BY_OTHERS = {
     "continuations",
     "lines_at",
-    "lines_around",
+    "lines_from",
     "offset_at",
     "job_ids",
     "is_reachable",

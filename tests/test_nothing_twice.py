@@ -15,7 +15,7 @@ from jobtui.analysis.correlation.correlator import SURE, Once
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.logs import TOLD, LogRecord
+from jobtui.model.logs import LogRecord
 from jobtui.session import Session
 from tests.journal_memory import MemoryJournal
 
@@ -161,14 +161,6 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
             told[nth] += once.is_new(line)
         del read[source][:count]
     assert told == {nth: 1 for _, nth, _ in lines}
-
-
-@pytest.mark.parametrize("order", ["ab", "ba"])
-def test_a_line_that_another_log_gave_counts_among_those_of_its_log(order: str) -> None:
-    once = Once({"update"})
-    lines = {"a": line_of("a"), "b": msgspec.structs.replace(line_of("b"), identity=TOLD)}
-    assert [log for log in order if once.is_new(lines[log])] == ["a"]
-    assert once.is_new(line_of("b"))  # the second in b
 
 
 async def test_a_copy_that_is_none_any_more_is_not_called_one(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ class SessionJobReader:
             return ()
         expected = step.text[:EXPECTED_CHARACTERS]
         number = step.line if step.line > 0 else None
-        return record_of(await file.lines_around(step.offset, 0, most - 1, line=number, expect=expected))
+        return record_of(await file.lines_from(step.offset, most, line=number, expect=expected))
 
     async def _entries_behind(self, step: LinePlace, cursor: str, most: int) -> tuple[RawLine, ...]:
         problem: SourceError | None = None

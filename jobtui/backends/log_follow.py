@@ -12,15 +12,14 @@ which the parser fails is left out and counted.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, Issued
 from jobtui.backends.log_start import (
     PACKED_RATIO,
     Beginning,
@@ -35,8 +34,7 @@ from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import contained
 from jobtui.model.health import Skip
-from jobtui.model.logs import TOLD, LogRecord, provisional
-from jobtui.model.numbers import whole
+from jobtui.model.logs import LogRecord
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.blocks import (
     MARK_BYTES,
@@ -45,8 +43,6 @@ from jobtui.transport.blocks import (
     BlockReader,
     Limits,
     Position,
-    Within,
-    align,
     place,
 )
 from jobtui.transport.files import FileId, Look, OpenFile, look, source_error
@@ -59,9 +55,6 @@ GIVEN_KEPT = 1_000
 """Rotated files known again."""
 RETIRED_KEPT = 4
 """Rotated files that are still looked at."""
-OVERLAP_BYTES = 1 << 16
-"""How much of what another log has given is read again: it tells what the next lines belong to, and how
-often a line was told in its second."""
 RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
@@ -122,7 +115,9 @@ class OpenLog:
         self._at_end = False
         self._is_cut = False
         self._broken_told = False
-        self._told_to = 0
+        self.is_renamed = False
+        self.until: float | None = None
+        """Up to when it is looked at, though it was read to its end: who writes it may not know yet."""
 
     @property
     def position(self) -> Position:
@@ -213,15 +208,6 @@ class OpenLog:
         self._reader.source = other.source
         self._first, self._seen = other.look(), None
 
-    @property
-    def given_to(self) -> int:
-        """Up to which byte it was given, here or by another log."""
-        return max(self._told_to, self.position.offset)
-
-    def go_on_from(self, offset: int) -> None:
-        """Read on from there; what is given before it was told by another log."""
-        self._told_to = offset
-
     def read(self, gathered: Gathered, now: float, *, release: bool = False) -> bool:
         """Read on until the end or until enough is gathered; whether there is more at once.
 
@@ -268,13 +254,7 @@ class OpenLog:
                 return self._reader.more
             # The time of now, not of a look that may fail: no line of the block can be newer than this.
             newest = Nanos(self._seen.mtime_ns if self._seen is not None else 0)
-            parsed = self._parsed(block, newest)
-            if block.offset < self._told_to:
-                told = [
-                    _told(record) if record.offset < self._told_to else record for record in parsed.records
-                ]
-                parsed = parsed._replace(records=told)
-            gathered.add(parsed, len(block.data))
+            gathered.add(self._parsed(block, newest), len(block.data))
         return True
 
     def _parsed(self, block: Block, newest: Nanos) -> Parsed:
@@ -310,18 +290,6 @@ class OpenLog:
     def _mark_in(self, opened: OpenFile) -> bytes:
         begin = max(0, self.position.offset - MARK_BYTES)
         return opened.source.read(begin, self.position.offset - begin)
-
-
-class _Retired(NamedTuple):
-    log: OpenLog
-    until: float
-
-
-class _Next(NamedTuple):
-    """A file to be read before the present one; `is_renamed`: who writes it may not know yet."""
-
-    log: OpenLog
-    is_renamed: bool = False
 
 
 class _Given(NamedTuple):
@@ -367,7 +335,7 @@ def _given_here(log: OpenLog) -> _Given:
 class Follower:
     """Gives what is written to the log at `path`, batch by batch. One call at a time.
 
-    `beginning` tells where reading began, None before it did.
+    `start` says where reading begins, `beginning` tells where it began, None before it did.
     """
 
     def __init__(
@@ -381,37 +349,39 @@ class Follower:
         self.beginning: Beginning | None = None
         self._path = path
         self._make_parser = make_parser
-        self._parser: BlockParser | None = None
-        self._start = start
+        self.start = start
         self._limits = limits
         self._timer = timer
+        self._issued = Issued()
         self._current: OpenLog | None = None
         self._left: OpenLog | None = None
-        self._retired: list[_Retired] = []
-        self._next: deque[_Next] = deque()
+        self._older: list[OpenLog] = []
+        """The files that are read before the present one, the oldest first, also those that just were."""
         self._given: deque[_Given] = deque(maxlen=GIVEN_KEPT)
+        self._restart()
+
+    def _restart(self) -> None:
+        self.close()
+        # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
+        self._parser = self._make_parser()
+        self._gathered = Gathered(self._limits)
         self._read_before = 0
         self._problem_since: float | None = None
         self._event: str | None = None
         self._begun = False
-        self._cursor: str | None = None
-        self._before: str | None = None
-        self._last: Batch | None = None
-        self._polls = 0
 
     def poll(self, cursor: str | None) -> Batch:
         """What is new since `cursor`; None asks for the beginning. Raises SourceError.
 
-        With the cursor before the last batch, that one was lost and is given again. With any other, and after
-        anything else was raised, reading goes back to it.
+        With the cursor before the last batch, that one was lost and is given again. With any other reading
+        begins again. What was gathered when anything else was raised comes with the next batch.
         """
-        if cursor is not None and self._last is not None and cursor == self._before:
-            return msgspec.structs.replace(self._last, more=True)
-        if cursor is None or cursor != self._cursor:
-            self._go_to(cursor)
-        self._cursor, before = None, self._cursor
-        gathered = Gathered(self._limits)
-        more, problem = False, self._keep_up(gathered)
+        if (lost := self._issued.again(cursor)) is not None:
+            return msgspec.structs.replace(lost, more=True)
+        if not self._issued.is_next(cursor):
+            self._restart()
+        gathered, more = self._gathered, False
+        problem = self._keep_up(gathered)
         try:
             more = self._read(gathered)
         except OSError as error:
@@ -419,70 +389,25 @@ class Follower:
         except SourceError as error:
             problem = self._note_problem(error)
         if problem is not None and gathered.empty:
-            self._cursor = before
             raise problem
-        self._polls += 1
-        self._before, self._cursor = before, self._new_cursor()
-        self._last = self._batch(gathered, self._cursor, more=more or problem is not None)
-        return self._last
+        self._gathered = Gathered(self._limits)
+        return self._issued.give(self._batch(gathered, more=more or problem is not None))
 
-    def pass_over(self, offset: int) -> str:
-        """Go to a byte of the file at the path without reading, as another log gives what is before it.
-
-        The cursor to go on with. Raises SourceError.
-        """
-        own = self._current if self._current is not None and not self._next else None
-        try:
-            given = (own.opened.id, own.given_to) if own is not None and not own.is_other_text() else None
-            self.close()
-            files = find_log_files(self._path)
-            opened = files.present
-            if given is not None and given[0] == opened.id:
-                offset = max(offset, given[1])
-            try:
-                begin = align(opened.source, max(0, offset - OVERLAP_BYTES), self._limits.line)
-                begin = offset if begin is None else min(begin, offset)
-                self._current = self._open_log(opened, Position(begin, provisional(1) if begin else 1))
-                self._current.go_on_from(offset)
-                self._note_all(files.older)
-            finally:
-                files.close(log.opened for log in self._logs())
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        self._begun = True
-        self._polls += 1
-        self._cursor = self._new_cursor()
-        return self._cursor
-
-    def read_of(self, file: FileId) -> int | None:
-        """Up to which byte a file was given; None when not all was that came before what it holds now."""
-        log = next((log for log in self._logs() if log.opened.id == file), None)
-        if log is None or (log is self._current and self._next):
-            return None
-        with suppress(OSError):  # closed meanwhile: another log asks, in its own thread
-            return None if log.is_other_text() else log.position.offset
-        return None
-
-    def _logs(self) -> Iterator[OpenLog]:
-        yield from (retired.log for retired in tuple(self._retired))
-        yield from (each.log for each in tuple(self._next))
-        if self._current is not None:
-            yield self._current
+    def _logs(self) -> tuple[OpenLog, ...]:
+        return (*self._older, *filter(None, (self._current,)))
 
     @property
     def measured(self) -> tuple[int, int]:
         """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
         if self._current is None or self.beginning is None:
             return 0, 0
-        read = self._read_before + self._current.done
-        read += sum(each.log.done for each in self._next)
-        waiting = self._current.unread + sum(each.log.text_left for each in self._next)
-        return read, read + waiting
+        read = self._read_before + sum(log.done for log in self._logs())
+        return read, read + sum(log.text_left for log in self._logs())
 
     @property
     def rest_s(self) -> float | None:
         """How soon to poll again although the file at the path stays as it is; None when that is no use."""
-        if self._retired or (self._current is not None and self._problem_since is not None):
+        if self._older or (self._current is not None and self._problem_since is not None):
             return RESTLESS_S
         return self._limits.hold_s if self._current is not None and self._current.unread else None
 
@@ -494,10 +419,9 @@ class Follower:
         """Release every file. May be called twice."""
         for log in self._logs():
             log.opened.close()
-        self._retired.clear()
-        self._next.clear()
+        self._older.clear()
         self._given.clear()
-        self._current = self._left = self._cursor = self._last = None
+        self._current = self._left = None
 
     def _keep_up(self, gathered: Gathered) -> SourceError | None:
         """Have the file open that is at the path now; what keeps it from that, if something does."""
@@ -552,18 +476,17 @@ class Follower:
 
     def _first_log(self, files: LogFiles, gathered: Gathered) -> OpenLog:
         older, position, self.beginning = begin(
-            self._path.name, files, self._start, self._make_parser(), self._limits
+            self._path.name, files, self.start, self._make_parser(), self._limits
         )
-        log = self._open_log(files.present, position)
         self._note_all(files.older)
         for each in older:
-            self._read_next(each.file, each.position, gathered)
+            self._read_next(each, position, gathered)
+            position = Position()
+        log = self._open_log(files.present, position)
         self._begun = True
         return log
 
     def _open_log(self, opened: OpenFile, position: Position) -> OpenLog:
-        # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
-        self._parser = self._parser or self._make_parser()
         return OpenLog(opened, position, self._parser, str(self._path), self._limits)
 
     # Files that were rotated away.
@@ -583,16 +506,16 @@ class Follower:
         return is_given
 
     def _turn_from(self, known: OpenLog, files: LogFiles, gathered: Gathered, *, is_whole: bool) -> None:
-        """Read what comes behind a file that was moved away or written anew: its rest first.
+        """Read what comes after a file that was moved away or written anew: its rest first.
 
         That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
-        copied or packed. What comes next are the rotated files behind that one; where none holds it, the ones
-        behind all that were given.
+        copied or packed. What comes next are the rotated files after that one; where none holds it, the ones
+        after all that were given.
         """
         if is_whole:
             known.learn_head()
             self._given.append(_given_here(known))
-            self._next.append(_Next(known, is_renamed=True))
+            self._read_before_present(known, is_renamed=True)
         older = files.older
         holds = self._holder_of(known, older, is_whole=is_whole)
         last = holds or next((file for file in reversed(older) if self._is_given(file)), None)
@@ -601,21 +524,21 @@ class Follower:
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
         elif not is_whole:
-            self._tell_lost(known, known.unread, "truncated", gathered)
+            self._tell_lost(known, "truncated", gathered)
         begin = older.index(last) + 1 if last else 0
         self._tell_late(older[:begin], gathered)
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
-        behind = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
-        for file in behind:
+        after = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
+        for file in after:
             self._given.append(_given(file))
             self._read_next(file, Position(), gathered, is_renamed=file.look.id == known.opened.id)
         if known is self._current and not is_whole:
             anew = self._open_log(known.opened, Position())
             is_here = known.opened.id == files.present.id
-            if is_here or any(file.look.id == known.opened.id or anew.is_in(file) for file in behind):
+            if is_here or any(file.look.id == known.opened.id or anew.is_in(file) for file in after):
                 known.opened.close()
             else:
-                self._next.append(_Next(anew, is_renamed=True))
+                self._read_before_present(anew, is_renamed=True)
 
     def _holder_of(
         self, known: OpenLog, older: Sequence[RotatedFile], *, is_whole: bool
@@ -635,63 +558,54 @@ class Follower:
         if file.opened is None:
             gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
         else:
-            self._next.append(_Next(self._open_log(file.opened, position), is_renamed))
+            self._read_before_present(self._open_log(file.opened, position), is_renamed=is_renamed)
+
+    def _read_before_present(self, log: OpenLog, *, is_renamed: bool) -> None:
+        log.is_renamed = is_renamed
+        self._older.append(log)
 
     def _read(self, gathered: Gathered) -> bool:
         now = self._timer()
-        if self._read_retired(gathered, now) or self._read_queue(gathered, now):
+        if self._read_older(gathered, now):
             return True
         if (current := self._current) is None:
             return False
         if current.is_other_text():
             self._take(gathered)
             read = current.position.offset
-            if read and not any(each.log.position == current.position for each in self._next):
+            if read and not any(log.position == current.position for log in self._older if not log.until):
                 self._event = f"was truncated when {read} bytes were read; read again from byte 0"
-        elif lost := current.cut_off:
-            self._tell_lost(current, lost, "truncated", gathered)
-        return self._read_queue(gathered, now) or (self._current or current).read(gathered, now)
+        elif current.cut_off:
+            self._tell_lost(current, "truncated", gathered, size=current.cut_off)
+        return self._read_older(gathered, now) or (self._current or current).read(gathered, now)
 
-    def _read_queue(self, gathered: Gathered, now: float) -> bool:
+    def _read_older(self, gathered: Gathered, now: float) -> bool:
         """Read the files that come before the present one, whether there is more in them."""
-        while self._next:
-            log, is_renamed = self._next[0]
+        for log in tuple(self._older):
+            has_present = self._current is None or self._current.has_text
+            is_over = log.until is not None and now >= log.until and has_present
             try:
-                if log.read(gathered, now, release=not is_renamed):
+                if log.until is not None and log.is_changed():
+                    self._given.append(_given_here(log))
+                if log.read(gathered, now, release=is_over or not log.is_renamed):
                     return True
-            except OSError as error:
-                gathered.skip(
-                    (Skip(place(str(self._path), log.position), f"rotated file not read: {error}"),), 1
-                )
-            self._next.popleft()
-            self._read_before += log.done
-            if is_renamed:
-                self._retired.append(_Retired(log, now + self._limits.retire_s))
-            else:
-                log.opened.close()
+            except OSError as error:  # as of one renamed, then deleted on another host
+                self._leave(log, f"not read, {error.strerror},", gathered)
+                continue
+            if is_over or not log.is_renamed:
+                self._leave(log, "rotated away", gathered)
+            elif log.until is None:
+                log.until = now + self._limits.retire_s
+        ended = [log for log in self._older if log.until is not None]
+        for log in ended[:-RETIRED_KEPT]:
+            self._leave(log, "rotated away", gathered)
         return False
 
-    def _read_retired(self, gathered: Gathered, now: float) -> bool:
-        for retired in tuple(self._retired):
-            is_over = now >= retired.until and (self._current is None or self._current.has_text)
-            try:
-                if retired.log.is_changed():
-                    self._given.append(_given_here(retired.log))
-                if retired.log.read(gathered, now, release=is_over):
-                    return True
-            except OSError:
-                # Renamed, then deleted on another host, it can no longer be read: the rest goes on.
-                is_over = True
-            if is_over:
-                self._dismiss(retired, gathered)
-        while len(self._retired) > RETIRED_KEPT:
-            self._dismiss(self._retired[0], gathered)
-        return False
-
-    def _dismiss(self, retired: _Retired, gathered: Gathered) -> None:
-        self._retired.remove(retired)
-        self._tell_lost(retired.log, retired.log.unread, "rotated away", gathered)
-        retired.log.opened.close()
+    def _leave(self, log: OpenLog, how: str, gathered: Gathered) -> None:
+        self._older.remove(log)
+        self._read_before += log.done
+        self._tell_lost(log, how, gathered)
+        log.opened.close()
 
     def _tell_late(self, older: Iterable[RotatedFile], gathered: Gathered) -> None:
         late = [file for file in older if not self._is_given(file)]
@@ -700,16 +614,16 @@ class Follower:
             why = "rotated file not read: it came after newer lines were read"
             gathered.skip((Skip(str(file.path), why),), 1)
 
-    def _tell_lost(self, log: OpenLog, size: int, how: str, gathered: Gathered) -> None:
-        if size:
-            skip = Skip(place(str(self._path), log.position), f"{how} before {size} bytes were read")
+    def _tell_lost(self, log: OpenLog, how: str, gathered: Gathered, *, size: int | None = None) -> None:
+        if lost := log.unread if size is None else size:
+            skip = Skip(place(str(self._path), log.position), f"{how} before {lost} bytes were read")
             gathered.skip((skip,), 1)
 
-    def _batch(self, gathered: Gathered, cursor: str, *, more: bool) -> Batch:
+    def _batch(self, gathered: Gathered, *, more: bool) -> Batch:
         beginning = self.beginning
         began = beginning.note if beginning else None
         return Batch(
-            cursor=cursor,
+            cursor="",
             records=tuple(gathered.records),
             skipped=tuple(gathered.skips),
             skip_count=gathered.skip_count,
@@ -718,52 +632,3 @@ class Follower:
             note="; ".join(filter(None, (began, self._event))) or None,
             begins_at=beginning.at if beginning is not None and not beginning.whole else None,
         )
-
-    # Going back to a place.
-
-    def _new_cursor(self) -> str:
-        log = self._next[0].log if self._next else self._current
-        if log is None:
-            return f"{self._polls}"
-        file, at = log.opened.id, log.position
-        return f"{self._polls}:{file.device}:{file.inode}:{at.offset}:{at.line}:{at.within}"
-
-    def _go_to(self, cursor: str | None) -> None:
-        self.close()
-        self._event = self._problem_since = self._parser = None
-        self._read_before = 0
-        place = _parse_cursor(cursor)
-        self._begun = place is not None
-        if place is None:
-            return
-        file, position = place
-        try:
-            files = find_log_files(self._path)
-            try:
-                self._take_again(files, file, position)
-            finally:
-                files.close(log.opened for log in self._logs())
-        except OSError as error:
-            raise source_error(error, self._path) from error
-
-    def _take_again(self, files: LogFiles, file: FileId, position: Position) -> None:
-        own = next((number for number, each in enumerate(files.older) if each.look.id == file), None)
-        opened = files.present if own is None else files.older[own].opened
-        if opened is None or opened.id != file:
-            self._event = "the file read before is gone; the present one is read from byte 0"
-        else:
-            self._current = self._open_log(opened, position)
-            self._note_all(files.older[:own])
-
-
-def _told(record: LogRecord) -> LogRecord:
-    return msgspec.structs.replace(record, identity=TOLD)
-
-
-def _parse_cursor(cursor: str | None) -> tuple[FileId, Position] | None:
-    """The file and the place in it that a cursor stands for; None for one without, or not of ours."""
-    *parts, within = (cursor or "").split(":")
-    device, inode, offset, line = (*map(whole, parts[1:5]), None, None, None, None)[:4]
-    if device is None or inode is None or offset is None or line is None or within not in set(Within):
-        return None
-    return FileId(device, inode), Position(offset, line, Within(within))

@@ -19,6 +19,7 @@ from jobtui.transport.blocks import (
     Limits,
     Position,
     Timed,
+    TimeOf,
     Within,
     align,
     count_lines,
@@ -31,7 +32,7 @@ TAIL_BYTES = 32 << 20
 PACKED_RATIO = 10
 """How much text a packed file holds, about, by its size."""
 COMPARED_BYTES = 4_096
-"""How much of the beginning and end of files is compared, to tell that one is a copy of the other."""
+"""How much of the beginning, middle and end of files is compared, to tell that one begins with the other."""
 TRIES = 20
 """How often files are looked for again while they are being renamed."""
 
@@ -78,13 +79,12 @@ Start = FromStart | TailBytes | FromTime
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """Where reading of a log began: byte `offset` of a file, the time `at` of the first line near it.
+    """Where reading of a log began: the time `at` of the first line near it.
 
     `note` says in words what was not read, None when nothing was left. `whole`: there was nothing before it.
     `timeless`: a time was to be searched for, and the file has none.
     """
 
-    offset: int
     at: Nanos | None
     note: str | None = None
     whole: bool = True
@@ -142,18 +142,15 @@ def find_log_files(path: Path) -> LogFiles:
     While they are being renamed or packed they are looked for again, as else one could be missed or be there
     twice. A file that is just being copied away, and is not cut yet, is no rotated one.
     """
-    for _ in range(TRIES):
-        before = _names(path)
+    for tries in range(TRIES + 1):
         files = _open_all(path)
         size = files.present.look().size
         found = [*((each.path, each.look.id) for each in files.older), (path, files.present.id)]
         is_copied = bool(files.older) and _is_begun_copy(files.older[-1], files.present)
-        if _names(path) == before == found and files.present.look().size >= size:
+        if tries == TRIES or (_names(path) == found and files.present.look().size >= size):
             break
         files.close()
-    else:
-        files, is_copied = _open_all(path), False
-    older = files.older[:-1] if is_copied else files.older
+    older = files.older[:-1] if is_copied and tries < TRIES else files.older
     kept = files._replace(older=[each for each in older if not each.is_empty])
     files.close((files.present, *(each.opened for each in kept.older)))
     return kept
@@ -189,53 +186,55 @@ def _open(path: Path, seen: Look) -> RotatedFile:
 
 
 def _is_begun_copy(copy: RotatedFile, present: OpenFile) -> bool:
-    """Whether a file is the beginning of another, by pieces of both. Raises OSError.
+    """Whether a file is the beginning of another. Raises OSError.
 
     One that is shorter than MARK_BYTES only where it is all of the other: many logs begin with the same line.
     """
     size, most = copy.look.size, present.look().size
-    if copy.opened is None or copy.is_packed or present.packed:
+    is_likely = copy.opened is not None and size <= most and (size >= MARK_BYTES or size == most)
+    return is_likely and begins_with(present, copy.opened, size)
+
+
+def begins_with(whole: OpenFile, part: OpenFile | None, size: int) -> bool:
+    """Whether a file begins with the `size` bytes of another, by pieces of both; False for packed ones.
+
+    Raises OSError.
+    """
+    if part is None or whole.packed or part.packed:
         return False
-    if size > most or (size < MARK_BYTES and size != most):
-        return False
-    pieces = ((at, min(size, COMPARED_BYTES)) for at in (0, max(0, size - COMPARED_BYTES)))
-    return all(copy.read(*piece) == present.plain.read(*piece) for piece in pieces)
-
-
-class Older(NamedTuple):
-    """A rotated file of a log that is read, from `position` on."""
-
-    file: RotatedFile
-    position: Position = Position()
+    places = (0, size // 2, max(0, size - COMPARED_BYTES))
+    pieces = ((at, min(COMPARED_BYTES, size - at)) for at in places)
+    return all(whole.plain.read(*piece) == part.plain.read(*piece) for piece in pieces)
 
 
 class Begun(NamedTuple):
-    """Where to begin: the rotated files to read, the oldest first, and the position in the present one."""
+    """Where to begin: the rotated files to read, the oldest first, and where in the first file that is read.
 
-    older: tuple[Older, ...]
+    That is the present one where there are none.
+    """
+
+    older: list[RotatedFile]
     position: Position
     beginning: Beginning
 
 
 def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: Limits) -> Begun:
     """Where to begin in the log of this name. `parser` is asked for times only. Raises OSError."""
-    opened = files.present
-    seen = opened.look()
-    offset, timeless = _offset(opened, start, parser)
+    seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
-    wanted = [] if offset or opened.packed else _wanted(older, start, seen)
-    if not wanted:
-        position = _position(opened.source, offset, limits) if offset else Position()
-        beginning = _beginning(opened, name, position, parser, start, unread=bool(older), timeless=timeless)
-        return Begun((), position, beginning)
-    unread, oldest = len(wanted) < len(older), wanted[0]
-    if oldest.opened is None:
-        note = f"{oldest.path} cannot be read"
-        return Begun(tuple(map(Older, wanted)), Position(), Beginning(0, None, note, not unread))
-    offset, _ = _offset(oldest.opened, _rest(start, wanted, seen), parser)
-    position = _position(oldest.opened.source, offset, limits) if offset else Position()
-    beginning = _beginning(oldest.opened, oldest.path.name, position, parser, start, unread=unread)
-    return Begun((Older(oldest, position), *map(Older, wanted[1:])), Position(), beginning)
+    offset, timeless = _offset(files.present, start, parser)
+    wanted = [] if offset or files.present.packed else _wanted(older, start, seen)
+    first, is_whole = files.present, len(wanted) == len(older)
+    if wanted:
+        if (oldest := wanted[0].opened) is None:
+            return Begun(wanted, Position(), Beginning(None, f"{wanted[0].path} cannot be read", is_whole))
+        name, first, timeless = wanted[0].path.name, oldest, False
+        if isinstance(start, TailBytes):
+            start = TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
+        offset, _ = _offset(first, start, parser)
+    position = _position(first.source, offset, limits) if offset else Position()
+    beginning = _beginning(first, name, position, parser, start, is_whole=is_whole, timeless=timeless)
+    return Begun(wanted, position, beginning)
 
 
 def _wanted(files: Sequence[RotatedFile], start: Start, seen: Look) -> list[RotatedFile]:
@@ -257,13 +256,6 @@ def _wanted(files: Sequence[RotatedFile], start: Start, seen: Look) -> list[Rota
     return wanted
 
 
-def _rest(start: Start, wanted: Sequence[RotatedFile], seen: Look) -> Start:
-    """Where to begin in the oldest of the files that are read."""
-    if not isinstance(start, TailBytes):
-        return start
-    return TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
-
-
 def _beginning(
     opened: OpenFile,
     name: str,
@@ -271,25 +263,24 @@ def _beginning(
     parser: BlockParser,
     start: Start,
     *,
-    unread: bool,
-    timeless: bool = False,
+    is_whole: bool,
+    timeless: bool,
 ) -> Beginning:
-    seen = opened.look()
-    is_asked_for = isinstance(start, FromTime) or unread or position.offset
-    first = _first_time(opened.source, position.offset, seen, parser) if is_asked_for else None
+    """What is said of a beginning in the file of this name; `is_whole` if all files before it are read."""
+    first = _first_time(opened, position.offset, parser)
     at = first.at if first else None
     since = f", {to_rfc3339(at)}" if at is not None else ""
     note = None
     if position.offset:
-        where = f"byte {position.offset} of {seen.size}" + (f" of {name}" if unread else "")
+        where = f"byte {position.offset} of {opened.look().size}" + ("" if is_whole else f" of {name}")
         note = f"read from {where} on{since}; what is before was not read"
         if timeless:
             note += " (it has no times to search by)"
-    elif unread:
+    elif not is_whole:
         note = f"read from {name} on{since}; older rotated files were not read"
     elif isinstance(start, FromTime) and at is not None and start.at < at:
         note = f"begins at {to_rfc3339(at)}: nothing older is there"
-    return Beginning(position.offset, at, note, not position.offset and not unread, timeless)
+    return Beginning(at, note, not position.offset and is_whole, timeless)
 
 
 def _offset(opened: OpenFile, start: Start, parser: BlockParser) -> tuple[int, bool]:
@@ -299,7 +290,7 @@ def _offset(opened: OpenFile, start: Start, parser: BlockParser) -> tuple[int, b
         return 0, False
     if isinstance(start, TailBytes):
         return max(0, size - start.size), False
-    first = _first_time(opened.source, 0, opened.look(), parser)
+    first = _first_time(opened, 0, parser)
     if first is not None and first.at >= start.at:
         return 0, False  # lines without a time before it are the rest of what is in a rotated file
     found = find_time(opened, start.at, parser)
@@ -311,14 +302,16 @@ def find_time(opened: OpenFile, at: Nanos, parser: BlockParser) -> int | None:
 
     Raises OSError.
     """
-    seen = opened.look()
-    newest = Nanos(seen.mtime_ns)
-    return offset_of_time(opened.source, seen.size, at, lambda line: parser.time_of(line, newest))
+    return offset_of_time(opened.source, opened.look().size, at, _times(opened, parser))
 
 
-def _first_time(source: ByteSource, offset: int, seen: Look, parser: BlockParser) -> Timed | None:
-    newest = Nanos(seen.mtime_ns)
-    return first_time(source, offset, seen.size, lambda line: parser.time_of(line, newest))
+def _first_time(opened: OpenFile, offset: int, parser: BlockParser) -> Timed | None:
+    return first_time(opened.source, offset, opened.look().size, _times(opened, parser))
+
+
+def _times(opened: OpenFile, parser: BlockParser) -> TimeOf:
+    newest = Nanos(opened.look().mtime_ns)
+    return lambda line: parser.time_of(line, newest)
 
 
 def _position(source: ByteSource, offset: int, limits: Limits) -> Position:

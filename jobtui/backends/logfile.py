@@ -8,9 +8,8 @@ they are provisional (see `model.logs`).
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,22 +24,20 @@ from jobtui.backends.log_start import (
     ParserFactory,
     Start,
     TailBytes,
+    begins_with,
     find_time,
 )
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
-from jobtui.transport.blocks import Limits, lines_around
+from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import FileId, Look, OpenFile, look, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
-COMPARED_BYTES = 4_096
-"""How much of a file is compared at its beginning, middle and end, to tell that it is a copy."""
-
 FROM_START = ""
-"""The cursor of a log of which nothing was read or passed over."""
+"""The cursor of a log of which nothing was read."""
 
 T = TypeVar("T")
 
@@ -76,9 +73,9 @@ class LogFile:
         self._looked: Look | None = None
         self.others: Callable[[], Iterable[LogFile]] = tuple
         """The logs that are read beside it; it is not read where one before it reads the same file."""
-        self._passed_over: tuple[Look | None, int | None] | None = None
-        """What was looked at last, and up to where another log had given it, None if that has not begun; None
-        where none does."""
+        self._led_by: LogFile | None = None
+        """The log that gives what is in this one, which is not read as long as that is so."""
+        self._since = Nanos(0)
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
@@ -120,80 +117,83 @@ class LogFile:
 
     def _poll(self, cursor: str | None) -> Batch:
         self._looked = _look_quietly(self._path)
-        if (elsewhere := self._read_elsewhere()) is not None:
-            note, offset = elsewhere
-            if offset is None:
-                cursor = cursor or FROM_START
-            elif cursor is None or self._passed_over != (self._looked, offset):
-                cursor = self._follower.pass_over(offset)
-            self._passed_over = self._looked, offset
-            return Batch(cursor=cursor, note=note)
+        if (note := self._read_elsewhere()) is not None:
+            return Batch(cursor=cursor or FROM_START, note=note)
+        leader, self._led_by = self._led_by, None
+        if leader is not None and not self._follower.files and (beginning := leader.beginning) is not None:
+            # not before that one: what is older was read by nobody, or is known from an earlier reading
+            at = beginning.at
+            self._follower.start = TailBytes(0) if at is None else FromTime(Nanos(at + SECOND))
+            self._since = Nanos(0) if at is None else at
         batch = self._follower.poll(cursor)
-        if self._passed_over is not None:
+        if self._since:  # what is packed is read from its start
+            kept = tuple(one for one in batch.records if one.at is None or one.at > self._since)
+            batch = structs.replace(batch, records=kept)
+        if leader is not None:
             batch = structs.replace(batch, note=batch.note or "")  # what was said of it holds no longer
-        self._passed_over = None
         return batch
 
-    def _read_elsewhere(self) -> tuple[str, int | None] | None:
-        """What is said when another log is the same file, or holds all that this one does.
+    def _read_elsewhere(self) -> str | None:
+        """What is said while another log holds all that this one does; None when none does.
 
-        A path given twice, a link, a copy, a log and a file that was rotated away from it. And up to which
-        byte that one has given it: from there on this one is read when they are no longer the same, and from
-        the start when that one has not begun (None). A copy that is read goes on so: what it has in common
-        with others is known line by line.
+        A path given twice, a link, a copy, a log and a file that was rotated away from it. What is read
+        again when that is over is known line by line, as are copies that are both read.
         """
         mine, is_before = self._looked, True
         if mine is None:
             return None
         others = tuple(self.others())
-        is_read = self._follower.files and self._passed_over is None
         for other in others:
             if self._path.parent == other._path.parent and self._path in rotated(other._path):
-                return f"rotated file of {other.name}, read with it: its lines count once", mine.size
+                self._led_by = other
+                return f"rotated file of {other.name}, read with it: its lines count once"
         for other in others:
             is_before = is_before and other.name != self.name
-            theirs = _look_quietly(other._path)
-            is_same = mine.id in {theirs and theirs.id, *other._follower.files}
+            is_same = mine.id in other._files()
             if is_same:
                 self._leader = other, self._timer()
-            if (is_same or self._is_just_parted(other, theirs)) and self._is_led_by(other, is_before):
-                read = other._read_of(mine.id, mine.size)
-                return f"same file as {other.name}, read there: its lines count once", read
-            if is_read or other._passed_over is not None or theirs is None or theirs.id == mine.id:
-                continue
-            if not self._is_copy_of(other, mine, theirs, is_before):
-                continue
-            read = other._read_of(theirs.id, mine.size)
-            return f"same lines as {other.name}, read there: they count once", read
+            if (is_same or self._is_just_parted(other)) and self._is_led_by(other, is_before):
+                self._led_by = other
+                return f"same file as {other.name}, read there: its lines count once"
+            if (
+                not self._follower.files
+                and other._led_by is None
+                and self._is_copy_of(other, mine, is_before)
+            ):
+                self._led_by = other
+                return f"same lines as {other.name}, read there: they count once"
         return None
+
+    def _files(self) -> set[FileId]:
+        """The file at its path, and those that it reads."""
+        seen = _look_quietly(self._path)
+        return {*self._follower.files, *([seen.id] if seen else ())}
 
     def _is_led_by(self, other: "LogFile", is_before: bool) -> bool:
         """Whether another log of the same file is to be read: the one beside which its rotated files lie."""
         mine, theirs = bool(rotated(self._path)), bool(rotated(other._path))
         return theirs if mine != theirs else is_before
 
-    def _is_just_parted(self, other: "LogFile", theirs: Look | None) -> bool:
+    def _is_just_parted(self, other: "LogFile") -> bool:
         """Whether another log was the same file a moment ago, and may not have read all before this one.
 
         It is being rotated, and read before or after that is done.
         """
         if self._leader is None or self._leader[0] is not other:
             return False
-        is_read = theirs is not None and other._follower.read_of(theirs.id) is not None
+        is_read = other._files() == other._follower.files
         return not is_read or self._timer() - self._leader[1] < self._limits.gone_s
 
-    def _read_of(self, file: FileId, size: int) -> int | None:
-        """How much of the first `size` bytes of a file was given; None when not all before it was."""
-        read = self._follower.read_of(file)
-        return None if read is None else min(size, read)
-
-    def _is_copy_of(self, other: "LogFile", mine: Look, theirs: Look, is_before: bool) -> bool:
+    def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
-        if not 0 < mine.size <= theirs.size or (mine.size == theirs.size and not is_before):
+        theirs = _look_quietly(other._path)
+        if theirs is None or not 0 < mine.size <= theirs.size or (mine.size == theirs.size and not is_before):
             return False
         key = (other.name, mine, theirs)
         if self._compared[0] != key:
-            self._compared = key, _begins_with(other._path, self._path, mine.size)
+            self._compared = key, False
+            with suppress(SourceError, OSError), closing(open_file(other._path)) as whole:
+                self._compared = key, self._ask(self._path, lambda part: begins_with(whole, part, mine.size))
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
@@ -213,31 +213,32 @@ class LogFile:
         find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
         return await self._worker_for_question(lambda: self._ask(self._path, find))
 
-    async def lines_around(
-        self, offset: int, before: int, after: int, *, line: int | None = None, expect: str = ""
+    async def lines_from(
+        self, offset: int, count: int, *, line: int | None = None, expect: str = ""
     ) -> tuple[RawLine, ...]:
-        """The line at byte `offset` as it stands in the file, with lines before and after it.
+        """The line at byte `offset` as it is in the file, with those after it, `count` in all.
 
-        `line` is its number where that is known. `expect` is a text that must stand in it: when it does not,
-        the file was rotated or written anew since, and it is looked for in the rotated files; nothing is
-        given when it is in none. Raises SourceError.
+        `line` is its number where that is known. `expect` is a text that must be in it: when it is not, the
+        file was rotated or written anew since, and it is looked for in the rotated files; nothing is given
+        when it is in none. Raises SourceError.
         """
-        return await self._worker_for_question(
-            partial(self._lines_around, offset, before, after, line, expect)
-        )
+        read = lambda opened: lines_from(opened.source, offset, count, line)  # noqa: E731
 
-    def _lines_around(
-        self, offset: int, before: int, after: int, line: int | None, expect: str
-    ) -> tuple[RawLine, ...]:
-        found = self._ask(self._path, lambda opened: lines_around(opened.source, offset, before, after, line))
-        if _stands(found, offset, expect):
-            return found
-        for path in reversed(rotated(self._path)):
-            with suppress(SourceError):
-                found = self._ask(path, lambda one: lines_around(one.source, offset, before, after, line))
-                if expect and _stands(found, offset, expect):
+        def find() -> tuple[RawLine, ...]:
+            problem: SourceError | None = None
+            for path in (self._path, *reversed(rotated(self._path))):
+                try:
+                    found = self._ask(path, read)
+                except SourceError as error:
+                    problem = problem or error
+                    continue
+                if found and found[0].offset == offset and expect in found[0].text:
                     return found
-        return ()
+            if problem is not None:
+                raise problem
+            return ()
+
+        return await self._worker_for_question(find)
 
     async def _worker_for_question(self, question: Callable[[], T]) -> T:
         with a_worker(f"question to {self._path}") as worker:
@@ -249,23 +250,6 @@ class LogFile:
                 return question(opened)
             except OSError as error:
                 raise source_error(error, path) from error
-
-
-def _begins_with(path: Path, other: Path, size: int) -> bool:
-    """Whether a file begins with the `size` bytes of another, by pieces of both; False for packed ones."""
-    with suppress(SourceError, OSError), closing(open_file(path)) as whole, closing(open_file(other)) as part:
-        places = {0, size // 2, max(0, size - COMPARED_BYTES)}
-        return not (whole.packed or part.packed) and all(
-            whole.plain.read(at, min(COMPARED_BYTES, size - at))
-            == part.plain.read(at, min(COMPARED_BYTES, size - at))
-            for at in places
-        )
-    return False
-
-
-def _stands(lines: Sequence[RawLine], offset: int, expect: str) -> bool:
-    """Whether one of these begins at a byte and holds what is expected there."""
-    return any(raw.offset == offset and expect in raw.text for raw in lines)
 
 
 def _look_quietly(path: Path) -> Look | None:

@@ -11,14 +11,13 @@ UNCOUNTED = 1 << 40
 class RawLine(msgspec.Struct, frozen=True, gc=False):
     """One physical line, without its newline.
 
-    `line` is its 1-based number, None if that is not known; `offset` is the byte at which it begins. `text`
-    is decoded with errors replaced: not masked, not safe for a terminal. `cut`: `text` is only a part.
+    `line` is its 1-based number, None where that is not known; `offset` the byte where it begins. `text` is
+    decoded with errors replaced, perhaps cut: not masked, not safe for a terminal.
     """
 
     line: int | None
     offset: int
     text: str
-    cut: bool = False
 
 
 def provisional(nth: int) -> int:
@@ -27,10 +26,6 @@ def provisional(nth: int) -> int:
     Such numbers are negative and grow from line to line.
     """
     return nth - UNCOUNTED
-
-
-TOLD = -1
-"""The identity of a record that another source gave already: only the record after it needs it."""
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):

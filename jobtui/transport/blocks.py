@@ -246,8 +246,8 @@ PROBE_BYTES = 1 << 20
 """How far a time is looked for from one place on."""
 RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
-AROUND_BYTES = 4 << 20
-"""How far from its place the lines around it are looked for, each way."""
+SHOWN_BYTES = 4 << 20
+"""How far from its place the lines after it are looked for."""
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 
@@ -331,67 +331,23 @@ def count_lines(source: ByteSource, start: int, end: int) -> int:
     return lines
 
 
-def lines_around(
-    source: ByteSource, offset: int, before: int, after: int, line: int | None = None
-) -> tuple[RawLine, ...]:
-    """The line at byte `offset` with as many lines before and after it as asked and found in AROUND_BYTES.
+def lines_from(source: ByteSource, offset: int, count: int, line: int | None = None) -> tuple[RawLine, ...]:
+    """The line at byte `offset` and those after it, `count` in all, as far as they are in SHOWN_BYTES.
 
-    `line` is the number of the line at `offset`, if that is known. The line at `offset` begins there even if
-    something else stands before it (see `BlockReader`).
+    `line` is the number of the first, if that is known. They are without NULs at their beginning, and cut at
+    RAW_LINE_BYTES.
     """
-    data = _text_before(source, offset, before)
-    begin = offset - len(data)
-    text = data.rstrip(b"\0")
-    earlier = _split(text, begin)
-    if earlier and begin:
-        earlier[0] = _with(earlier[0], cut=True)
-    # What stands before a hole belongs to the same line as what stands behind it.
-    numbered = [*enumerate(earlier, -text.count(b"\n")), *enumerate(_lines_after(source, offset, after + 1))]
-    numbered = numbered[max(0, len(earlier) - before) :]
-    return tuple(raw if line is None else _with(raw, line=line + nth) for nth, raw in numbered)
-
-
-def _with(raw: RawLine, *, line: int | None = None, cut: bool = False) -> RawLine:
-    return RawLine(line, raw.offset, raw.text, cut or raw.cut)
-
-
-def _text_before(source: ByteSource, offset: int, count: int) -> bytes:
-    """Enough of what stands before `offset` to hold `count` lines, or as much as is looked at."""
     data = b""
-    while count and len(data) < min(offset, AROUND_BYTES) and data.count(b"\n") <= count:
-        size = min(max(_WINDOW_BYTES, len(data)), offset - len(data))
-        piece = source.read(offset - len(data) - size, size)
-        if len(piece) < size:
-            # The file ends before the place asked for.
-            return b""
-        data = piece + data
-    return data
-
-
-def _lines_after(source: ByteSource, offset: int, count: int) -> list[RawLine]:
-    data = b""
-    while len(data) < AROUND_BYTES and data.count(b"\n") < count:
+    while len(data) < SHOWN_BYTES and data.count(b"\n") < count:
         more = source.read(offset + len(data), max(_WINDOW_BYTES, len(data)))
         if not more:
             break
         data += more
-    lines = _split(data, offset)
-    if lines and len(lines) <= count and len(data) >= AROUND_BYTES and not data.endswith(b"\n"):
-        lines[-1] = RawLine(None, lines[-1].offset, lines[-1].text, cut=True)
-    return lines[:count]
-
-
-def _split(data: bytes, offset: int) -> list[RawLine]:
     lines = []
-    for line in data.split(b"\n"):
-        lines.append(raw_line(line, offset))
-        offset += len(line) + 1
-    return lines if data and not data.endswith(b"\n") else lines[:-1]
-
-
-def raw_line(line: bytes, offset: int, *, cut: bool = False) -> RawLine:
-    """A line to be shown, without NULs at its beginning, cut at RAW_LINE_BYTES."""
-    text = line.removesuffix(b"\r").lstrip(b"\0")
-    offset += len(line) - len(line.lstrip(b"\0"))
-    shown = text[:RAW_LINE_BYTES].decode("utf-8", "replace")
-    return RawLine(None, offset, shown, cut or len(text) > RAW_LINE_BYTES)
+    for nth, raw in enumerate(data.removesuffix(b"\n").split(b"\n")[:count] if data else ()):
+        text = raw.removesuffix(b"\r").lstrip(b"\0")
+        begin = offset + len(raw) - len(raw.lstrip(b"\0"))
+        number = None if line is None else line + nth
+        lines.append(RawLine(number, begin, text[:RAW_LINE_BYTES].decode("utf-8", "replace")))
+        offset += len(raw) + 1
+    return tuple(lines)

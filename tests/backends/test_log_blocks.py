@@ -3,7 +3,6 @@
 import gzip
 import os
 import tracemalloc
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from jobtui.transport.blocks import (
     Limits,
     Position,
     align,
-    lines_around,
+    lines_from,
     offset_of_time,
 )
 from jobtui.transport.files import open_file
@@ -341,73 +340,27 @@ async def test_the_place_of_a_time_in_a_captured_log() -> None:
         assert all(time < at for time in earlier if time is not None)
 
 
-@pytest.fixture
-async def log(tmp_path: Path) -> AsyncIterator[LogFile]:
+async def test_lines_are_read_from_a_place_as_long_as_they_are_the_ones_expected(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_bytes(b"".join(b"line %d\n" % nth for nth in range(1, 1_001)))
-    source = LogFile(path)
-    yield source
-    await source.aclose()
-
-
-def at(path: Path, text: bytes) -> int:
-    return path.read_bytes().index(text)
-
-
-async def test_the_lines_around_a_line(log: LogFile) -> None:
-    offset = at(Path(log.name), b"line 500\n")
-    found = await log.lines_around(offset, 2, 1, line=500)
-    assert [(raw.line, raw.text) for raw in found] == [
-        (498, "line 498"),
-        (499, "line 499"),
-        (500, "line 500"),
-        (501, "line 501"),
+    log, offset = LogFile(path), path.read_bytes().index(b"line 999\n")
+    found = await log.lines_from(offset, 5, line=999, expect="line 999")
+    assert [(raw.line, raw.offset, raw.text) for raw in found] == [
+        (999, offset, "line 999"),
+        (1000, offset + 9, "line 1000"),
     ]
-    assert found[2].offset == offset
-    assert not any(raw.cut for raw in found)
-
-
-async def test_the_lines_around_the_first_and_the_last(log: LogFile) -> None:
-    assert [raw.text for raw in await log.lines_around(0, 5, 1)] == ["line 1", "line 2"]
-    last = at(Path(log.name), b"line 1000\n")
-    assert [raw.text for raw in await log.lines_around(last, 1, 5)] == ["line 999", "line 1000"]
-    assert [raw.line for raw in await log.lines_around(last, 0, 0)] == [None]
-
-
-async def test_many_lines_around_a_line(log: LogFile) -> None:
-    offset = at(Path(log.name), b"line 500\n")
-    found = await log.lines_around(offset, 10_000, 10_000, line=500)
-    assert [raw.line for raw in found] == list(range(1, 1_001))
-    assert all(raw.text == f"line {raw.line}" for raw in found)
-
-
-async def test_lines_that_are_no_longer_those_asked_for_are_not_given(log: LogFile) -> None:
-    offset = at(Path(log.name), b"line 500\n")
-    assert await log.lines_around(offset, 1, 1, expect="line 500")
-    assert await log.lines_around(offset, 1, 1, expect="line 501") == ()
-    assert await log.lines_around(1 << 40, 1, 1, expect="line") == ()
-
-
-async def test_lines_around_in_a_missing_file(tmp_path: Path) -> None:
+    assert [raw.text for raw in await log.lines_from(0, 2)] == ["line 1", "line 2"]
+    assert await log.lines_from(offset, 1, expect="line 501") == ()
+    assert await log.lines_from(1 << 40, 1, expect="line") == ()
     with pytest.raises(SourceMissing):
-        await LogFile(tmp_path / "none").lines_around(0, 1, 1)
+        await LogFile(tmp_path / "none").lines_from(0, 1)
 
 
 def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
-    data = b"x" * (6 << 20) + b"\n" + b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
-    offset = data.index(b"bad")
-    before, here, after = lines_around(MemoryBytes(data), offset, 1, 1)
-    assert (here.text, here.offset, here.cut) == ("bad \ufffd byte", offset, False)
+    data = b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
+    here, after = lines_from(MemoryBytes(data), 0, 2)
+    assert (here.text, here.offset) == ("bad \ufffd byte", 1000)
     assert len(after.text) == file_search.RAW_LINE_BYTES
-    assert before.cut
-    assert after.cut
-
-
-def test_lines_before_a_hole_keep_their_numbers() -> None:
-    data = b"one\ntwo\nth" + b"\0" * 100 + b"ree\nfour\n"
-    found = lines_around(MemoryBytes(data), data.index(b"ree"), 2, 1, line=3)
-    assert [(raw.line, raw.text) for raw in found] == [(2, "two"), (3, "th"), (3, "ree"), (4, "four")]
-    assert not any(raw.cut for raw in found)
 
 
 def test_the_last_whole_lines_are_given(tmp_path: Path) -> None:

@@ -527,7 +527,7 @@ class FollowerOfEach(Follower):
     """A follower with a parser for each file, so that a test tells the files apart."""
 
     def _open_log(self, opened: files.OpenFile, position: Position) -> OpenLog:
-        self._parser = None
+        self._parser = self._make_parser()
         return super()._open_log(opened, position)
 
 

@@ -480,9 +480,9 @@ async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -
     log = rotated_log(tmp_path)
     source = LogFile(log.path, parser_factory=KeepingParser)
     offset = sum(len(line) + 1 for line in log.lines[:3])
-    found = await source.lines_around(offset, 0, 1, expect=log.lines[3])
+    found = await source.lines_from(offset, 2, expect=log.lines[3])
     assert [raw.text for raw in found] == log.lines[3:5]
-    assert await source.lines_around(offset, 0, 1, expect="@77 line 77") == ()
+    assert await source.lines_from(offset, 2, expect="@77 line 77") == ()
     await source.aclose()
 
 

@@ -38,7 +38,7 @@ from jobtui.formats.schema import load
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
-from jobtui.model.logs import TOLD, LogRecord
+from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
 
 KNOWN = 200_000
@@ -74,21 +74,20 @@ class Once:
 
     def is_new(self, record: LogRecord) -> bool:
         identity = record.identity
-        is_told = identity == TOLD
-        if identity is not None and not is_told:
+        if identity is not None:
             if identity in self._known:
                 return False
             self._known[identity] = None
             if len(self._known) > self._most:
                 self._known.popitem(last=False)
         if record.shape not in self._shapes or record.at is None or record.pid is None:
-            return not is_told
+            return True
         second = record.at // SECOND  # a file tells no more of a time
         process = hash((record.pid, record.container))
         line = hash((second, process, record.text))
-        return self._is_new_line(record.source, process, line, second, is_told)
+        return self._is_new_line(record.source, process, line, second)
 
-    def _is_new_line(self, source: str, process: int, line: int, second: int, is_told: bool) -> bool:
+    def _is_new_line(self, source: str, process: int, line: int, second: int) -> bool:
         end = self._ends.get(source, second)
         self._ends[source] = max(second, end)
         owner, own, told, _, _ = self._lines.get(line) or self._older.get(line) or (source, 0, 0, 0, 0)
@@ -99,7 +98,7 @@ class Once:
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
-        is_new = count > told and not is_told  # the log that gives it may be taken in later
+        is_new = count > told
         self._keep(line, (owner, own, count if is_new else told, second, process))
         if is_new or source == owner:
             return is_new
