@@ -1,9 +1,13 @@
 """One scene for all screens: jobs, ops and sources as they stand at the tests' now."""
 
-from collections.abc import AsyncIterator, Sequence
+import tomllib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
 
+import msgspec
 from textual.command import CommandInput, CommandList, CommandPalette
 from textual.pilot import Pilot
 
@@ -11,9 +15,9 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip
-from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
+from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
-from jobtui.model.ops import LANES, Agent, AgentState, Certainty, HeldOp, Op, OpStatus
+from jobtui.model.ops import Agent, AgentState, Certainty, Component, HeldOp, Op, OpStatus
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
@@ -22,102 +26,50 @@ from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_agent, an_op
 from tests.conftest import NOW
+from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
 FLAGS = {"sirepo_db": "--srdb", "logfile": "--log"}
 FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
+LAST = {"line": 88_214, "text": f"new status=error _ComputeJob({FAILED} u=EPRSqtUW running [_Op(run, pb5u)])"}
+
+
+TABLES = tomllib.loads((FIXTURES / "scene.toml").read_text("utf-8"))
+
+
+def rows(kind: str, words: Mapping[str, type[StrEnum]]) -> Iterator[dict[str, Any]]:
+    """What the table tells of each, as builders take it."""
+    for told in TABLES[kind]:
+        given = {key: value for key, value in told.items() if key != "null"}
+        for key, value in told.items():
+            if key.endswith("_at") or key == "since":
+                given[key] = ago(value)
+            elif key in words:
+                given[key] = words[key](value)
+        yield given | dict.fromkeys(told.get("null", ()))
 
 
 def jobs() -> tuple[Job, ...]:
-    animation = {"model": "multiElectronAnimation", "mode": "parallel", "app": "srw"}
-    return (
-        a_job(
-            1,
-            name="Beamline 7 survey",
-            status=JobStatus.PENDING,
-            started_at=None,
-            queued_at=ago(372),
-            **animation,
-        ),
-        a_job(2, name="fel scan 12", owner="EPRSqtUW", started_at=ago(4_000), percent=98.0, **animation),
-        a_job(3, name="Doubler", owner="u8sKq2Pe", started_at=ago(720), percent=41.0, host="v4", **animation),
-        a_job(4, name="heights", owner="LoIEQ6fa", started_at=ago(3)),
-        a_job(
-            5,
-            name="tracking 表 A",
-            owner="hj3Ze0Qq",
-            app="elegant",
-            mode="sbatch",
-            status=JobStatus.PENDING,
-            started_at=None,
-            queued_at=ago(41),
-            message="Waiting for CPU resources await=cpu_slot",
-        ),
-        a_job(
-            id=FAILED,
-            name="Beamline 7 test",
-            status=JobStatus.FAILED,
-            error="no such element: crystal3",
-            queued_at=ago(124),
-            started_at=ago(123),
-            ended_at=ago(120),
-            runs=3,
-        ),
-        a_job(
-            7, name="heights", owner="LoIEQ6fa", status=JobStatus.COMPLETED, ended_at=ago(130), percent=100.0
-        ),
-        a_job(8, name="old [bold]one[/]", status=JobStatus.CANCELED, ended_at=ago(90_000), limit_s=3_600.0),
-        a_job(
-            9, name=None, status=JobStatus.MISSING, started_at=None, queued_at=None, updated_at=None, runs=0
-        ),
-        a_job(10, name="frame", model="_1_stlss-frame", status=JobStatus.MISSING, is_quasi=True),
-    )
+    return tuple(a_job(one.pop("number"), **one) for one in rows("job", {"status": JobStatus}))
 
 
 def ops() -> tuple[Op, ...]:
-    server, supervisor, driver, agent, job_cmd = LANES[0]
-    run = an_op(
-        "run",
-        jid=FAILED,
-        status=OpStatus.ENDED,
-        ended_at=ago(57),
-        steps=[
-            a_step("api_runSimulation", 0, component=server, certainty=Certainty.JID),
-            a_step("request", 0, component=supervisor, certainty=Certainty.JID),
-            a_step("op created", 0, component=supervisor, certainty=Certainty.JID),
-            a_step("agent start", 0, component=driver),
-            a_step("alive", 9, component=driver, certainty=Certainty.ADJACENT),
-            a_step("sent", 9, component=driver),
-            a_step("arrived", 9, component=agent),
-            a_step("job_cmd started", 9, component=job_cmd, certainty=Certainty.JID),
-            a_step("reply ok", 10, component=driver),
-            a_step("status running", 10, component=supervisor, certainty=Certainty.JID),
-            a_step(
-                "status error",
-                12,
-                component=supervisor,
-                certainty=Certainty.JID,
-                line=88_214,
-                text=f"new status=error _ComputeJob({FAILED} u=EPRSqtUW running [_Op(run, pb5u)])",
-            ),
-            a_step("job_cmd exited 0", 12, component=job_cmd, certainty=Certainty.JID),
-        ],
-    )
-    analysis = [
-        an_op(
-            "analysis",
-            jid=FAILED,
-            op=OpPrefix(prefix),
-            agent=AgentPrefix("k9Lm"),
-            status=OpStatus.ENDED,
-            ended_at=ago(59),
-        )
-        for prefix in ("k2Wc", "9QxZ")
-    ]
-    asked = an_op("run_status", jid=FAILED, op=OpPrefix("zzzz"), status=OpStatus.ENDED, ended_at=ago(59))
-    return (run, *analysis, asked)
+    found = []
+    for one in rows("op", {"status": OpStatus}):
+        steps = [
+            a_step(name, after_s, component=Component(component), certainty=Certainty(certainty), **told)
+            for name, after_s, component, certainty in one.pop("steps", ())
+            for told in [LAST if name == "status error" else {}]
+        ]
+        found.append(an_op(one.pop("name"), jid=FAILED, steps=steps, **one))
+    return tuple(found)
+
+
+def agents() -> tuple[Agent, ...]:
+    first, *others = (an_agent(one.pop("agent"), **one) for one in rows("agent", {"state": AgentState}))
+    return (msgspec.structs.replace(first, ops=(RUN,)), *others)
 
 
 @dataclass
@@ -211,23 +163,6 @@ THREE = (
     a_run(2, JobStatus.FAILED, 90_000, error="no such element: crystal2"),
     a_run(3, JobStatus.FAILED, 62, error="no such element: crystal3", limit_s=3_600.0),
 )
-
-
-def agents() -> tuple[Agent, ...]:
-    nowhere: dict[str, str | None] = {"host": None, "container": None, "container_id": None}
-    return (
-        an_agent("WUt4", driver="LocalDriver", kind="sequential", **nowhere, state=AgentState.CONNECTED,
-                 ops=(RUN,), messages=41, log="/var/log/supervisor.log"),
-        an_agent("t7K7", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org",
-                 state=AgentState.LOST, since=ago(130), why="docker start: non-zero exit=137"),
-        an_agent("hOJT", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org", restarts=1),
-        an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", **nowhere | {"host": "cori"},
-                 cluster_log="/scratch/jdoe/job_agent.log", messages=1_234),
-        an_agent("XGv8", kind="sequential", container="srj-s-EPRSqtUW", state=AgentState.NEVER_CONNECTED,
-                 since=ago(40), why="did not connect within 8 s", connected_at=None, messages=0),
-        an_agent("old9", state=AgentState.KILLED, since=ago(9_000), why="stopped, as it was idle"),
-        an_agent("new1", state=AgentState.STARTING, since=ago(3), connected_at=None, uid="LoIEQ6fa"),
-    )  # fmt: skip
 
 
 async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
