@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import tomllib
 
 import msgspec
 import pytest
@@ -23,16 +24,16 @@ from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
+from tests.analysis.correlation_tables import NAMES, TABLES, read
 from tests.analysis.explain.cases import gatherer_of, incidents, samples_of
 from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
 from tests.builders import ago, an_agent
 from tests.conftest import NOW
+from tests.excerpts import FIXTURES
 
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
 FULL_AGENT = "t7K7Gov6a5UmCGYNsiZFC9Eir3jSge4x"
-WITH_RUN = AGENT.replace("[]", "[_Op(run, abcd)]")
-EXEC_DIR = "agent_exec_dir=/srv/db/user/VUlhaMOD/agent-docker/v4.example.org/srj-p-VUlhaMOD"
-STARTS = f"{AGENT} _Op(begin_session, sess) await=_do_agent_start"
+WITH_RUN, EXEC_DIR, STARTS = (NAMES[name] for name in ("WITH_RUN", "EXEC_DIR", "STARTS"))
 ALIVE = message("alive")
 
 
@@ -74,38 +75,12 @@ def test_what_became_of_the_agents_of_a_capture() -> None:
     assert cluster["somG"].cluster_log == "/srv/sirepo/hpc/scratch/jdoe/sirepo-dev/job_agent.log"
 
 
-@pytest.mark.parametrize(
-    ("lines", "state", "why"),
-    [
-        ([STARTS], AgentState.STARTING, ""),
-        ([f"{AGENT} {EXEC_DIR}"], AgentState.STARTING, ""),
-        ([STARTS, ALIVE], AgentState.IDLE, ""),
-        ([ALIVE], AgentState.IDLE, ""),
-        ([message("ok", "abcd", WITH_RUN)], AgentState.CONNECTED, ""),
-        ([STARTS, ALIVE, WITH_RUN + " opName=ok o=wxyz"], AgentState.CONNECTED, ""),
-        ([STARTS, AGENT + " timeout=8"], AgentState.NEVER_CONNECTED, "did not connect within 8 s"),
-        ([STARTS, AGENT + " timeout=8", AGENT + " cid=14ebb6cea369"], AgentState.NEVER_CONNECTED, None),
-        ([STARTS, ALIVE, "websocket_on_close> " + AGENT], AgentState.LOST, "its connection ended"),
-        ([ALIVE, "websocket_on_close> " + AGENT, AGENT + " cid=14eb"], AgentState.LOST, None),
-        ([ALIVE, "websocket_on_close> " + AGENT, AGENT + " returncode=-9"], AgentState.LOST, "code -9"),
-        ([ALIVE, AGENT + " pid=31"], AgentState.KILLED, "the supervisor stopped it"),
-        ([ALIVE, AGENT + " pid=31", "websocket_on_close> " + AGENT], AgentState.KILLED, None),
-        ([ALIVE, "_kill_if_idle> " + AGENT, AGENT + " pid=31"], AgentState.KILLED, "idle"),
-        ([ALIVE, "websocket_on_close> " + AGENT, STARTS], AgentState.STARTING, ""),
-        ([ALIVE, "websocket_on_close> " + AGENT, STARTS, ALIVE], AgentState.IDLE, ""),
-        ([ALIVE, "default_command> ip=127.0.0.1 port=8001"], AgentState.LOST, "restarted"),
-        ([AGENT], AgentState.UNKNOWN, ""),
-        ([STARTS, f"{AGENT} error=no such image stack=Traceback", f"{AGENT} caller=_agent_start"],
-         AgentState.NEVER_CONNECTED, "its start failed: no such image"),
-        ([STARTS, f"{AGENT} error=X(params={{'reason': 'invalid-creds'}}) stack=T",
-          f"{AGENT} caller=_agent_start"], AgentState.NEVER_CONNECTED, "its start failed: invalid-creds"),
-        ([STARTS, ALIVE, f"{AGENT} caller=_agent_start"], AgentState.IDLE, ""),
-    ],
-)  # fmt: skip
-def test_the_state_of_an_agent(lines: list[str], state: AgentState, why: str | None) -> None:
-    agent = the_agent(*lines)
-    assert agent.state is state
-    assert why is None or (agent.why == why if not why else why in agent.why)
+@pytest.mark.parametrize(("lines", "state", "why"), TABLES["agents"]["state"])
+def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
+    (agent,) = read(lines)[0].agents()
+    assert agent.state == state
+    assert why in agent.why
+    assert bool(why) is bool(agent.why)
 
 
 def test_an_agents_times() -> None:
@@ -120,20 +95,10 @@ def test_an_agents_times() -> None:
     assert agent.since == START + 3 * SECOND
 
 
-@pytest.mark.parametrize(
-    ("line", "host", "container"),
-    [
-        (f"{AGENT} {EXEC_DIR}", "v4.example.org", "srj-p-VUlhaMOD"),
-        (f"{AGENT} running: docker --host=tcp://v4:2376 run --name=srj-p-VUlhaMOD x", "v4", "srj-p-VUlhaMOD"),
-        (f"{AGENT} subprocess: docker --host=tcp://v4:2376 create --name=srj-p-VUlhaMOD x", "v4",
-         "srj-p-VUlhaMOD"),
-        (f"{AGENT} cname=srj-p-VUlhaMOD cid=14ebb6cea3697bf0d6c8914b391118833ad13dc62d8c28", None,
-         "srj-p-VUlhaMOD"),
-    ],
-)  # fmt: skip
-def test_where_an_agent_is(line: str, host: str | None, container: str) -> None:
-    agent = the_agent(line)
-    assert (agent.host, agent.container, agent.uid) == (host, container, "VUlhaMOD")
+@pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])
+def test_where_an_agent_is(line: str, host: str, container: str) -> None:
+    (agent,) = read([line])[0].agents()
+    assert (agent.host or "", agent.container, agent.uid) == (host, container, "VUlhaMOD")
     assert agent.container_id in (None, "14ebb6cea369")
 
 
@@ -392,54 +357,26 @@ AGENTS: dict[str, Agent] = {
 }
 
 
+FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["agents"]
+
+
 def passing(text: str) -> set[str]:
     passes = parse_agent_filter(text)
     return {name for name, agent in AGENTS.items() if passes(agent)}
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("", {"docker", "sbatch", "lost", "never"}),
-        ("state:lost", {"lost"}),
-        ("state:never", {"never"}),
-        ('state:"never connected"', {"never"}),
-        ("state=never_connected", {"never"}),
-        ("state:idle,lost", {"sbatch", "lost"}),
-        ("state!=lost", {"docker", "sbatch", "never"}),
-        ("host:v1", {"docker", "lost"}),
-        ("host=v2", {"never"}),
-        ("user:vulh -state:lost", {"docker", "never"}),
-        ("driver:sbatch or kind:seq", {"sbatch", "never"}),
-        ("op:pb5u", {"docker"}),
-        ("op:run", {"docker"}),
-        ("job:HrCJ26rQ", {"docker"}),
-        ("why:137", {"lost"}),
-        ("container:14ebb6cea369", {"docker", "lost", "never"}),
-        ("XGv8", {"never"}),
-        ("cori", {"sbatch"}),
-        ("not (state:lost or state:never)", {"docker", "sbatch"}),
-    ],
-)
-def test_which_agents_pass(text: str, found: set[str]) -> None:
-    assert passing(text) == found
+@pytest.mark.parametrize(("text", "found"), FILTERS["pass"].items())
+def test_which_agents_pass(text: str, found: str) -> None:
+    assert passing(text) == set(found.split())
 
 
-@pytest.mark.parametrize(
-    ("text", "marked", "says"),
-    [
-        ("state:lots", "lots", "did you mean lost?"),
-        ("hots:v1", "hots", "did you mean host?"),
-        ("state>lost", ">", "did you mean state:?"),
-        ("host:~v.", ":~", "cannot be asked"),
-        ("(", None, ""),
-    ],
-)
-def test_a_mistake_says_where_it_is(text: str, marked: str | None, says: str) -> None:
+@pytest.mark.parametrize("text", FILTERS["mistakes"])
+def test_a_mistake_says_where_it_is(text: str) -> None:
+    marked, says = FILTERS["mistakes"][text]
     with pytest.raises(FilterError) as raised:
         parse_agent_filter(text)
     assert says in str(raised.value)
-    assert marked is None or text[raised.value.start : raised.value.end] == marked
+    assert not marked or text[raised.value.start : raised.value.end] == marked
 
 
 @given(
