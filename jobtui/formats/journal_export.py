@@ -123,7 +123,6 @@ _CURSOR, _REALTIME = b"__CURSOR", b"__REALTIME_TIMESTAMP"
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
 _NAMES_KNOWN = 4096
 """Names of fields remembered as sound ones: looking them up is quicker than matching each."""
-_BINARY_NAME = re.compile(rb"^[A-Z_][A-Z0-9_]{0,63}$", re.MULTILINE)
 _NAME_LIMIT = 64
 _NEXT_ENTRY = b"\n\n__CURSOR="
 _LENGTH_BYTES = 8
@@ -194,16 +193,10 @@ class ExportParser:
             try:
                 entry = dict([line.split(b"=", 1) for line in lines])  # type: ignore[assignment]
             except ValueError:
-                entry, end = _with_binary(buffer, at, end, most)
-                if end < 0:
-                    break
-            else:
-                if len(entry) != len(lines):
-                    break
-                end += 2
-            if end - at > ENTRY_LIMIT or not self._are_sound(entry):
                 break
-            at = end
+            if len(entry) != len(lines) or end - at > ENTRY_LIMIT or not self._are_sound(entry):
+                break
+            at = end + 2
             self._accept(entry, found)
         self._at = at
         if at == len(buffer):
@@ -329,37 +322,6 @@ class ExportParser:
         self._at = next_entry + len(mark) - len(_CURSOR) - 1
         self._step = self._between
         return True
-
-
-def _with_binary(buffer: bytes, at: int, blank: int, most: int) -> tuple[Raw, int]:
-    """An entry with binary values that is all there and regular, and where the next begins; else -1.
-
-    `blank` is the first blank line, which may be inside a value.
-    """
-    lines: list[bytes] = []
-    odd: tuple[Raw, int] = {}, -1
-    fields: list[list[bytes]] = []
-    while found := _BINARY_NAME.search(buffer, at, blank):
-        start = found.end() + 1 + _LENGTH_BYTES
-        end = start + int.from_bytes(buffer[found.end() + 1 : start], "little")
-        if end - start > most or buffer[end : end + 1] != b"\n":
-            return odd
-        lines += buffer[at : found.start()].split(b"\n")[:-1]
-        fields.append([found[0], buffer[start:end]])
-        at = end + 1
-        if buffer[at : at + 1] == b"\n":
-            blank = at - 1
-            break
-        blank = buffer.find(b"\n\n", at)
-        if blank < 0:
-            return odd
-    lines += buffer[at:blank].split(b"\n") if blank > at else ()
-    fields += [line.split(b"=", 1) for line in lines]
-    try:
-        entry: Raw = dict(fields)  # type: ignore[assignment]
-    except ValueError:
-        return odd
-    return (entry, blank + 2) if len(entry) == len(fields) else odd
 
 
 def _gathered(fields: list[tuple[bytes, bytes]]) -> Raw:

@@ -7,7 +7,7 @@ every entry and keeps the wanted ones, since several connections have no common 
 
 import contextlib
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -28,7 +28,7 @@ from jobtui.model.journal import (
 )
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.transport.http import Answer, HttpClient, Limits, Params, ServerKind, Silence
+from jobtui.transport.http import Answer, Headers, HttpClient, Limits, Params, ServerKind, Silence
 
 if TYPE_CHECKING:
     from jobtui.transport.http import Transport
@@ -69,7 +69,7 @@ def common(wanted: Matches) -> list[Match]:
 
 
 EXPORT = "application/vnd.fdo.journal"
-LIMITS = Limits(connect_s=10.0, silence_s=30.0, connections=100)
+LIMITS = Limits(connect_s=10.0, silence_s=30.0, connections=100, body_bytes=256 << 20)
 """Following takes a connection for each host, 32 at most, and several journals may be followed."""
 IDLE_S = 120.0
 """A connection on which entries are followed is made again after so long a silence: it may be a dead one."""
@@ -122,11 +122,6 @@ def _host_of(spec: str) -> str:
     return (parts.hostname or "") if is_http and not parts.query and not parts.fragment else ""
 
 
-ANSWER_BYTES = 4 << 20
-MOST_BYTES = 256 << 20
-"""No page of entries is larger, whatever comes."""
-
-
 class GatewayJournal(ExportReader):
     """The journal at `http(s)://host:port`. Its name has no secrets. `transport` is for tests."""
 
@@ -148,11 +143,11 @@ class GatewayJournal(ExportReader):
 
     async def values(self, field: str) -> tuple[str, ...]:
         check_field(field, self.name)
-        text = await self._text(f"/fields/{field}", "text/plain", ANSWER_BYTES)
+        text = (await self._get(f"/fields/{field}", "text/plain")).decode("utf-8", "replace")
         return tuple(dict.fromkeys(text.splitlines()))
 
     async def condition(self) -> JournalCondition:
-        await self._text("/machine", "application/json", ANSWER_BYTES)
+        await self._get("/machine", "application/json")
         return JournalCondition(
             note=f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
         )
@@ -184,85 +179,46 @@ class GatewayJournal(ExportReader):
         """The first `count` entries beyond a start, of several answers together."""
         found: list[JournalEntry] = []
         for params in questions(ask.matches):
-            some = await self._answer(params, _range(ask, count))
+            body = await self._get("/entries", EXPORT, params, {"Range": f"entries={_range(ask, count)}"})
+            some = [entry async for entries in self._entries(_whole(body)) for entry in entries]
             found += _before(some, ask.start) if ask.back else some
         found = merged(found)
         if not count:
             return found
         return Beyond(own_cursor(ask.start), back=ask.back)(found[::-1] if ask.back else found)[:count]
 
-    async def _answer(self, params: Params, place: str) -> list[JournalEntry]:
-        found: list[JournalEntry] = []
-        async with self._http.deadline(), contextlib.aclosing(self._export(params, place)) as pieces:
-            async for some in self._entries(self._bounded(pieces)):
-                found += some
-        return found
-
-    async def _bounded(self, pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes, None]:
-        taken = 0
-        async for piece in pieces:
-            yield piece
-            taken += len(piece)
-            if taken > MOST_BYTES:
-                raise SourceUnreachable(
-                    f"{self.name}: it gives more than was asked for; check what is at this address"
-                )
-
     async def _written(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
         asked = questions(ask.matches)
         params = asked[0] if len(asked) == 1 else tuple(common(ask.matches))
-        follow = (*params, ("follow", ""))
+        place = _seek(ask.start)
+        sent = {"Accept": EXPORT, **({"Range": f"entries={place}"} if place else {})}
         try:
-            async with contextlib.aclosing(
-                self._export(follow, _seek(ask.start) or None, silence_s=self._idle_s)
-            ) as pieces:
+            async with self._http.stream("/entries", (*params, ("follow", "")), sent, self._idle_s) as (
+                head,
+                pieces,
+            ):
+                if head.kind != EXPORT:
+                    raise await self._http.refused(head, pieces)
                 async for some in self._entries(pieces, ask.matches):
                     yield some
         except Silence:
             return  # a quiet journal and a dead connection look alike: all is asked again
         raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made again")
 
-    # Asking.
-
-    async def _text(self, path: str, accept: str, most: int) -> str:
-        """An answer that is text, up to `most` bytes of it. Raises SourceError."""
-        data = b""
-        async with self._http.deadline(), self._asked(path, (), accept) as pieces:
-            async for piece in pieces:
-                data += piece
-                if len(data) >= most:
-                    break
-        return data[:most].decode("utf-8", "replace")
-
-    async def _export(
-        self, params: Params, place: str | None, *, silence_s: float | None = None
-    ) -> AsyncGenerator[bytes, None]:
-        """Entries in the export format, in pieces; the first is empty. Raises SourceError.
-
-        `place` is a value of the header `Range` in the units of gatewayd.
-        """
-        position = {"Range": f"entries={place}"} if place is not None else {}
-        async with self._asked("/entries", params, EXPORT, position, silence_s) as pieces:
-            yield b""
-            async for piece in pieces:
-                yield piece
-
-    @contextlib.asynccontextmanager
-    async def _asked(
-        self,
-        path: str,
-        params: Params,
-        accept: str,
-        headers: dict[str, str] | None = None,
-        silence_s: float | None = None,
-    ) -> AsyncGenerator[AsyncGenerator[bytes, None], None]:
+    async def _get(
+        self, path: str, accept: str, params: Params = (), headers: Headers | None = None
+    ) -> bytes:
         if not self._host:
             raise SourceError(f"{self.name}: is no address of gatewayd; {_ADDRESS}")
         sent = {"Accept": accept, **(headers or {})}
-        async with self._http.stream(path, params, sent, silence_s) as (head, pieces):
-            if head.kind != accept:
-                raise await self._http.refused(head, pieces)
-            yield pieces
+        answer = await self._http.ask(path, params, headers=sent)
+        if answer.kind != accept:
+            raise self._http.refusal(answer)
+        return answer.body
+
+
+async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body
 
 
 def _seek(start: Start) -> str:

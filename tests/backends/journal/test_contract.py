@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -26,6 +28,7 @@ from tests.backends.journal.make import (
 )
 from tests.backends.journal.readers import MakeReader, Way, each_way
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
+from tests.backends.journal.ssh_rig import children_of
 from tests.waiting import LONG_S, stop
 
 pytestmark = [needs_journal_tools, each_way]
@@ -411,6 +414,29 @@ async def test_rotation_under_it(way: Way) -> None:
             found = await follower.until(1_000)
             assert messages(found) == [f"m{n}" for n in range(1_000)]
             assert len({each.cursor for each in found}) == 1_000
+            assert follower.losses == 0
+
+
+def signal_journalctl(number: signal.Signals) -> None:
+    for pid in children_of(os.getpid()):
+        if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
+            os.kill(pid, number)
+
+
+@needs_journald
+async def test_files_that_rotate_twice_while_it_sleeps(way: Way) -> None:
+    """All comes in order when it goes on: what runs here is stopped, and nobody takes what others give."""
+    with journald() as journal:
+        async with following(way, journal.directory, Tail(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
+            for part in range(3):
+                signal_journalctl(signal.SIGSTOP)
+                for n in range(part * 300, part * 300 + 300):
+                    journal.send(MESSAGE=f"m{n}", SYSLOG_IDENTIFIER="jobtui")
+                    if n % 100 == 50:
+                        journal.rotate()
+                signal_journalctl(signal.SIGCONT)
+                await follower.until(300 * part + 300)
+            assert messages(follower.found) == [f"m{n}" for n in range(900)]
             assert follower.losses == 0
 
 
