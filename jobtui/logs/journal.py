@@ -38,7 +38,7 @@ from jobtui.backends.journal.records import (
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import TIME_LENGTH, latest
-from jobtui.logs.lists import STRETCH_LINES, end_of, overview_of, place_of, stretch_of
+from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
 from jobtui.logs.search import Search
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import (
@@ -173,66 +173,70 @@ PASSAGES = 3
 """Stretches held beside the end of the journal."""
 
 
+class Piece(NamedTuple):
+    """Lines next to each other; `cursor` is where to read on, None where nothing was found."""
+
+    kept: list[Kept]
+    cursor: Cursor | None
+    at_edge: bool
+
+    @property
+    def lines(self) -> list[LogLine]:
+        return [line for _, line in self.kept]
+
+
 class Passage:
     """Lines next to each other. `first` and `last` are where to read on; None where there is nothing yet.
 
-    `at_begin`: the journal has nothing before it. `at_end`: it is followed, so that all that comes is in it.
+    `at_begin`: the journal has nothing before it.
     """
 
-    def __init__(self, kept: Sequence[Kept], first: Cursor | None, last: Cursor | None) -> None:
-        self.lines = [line for _, line in kept]
-        self.cursors = [cursor for cursor, _ in kept]
+    def __init__(self, piece: Piece, first: Cursor | None, last: Cursor | None, *, at_begin: bool) -> None:
+        self.kept = list(piece.kept)
         self.first = first
         self.last = last
-        self.at_begin = False
-        self.at_end = False
-
-    def __len__(self) -> int:
-        return len(self.lines)
+        self.at_begin = at_begin
 
     @property
     def begin(self) -> Place:
-        return self.lines[0].place if self.lines else 0
+        return self.kept[0][1].place if self.kept else 0
 
     @property
     def end(self) -> Place:
-        return self.lines[-1].end if self.lines else 0
+        return self.kept[-1][1].end if self.kept else 0
 
-    def holds(self, place: Place) -> bool:
-        """Whether `place` is in it, or between its lines."""
-        return bool(self.lines) and self.begin <= place < self.end
+    def lines(self, begin: int, end: int) -> tuple[LogLine, ...]:
+        return tuple(line for _, line in self.kept[begin:end])
 
     def index(self, place: Place) -> int:
-        """Which line holds `place`, or is the first one behind it."""
-        return bisect_right(self.lines, place, key=end_of)
+        """Which line holds `place`, or is the first one after it."""
+        return bisect_right(self.kept, place, key=lambda kept: kept[1].end)
 
-    def append(self, kept: Sequence[Kept], last: Cursor | None) -> None:
-        self.lines += [line for _, line in kept]
-        self.cursors += [cursor for cursor, _ in kept]
-        self.last = last or self.last
+    def append(self, piece: Piece) -> None:
+        self.kept += piece.kept
+        self.last = piece.cursor or self.last
 
-    def prepend(self, kept: Sequence[Kept], first: Cursor | None) -> None:
-        self.lines[:0] = [line for _, line in kept]
-        self.cursors[:0] = [cursor for cursor, _ in kept]
-        self.first = first or self.first
+    def prepend(self, piece: Piece) -> None:
+        self.kept[:0] = piece.kept
+        self.first, self.at_begin = piece.cursor or self.first, piece.at_edge
 
-    def join(self, behind: "Passage") -> None:
-        """Take in another stretch that goes on from somewhere in this one."""
-        at = bisect_left(behind.lines, self.end, key=place_of)
-        self.append(list(zip(behind.cursors[at:], behind.lines[at:], strict=True)), behind.last)
-        self.at_end = behind.at_end
+    def take_in(self, before: "Passage") -> None:
+        """Take the lines of another stretch that reaches this one."""
+        at = bisect_left(before.kept, self.begin or before.end, key=lambda kept: kept[1].place)
+        self.kept[:0] = before.kept[:at]
+        self.first, self.at_begin = before.first, before.at_begin
 
     def cut_begin(self, most: int = PASSAGE_LINES) -> None:
         """Let go the first lines beyond `most`."""
-        if (surplus := len(self.lines) - most) > 0:
-            del self.lines[:surplus], self.cursors[:surplus]
-            self.first, self.at_begin = self.cursors[0], False
+        if (surplus := len(self.kept) - most) > 0:
+            del self.kept[:surplus]
+            self.first, self.at_begin = self.kept[0][0], False
 
     def cut_end(self, most: int = PASSAGE_LINES) -> None:
         """Let go the last lines beyond `most`."""
-        if len(self.lines) > most:
-            del self.lines[most:], self.cursors[most:]
-            self.last, self.at_end = self.cursors[-1], False
+        if len(self.kept) > most:
+            del self.kept[most:]
+            self.last = self.kept[-1][0]
 
 
 SLICE_ENTRIES = 200
@@ -241,14 +245,6 @@ SEARCHED_ENTRIES = 1_000
 """Entries of one piece that is searched."""
 
 T = TypeVar("T")
-
-
-class Piece(NamedTuple):
-    """Lines next to each other; `cursor` is where to read on, None where nothing was found."""
-
-    lines: list[Kept]
-    cursor: Cursor | None
-    at_edge: bool
 
 
 class PieceReader:
@@ -368,8 +364,7 @@ class JournalOverview:
             self._limit = self._end = end
 
     def grown(self, lines: Sequence[LogLine]) -> None:
-        for at in range(0, len(lines), STRETCH_LINES):
-            self._stretches.append(stretch_of(lines[at : at + STRETCH_LINES]))
+        self._stretches.extend(_stretches_of(lines))
         self._made = None
 
     async def work(self) -> bool:
@@ -378,13 +373,10 @@ class JournalOverview:
             return False
         start = Tail() if self._cursor is None else Beside(self._cursor)
         piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._limit)
-        lines = [line for _, line in piece.lines if line.place < self._end]
-        for at in range(len(lines), 0, -STRETCH_LINES):
-            self._stretches.appendleft(stretch_of(lines[max(0, at - STRETCH_LINES) : at]))
-        if piece.lines:
-            self._limit = piece.lines[0][1].place
-        self._cursor = piece.cursor
-        self._complete = piece.at_edge
+        lines = [line for line in piece.lines if line.place < self._end]
+        self._stretches.extendleft(reversed(_stretches_of(lines)))
+        self._limit = piece.lines[0].place if piece.kept else self._limit
+        self._cursor, self._complete = piece.cursor, piece.at_edge
         is_far = time_at(self._limit) < time_at(self._end) - WINDOW_S * SECOND
         self._done = piece.at_edge or is_far or len(self._stretches) >= STRETCHES_KEPT or piece.cursor is None
         self._made = None
@@ -394,6 +386,10 @@ class JournalOverview:
         if self._made is None:
             self._made = overview_of(self._stretches, complete=self._complete)
         return self._made
+
+
+def _stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
+    return [stretch_of(lines[at : at + STRETCH_LINES]) for at in range(0, len(lines), STRETCH_LINES)]
 
 
 LIMIT_S = 30.0
@@ -445,36 +441,23 @@ class JournalSearch(Search):
                     return
 
     async def _search_down(self, piece: Piece) -> None:
-        lines = [line for _, line in piece.lines if line.place >= self._down]
+        lines = [line for line in piece.lines if line.place >= self._down]
         found = await self._found(lines)
         self._last = piece.cursor or self._last
         self._down = lines[-1].end if lines else self._down
         self.hits.add_above(found, max(self._down, self._extent().end) if piece.at_edge else self._down)
 
     async def _search_up(self, piece: Piece) -> None:
-        lines = [line for _, line in piece.lines if line.place < self._up]
+        lines = [line for line in piece.lines if line.place < self._up]
         found = await self._found(lines)
         self._up = lines[0].place if lines else self._up
-        is_done = piece.at_edge or piece.cursor is None
-        self.hits.add_below(found[::-1], min(self._up, self._extent().begin) if is_done else self._up)
+        self.hits.add_below(found[::-1], min(self._up, self._extent().begin) if piece.at_edge else self._up)
 
     async def _found(self, lines: Sequence[LogLine]) -> list[Place]:
         if not lines:
             return []
         program = self._new_program()
         return await self._worker.run(lambda: program.places(lines))
-
-
-async def error_in(pieces: PieceReader, place: Place, extent: Extent, *, forward: bool) -> Place | None:
-    """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
-    found = pieces.onward(At(time_at(place)), -1) if forward else pieces.back_from(min(place, extent.end))
-    async with aclosing(found):
-        async for piece in found:
-            for _, line in piece.lines if forward else reversed(piece.lines):
-                is_wanted = line.place > place if forward else line.place < place
-                if is_wanted and line.level is Level.ERROR:
-                    return line.place
-    return None
 
 
 FIRST_ENTRIES = 250
@@ -494,29 +477,23 @@ class JournalPages(Log):
     def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
         self.name = name
         self.selection = selection
-        self._pages = PieceReader(make_reader, selection)
+        self._pieces = PieceReader(make_reader, selection)
         self._tail: Passage | None = None
         self._parts: list[Passage] = []
         self._following: Following | None = None
         self._begin: Place | None = None
-        self._overview = JournalOverview(self._pages)
+        self._overview = JournalOverview(self._pieces)
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._event = ""
-        self._failed = False
 
     # How far it goes.
 
     async def look(self) -> Extent:
         async with self._looking:
-            try:
-                if self._tail is None:
-                    self._tail = await self._end_of_it()
-                await self._take()
-                self._failed = False
-            except LogUnreadable:
-                self._failed = True
-                raise
+            if self._tail is None:
+                self._tail = await self._end_of_it()
+            await self._take(self._tail)
             return self.extent
 
     @property
@@ -527,28 +504,26 @@ class JournalPages(Log):
         return Extent(begin, self._tail.end, self._event)
 
     async def _end_of_it(self) -> Passage:
-        piece = await self._pages.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
-        part = Passage(piece.lines, piece.cursor, piece.lines[-1][0] if piece.lines else None)
-        part.at_begin, part.at_end = piece.at_edge, True
-        while not part.lines and not part.at_begin:
+        piece = await self._pieces.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
+        last = piece.kept[-1][0] if piece.kept else None
+        part = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
+        while not part.kept and not part.at_begin:
             await self._extend_back(part)
         self._overview.begin_before(part.end)
         return part
 
-    async def _take(self) -> None:
-        tail = self._tail
-        assert tail is not None
+    async def _take(self, tail: Passage) -> None:
         if self._following is None:
-            start = Beside(tail.cursors[-1]) if tail.cursors else Head()
-            self._following = self._pages.reader.follow(start, self.selection.matches)
+            start = Beside(tail.kept[-1][0]) if tail.kept else Head()
+            self._following = self._pieces.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
             found = await _readable(self._following.take(TAKEN))
             if found.lost:
                 self._event = "entries were let go before they were read"
-            lines = placed_behind(await self._pages.shown(found.entries), tail.end - 1)
-            if lines:
-                tail.append(lines, lines[-1][0])
-                self._overview.grown([line for _, line in lines])
+            kept = placed_behind(await self._pieces.shown(found.entries), tail.end - 1)
+            piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
+            tail.append(piece)
+            self._overview.grown(piece.lines)
             tail.cut_begin()
             if found.at_edge:
                 return
@@ -565,28 +540,25 @@ class JournalPages(Log):
     async def before(self, place: Place, count: int) -> Page:
         async with self._reading:
             part = await self._part_at(place)
-            while True:
-                stop = part.index(place)
-                if stop >= count or part.at_begin:
-                    break
+            while (stop := part.index(place)) < count and not part.at_begin:
                 await self._extend_back(part, max(PIECE, count - stop))
             begin = max(0, stop - count)
-            page = Page(tuple(part.lines[begin:stop]), part.at_begin and begin == 0)
-            self._bound(part, keeps_begin=True)
+            page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
+            if part is self._tail:
+                part.cut_begin()
+            else:
+                part.cut_end()
             return page
 
     async def after(self, place: Place, count: int) -> Page:
         async with self._reading:
             part = await self._part_at(place)
-            while True:
-                begin = part.index(place)
-                if len(part) - begin >= count or part.at_end:
-                    break
-                await self._extend_on(part)
-            if place >= part.end:
-                return Page((), at_edge=True)
-            page = Page(tuple(part.lines[begin : begin + count]), part.at_end and begin + count >= len(part))
-            self._bound(part, keeps_begin=False)
+            while len(part.kept) - part.index(place) < count and part is not self._tail:
+                part = await self._extend_on(part)
+            begin = part.index(place)
+            at_end = part is self._tail and begin + count >= len(part.kept)
+            page = Page(part.lines(begin, begin + count), at_end)
+            part.cut_begin()
             return page
 
     async def _part_at(self, place: Place) -> Passage:
@@ -595,10 +567,10 @@ class JournalPages(Log):
             await self.look()
         tail = self._tail
         assert tail is not None
-        if place >= tail.begin or not tail.lines:
+        if place >= tail.begin or not tail.kept:
             return tail
         for part in self._parts:
-            if part.holds(place):
+            if part.begin <= place < part.end:
                 self._parts.remove(part)
                 self._parts.append(part)
                 return part
@@ -606,12 +578,10 @@ class JournalPages(Log):
 
     async def _new_part(self, place: Place, tail: Passage) -> Passage:
         start = Head() if place <= (self._begin or 0) else At(time_at(place))
-        piece = await self._pages.forward(start, PIECE, -1)
-        part = Passage(piece.lines, piece.lines[0][0] if piece.lines else piece.cursor, piece.cursor)
-        part.at_begin = isinstance(start, Head)
-        while not part.lines or part.begin > place:
-            if part.at_begin or part.first is None:
-                break
+        piece = await self._pieces.forward(start, PIECE, -1)
+        first = piece.kept[0][0] if piece.kept else piece.cursor
+        part = Passage(piece, first, piece.cursor, at_begin=isinstance(start, Head))
+        while (not part.kept or part.begin > place) and not part.at_begin and part.first is not None:
             await self._extend_back(part)
         if part.end >= tail.begin:
             return self._joined(part, tail)
@@ -620,49 +590,32 @@ class JournalPages(Log):
 
     def _joined(self, part: Passage, tail: Passage) -> Passage:
         """A stretch that has reached the end of the journal becomes a part of it."""
-        part.join(tail)
-        tail.lines, tail.cursors, tail.first, tail.at_begin = (
-            part.lines,
-            part.cursors,
-            part.first,
-            part.at_begin,
-        )
+        tail.take_in(part)
         self._parts = [other for other in self._parts if other is not part]
         return tail
 
     async def _extend_back(self, part: Passage, count: int = PIECE) -> None:
         start: Tail | Beside = Beside(part.first) if part.first is not None else Tail()
         before = part.first
-        piece = await self._pages.backward(start, min(count, TAKEN), part.begin if part.lines else BEHIND_ALL)
+        piece = await self._pieces.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
         if part.first == before:  # else lines were let go meanwhile, and it is asked again
-            part.prepend(piece.lines, piece.cursor)
-            part.at_begin = piece.at_edge
+            part.prepend(piece)
 
-    async def _extend_on(self, part: Passage) -> None:
+    async def _extend_on(self, part: Passage) -> Passage:
+        """The stretch with more lines, or the end of the journal, when that is reached."""
         tail = self._tail
         assert tail is not None
         start: Head | Beside = Beside(part.last) if part.last is not None else Head()
-        piece = await self._pages.forward(start, PIECE, part.end - 1)
-        part.append(piece.lines, piece.cursor)
-        if part.end >= tail.begin or piece.at_edge:
-            part.join(tail)
-            part.at_end = True
-
-    def _bound(self, part: Passage, *, keeps_begin: bool) -> None:
-        """Let go what is farthest from what was asked for; the end of the journal stays."""
-        if part is self._tail or not keeps_begin:
-            part.cut_begin()
-        else:
-            part.cut_end()
-        if part.at_end and part is not self._tail and self._tail is not None:
-            self._joined(part, self._tail)
+        piece = await self._pieces.forward(start, PIECE, part.end - 1)
+        part.append(piece)
+        return self._joined(part, tail) if part.end >= tail.begin or piece.at_edge else part
 
     # The log as a whole.
 
     async def work(self) -> bool:
         if self._begin is None:
-            first = await self._pages.forward(Head(), 1, -1)
-            self._begin = first.lines[0][1].place if first.lines else place_at(Nanos(0))
+            first = await self._pieces.forward(Head(), 1, -1)
+            self._begin = first.lines[0].place if first.kept else place_at(Nanos(0))
             return True
         return await self._overview.work()
 
@@ -674,20 +627,24 @@ class JournalPages(Log):
         return page.lines[0].place if page.lines else None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        return await error_in(self._pages, place, self.extent, forward=forward)
+        onward = self._pieces.onward(At(time_at(place)), -1)
+        found = onward if forward else self._pieces.back_from(min(place, self.extent.end))
+        async with aclosing(found):
+            async for piece in found:
+                for line in piece.lines if forward else reversed(piece.lines):
+                    is_wanted = line.place > place if forward else line.place < place
+                    if is_wanted and line.level is Level.ERROR:
+                        return line.place
+        return None
 
     def search(self, query: Query, around: Place) -> LogSearch:
-        return JournalSearch(self._pages, query, around, lambda: self.extent)
-
-    @property
-    def held(self) -> list[LogLine]:
-        return self._tail.lines if self._tail else []
+        return JournalSearch(self._pieces, query, around, lambda: self.extent)
 
     async def aclose(self) -> None:
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()
-        await self._pages.aclose()
+        await self._pieces.aclose()
 
 
 _QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)

@@ -11,7 +11,9 @@ from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.journal_captures import container_rows, exported, supervisor_rows
 
 DOCKER = CAPTURES / "docker"
-TRUTH = json.loads((DOCKER / "expected.json").read_text())["jobs"]
+EXPECTED = json.loads((DOCKER / "expected.json").read_text())
+TRUTH = EXPECTED["jobs"]
+MASKED = "export SIREPO_SIM_DB_FILE_SERVER_TOKEN='***'"
 RUN_JID = "VUlhaMOD-fuSjgiZf-activityAnimation"
 
 
@@ -63,6 +65,17 @@ def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[ob
     assert grepped
     assert all("new status=" in line["text"] for line in grepped)
     assert "sirepo_job_supervisor@v3  " in run("logs", RUN_JID, "-n", "4", *sources).out
+
+
+def test_agents_are_as_they_were_and_no_secret_is_shown(run: Runner, sources: tuple[object, ...]) -> None:
+    agents = run("agents", "--json", *sources).json["agents"]
+    assert {agent["agent"]: agent["messages"] for agent in agents} == {
+        prefix: told["messages"] for prefix, told in EXPECTED["agents"].items()
+    }
+    rows = [*supervisor_rows("docker"), *container_rows("docker")]
+    written = b"\n".join(message for _, fields in rows for message in fields["MESSAGE"]).decode()
+    lines = run("logs", RUN_JID, "--json", *sources).json["lines"]
+    assert [line["text"] for line in lines if line["text"] not in written] == [MASKED]
 
 
 def test_a_container_has_what_it_wrote_itself(run: Runner, sources: tuple[object, ...]) -> None:
