@@ -5,14 +5,13 @@ have jobs on a cluster: of the many users of a site few do, and a walk through a
 copies of each come first, at most so many.
 """
 
-import asyncio
 import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.copied_log import Added, CopiedLog
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
@@ -39,22 +38,17 @@ IDLE_TO_BUSY = 100
 Users = Callable[[], Iterable[str]]
 
 
-class AgentCopies:
+class AgentCopies(PolledSource):
     """The copies below one database root, of the users that `users` names; who comes later comes last."""
 
     kind = KIND
 
     def __init__(self, root: Path, users: Users, *, every_s: float = LOOK_EVERY_S) -> None:
+        super().__init__(str(root / "user" / "*" / DIRECTORY))
         self.root = root
-        self.name = str(root / "user" / "*" / DIRECTORY)
         self._users = users
         self._logs: dict[Path, CopiedLog] = {}
         self._worker = Worker(f"agent copies {root}")
-        self._closed = False
-        self._polls = 0
-        self._cursor: str | None = None
-        self._before: str | None = None
-        self._given: list[Added] = []
         self._every_s = every_s
         self._looked_for: Sequence[str] = ()
         self._next_at = -math.inf
@@ -71,26 +65,19 @@ class AgentCopies:
     def starting_at(self, at: Nanos) -> "AgentCopies":
         return AgentCopies(self.root, self._users, every_s=self._every_s)
 
-    async def poll(self, cursor: str | None) -> Batch:
+    async def read(self, *, begins: bool) -> Batch:
         users = tuple(dict.fromkeys(self._users()))
-        if self._closed:
-            raise SourceError(f"{self.name}: is closed")
-        return await self._worker.run(lambda: self._poll(users, cursor))
+        return await self._worker.run(lambda: self._poll(users, begins=begins))
 
-    def _poll(self, users: Sequence[str], cursor: str | None) -> Batch:
+    def _poll(self, users: Sequence[str], *, begins: bool) -> Batch:
         if not self.root.is_dir():
             raise SourceMissing(f"{self.name}: there is no directory {self.root}; check the path")
-        is_next, is_again = cursor == self._cursor, cursor == self._before
-        if cursor is None or not (is_next or is_again):
+        if begins:
             self._logs.clear()
-            self._round, is_again = self._new_round(users), False
+            self._round = self._new_round(users)
         elif self._round is None and (users != self._looked_for or time.monotonic() >= self._next_at):
             self._round = self._new_round(users)
-        # What was given may not have arrived: it is kept until it is known to have
-        self._given = [*(self._given if is_again else ()), *self._look()]
-        self._polls += 1
-        self._before, self._cursor = cursor, f"copies {self._polls}"
-        return self._batch(self._cursor, len(users))
+        return self._batch(self._look(), len(users))
 
     def _new_round(self, users: Sequence[str]) -> Iterator[CopiedLog]:
         self._spent_s, self._looked_for = 0.0, users
@@ -125,8 +112,8 @@ class AgentCopies:
                     log = self._logs[path] = CopiedLog(path, gives_records=True, most=most)
                 yield log
 
-    def _batch(self, cursor: str, users: int) -> Batch:
-        found, above = self._given, f"{self.root / 'user'}/"
+    def _batch(self, found: list[Added], users: int) -> Batch:
+        above = f"{self.root / 'user'}/"
         records: list[LogRecord] = [record for added in found for record in added.records]
         skips = tuple(skip for added in found for skip in added.skips)
         notes = []
@@ -135,7 +122,7 @@ class AgentCopies:
         if users > USERS_LOOKED_AT:
             notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
         return Batch(
-            cursor=cursor,
+            cursor="",
             records=tuple(records),
             skipped=tuple(Skip(f"{self.name}: {skip.where.removeprefix(above)}", skip.why) for skip in skips),
             skip_count=len(skips),
@@ -145,11 +132,8 @@ class AgentCopies:
             note="; ".join(notes) or None,
         )
 
-    async def changed(self, timeout_s: float) -> None:
-        await asyncio.sleep(timeout_s)
-
     async def aclose(self) -> None:
-        self._closed = True
+        await super().aclose()
         self._worker.close()
 
 

@@ -8,7 +8,10 @@ Errors of this boundary:
      └── SourceUnreachable      it did not answer, or broke off
 """
 
+import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -20,6 +23,7 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
+from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Span, SpanLog
 
 if TYPE_CHECKING:
@@ -65,27 +69,6 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     ahead_s: float = 0.0
 
 
-class Issued:
-    """The batches of a source by number. The cursor before the last one gives the last batch again."""
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._last: Batch | None = None
-
-    def again(self, cursor: str | None) -> Batch | None:
-        """The last batch if it was lost, for example because the waiting task was cancelled; else None."""
-        return self._last if cursor == str(self._number - 1) else None
-
-    def is_next(self, cursor: str | None) -> bool:
-        """Whether the last batch has arrived. With any other cursor the source begins again."""
-        return cursor == str(self._number)
-
-    def give(self, batch: Batch) -> Batch:
-        self._number += 1
-        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
-        return self._last
-
-
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
 """The fields of a batch that hold records or skips."""
 
@@ -109,6 +92,51 @@ class Source(Protocol):
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
+
+
+class PolledSource(ABC):
+    """A source whose cursors count its batches; with any other cursor it begins again.
+
+    What was being read when a poll was cancelled is given to the next poll, so no batch is lost.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.closing = asyncio.Event()
+        self._number = 0
+        self._last: Batch | None = None
+        self._reading: asyncio.Future[Batch] | None = None
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What is new since `cursor`. Raises SourceError and nothing else."""
+        if self.closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        if self._last is not None and cursor == str(self._number - 1):
+            return self._last
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.ensure_future(self._numbered(begins=cursor != str(self._number)))
+            self._reading.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(self._reading)
+
+    async def _numbered(self, *, begins: bool) -> Batch:
+        batch = await self.read(begins=begins)
+        self._number += 1
+        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
+        return self._last
+
+    @abstractmethod
+    async def read(self, *, begins: bool) -> Batch:
+        """What is new since the last batch, or all when it `begins`. Its cursor does not count."""
+
+    async def changed(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self.closing.wait()
+
+    async def aclose(self) -> None:
+        self.closing.set()
+        if self._reading is not None:
+            self._reading.cancel()
 
 
 class Announced(NamedTuple):

@@ -1,12 +1,10 @@
 """A file as a source: read on in a thread from where reading ended, and watched for changes. Reads only."""
 
-import asyncio
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from jobtui.backends.base import Batch, Issued
-from jobtui.model.source_errors import SourceError
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.transport.files import Look, OpenFile, open_file, source_error
 from jobtui.transport.watch import FileState, Watch, state_of
 from jobtui.transport.worker import Worker
@@ -14,41 +12,30 @@ from jobtui.transport.worker import Worker
 Place = TypeVar("Place")
 
 
-class PolledFile(ABC, Generic[Place]):
+class PolledFile(PolledSource, Generic[Place]):
     """One file. `what` it holds names the thread that reads it, `begin` is where reading begins."""
 
     def __init__(self, path: Path, what: str, begin: Place) -> None:
-        self.name = str(path)
+        super().__init__(str(path))
         self._path = path
         self._begin = self._place = begin
-        self._issued = Issued()
         self._worker = Worker(f"{what} in {path}")
         self._read_state: FileState = None
-        self._watch = Watch(self._worker, [path], self._is_changed)
-        self._closing = asyncio.Event()
+        self._watch = Watch(self._worker, [path], lambda: state_of(self._path) != self._read_state)
 
-    async def poll(self, cursor: str | None) -> Batch:
-        """What the file says since `cursor`. Raises SourceError and nothing else."""
-        if self._closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
-        return await self._worker.run(lambda: self._read(cursor))
+    async def read(self, *, begins: bool) -> Batch:
+        return await self._worker.run(lambda: self._read_file(self._begin if begins else self._place))
 
     async def changed(self, timeout_s: float) -> None:
-        if not self._closing.is_set():
+        if not self.closing.is_set():
             await self._watch.changed(timeout_s)
 
-    def _is_changed(self) -> bool:
-        return state_of(self._path) != self._read_state
-
     async def aclose(self) -> None:
-        self._closing.set()
+        await super().aclose()
         self._watch.close()
         self._worker.close()
 
-    def _read(self, cursor: str | None) -> Batch:
-        if (lost := self._issued.again(cursor)) is not None:
-            return lost
-        place = self._place if self._issued.is_next(cursor) else self._begin
+    def _read_file(self, place: Place) -> Batch:
         self._read_state = state_of(self._path)
         opened = open_file(self._path)
         try:
@@ -57,7 +44,7 @@ class PolledFile(ABC, Generic[Place]):
             raise source_error(error, self._path) from error
         finally:
             opened.close()
-        return self._issued.give(batch)
+        return batch
 
     @abstractmethod
     def _read_since(self, place: Place, opened: OpenFile, look: Look) -> tuple[Batch, Place]:

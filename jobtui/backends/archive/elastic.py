@@ -42,11 +42,10 @@ class ElasticArchive(Keeper):
         self._client = client
         self._asking = asyncio.Lock()
 
-    async def poll(self, cursor: str | None) -> Batch:
-        self._check_open()
+    async def read(self, *, begins: bool) -> Batch:
         async with self._asking:
             await self._client.hits({"size": 0})
-        return Batch(cursor="there")
+        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         async with self._asking:
@@ -90,7 +89,7 @@ class ElasticArchive(Keeper):
         return [script for script in read if script is not None]
 
     async def aclose(self) -> None:
-        self._closing.set()
+        await super().aclose()
         await self._client.aclose()
 
 

@@ -258,8 +258,7 @@ class KafkaArchive(Keeper):
         self._index: OrderedDict[str, tuple[TopicPlace, ...]] = OrderedDict()
         self._next: dict[int, int] = {}
 
-    async def poll(self, cursor: str | None) -> Batch:
-        self._check_open()
+    async def read(self, *, begins: bool) -> Batch:
         return await self._worker.run(self._follow)
 
     async def find(self, wanted: Wanted) -> Answer:
@@ -271,8 +270,8 @@ class KafkaArchive(Keeper):
                 yield walked
 
     async def aclose(self) -> None:
-        if not self._closing.is_set():
-            self._closing.set()
+        if not self.closing.is_set():
+            await super().aclose()
             await self._worker.finish(self._topic.close)
 
     def _follow(self) -> Batch:

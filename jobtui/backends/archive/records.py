@@ -4,9 +4,7 @@ Files are never listed for a job of Slurm, so that ten million of them cost noth
 is told apart by the date of submission, where that is known. What is not there is told apart by why.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,17 +25,17 @@ from jobtui.backends.archive.files import (
     spots,
     written_at,
 )
+from jobtui.backends.base import PolledSource
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Tried, Walked, Wanted
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 32
 """Scripts that are read before others have their turn."""
 
 
-class Keeper:
+class Keeper(PolledSource):
     """A place with its kind and the label of its cluster, "" where each script names its own."""
 
     kind = ""
@@ -45,14 +43,8 @@ class Keeper:
     """How often it is looked at least whether it is there."""
 
     def __init__(self, name: str, cluster: str = "") -> None:
-        self.name = name
+        super().__init__(name)
         self.cluster = cluster
-        self._closing = asyncio.Event()
-
-    def _check_open(self) -> None:
-        """Raises SourceError once it is closed."""
-        if self._closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
 
     async def _walked(
         self, worker: Worker, walking: Generator[Walked, None, None]
@@ -66,9 +58,7 @@ class Keeper:
             worker.soon(walking.close)
 
     async def changed(self, timeout_s: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(timeout_s, self.EVERY_S)):
-                await self._closing.wait()
+        await super().changed(max(timeout_s, self.EVERY_S))
 
 
 MOST_ENTRIES = 20_000

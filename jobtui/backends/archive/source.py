@@ -121,10 +121,9 @@ class ArchiveDirectory(Keeper):
         self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
 
-    async def poll(self, cursor: str | None) -> Batch:
-        self._check_open()
+    async def read(self, *, begins: bool) -> Batch:
         await self._worker.run(partial(root_of, self.name))
-        return Batch(cursor="there")
+        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))
@@ -136,5 +135,5 @@ class ArchiveDirectory(Keeper):
 
     async def aclose(self) -> None:
         """Let the thread go. May be called twice."""
-        self._closing.set()
+        await super().aclose()
         self._worker.close()

@@ -4,7 +4,6 @@ Below a site, in `log`: `service*.log` of its agent, `mpi_mode*.log` and `serial
 (these with `.master` or a host's name behind it). Each allocation makes new ones: the newest are followed.
 """
 
-import asyncio
 import os
 import re
 import time
@@ -13,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import TailBytes
 from jobtui.formats.parser import SiteLogParser
@@ -46,7 +45,7 @@ class _Log(NamedTuple):
     cursor: str | None = None
 
 
-class SiteLogs:
+class SiteLogs(PolledSource):
     """The logs of the sites that `places` names, which may become more."""
 
     kind = KIND
@@ -58,16 +57,14 @@ class SiteLogs:
         every_s: float = LOOK_EVERY_S,
         name: str = "site logs",
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self._places = places
         self._every_s = every_s
         self._logs: dict[str, _Log] = {}
         self._worker = Worker(name)
         self._next_look = 0.0
         self._looked_for: tuple[SitePlace, ...] | None = None
-        self._issued = Issued()
         self._left_out = 0
-        self._closed = False
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -77,13 +74,9 @@ class SiteLogs:
         places = self._places()
         return await self._worker.run(lambda: any(map(_newest, places)))
 
-    async def poll(self, cursor: str | None) -> Batch:
-        if self._closed:
-            raise SourceError(f"{self.name}: is closed")
-        if (lost := self._issued.again(cursor)) is not None:
-            return lost
-        places, begins = self._places(), not self._issued.is_next(cursor)
-        return self._issued.give(await self._worker.run(lambda: self._poll(places, begins=begins)))
+    async def read(self, *, begins: bool) -> Batch:
+        places = self._places()
+        return await self._worker.run(lambda: self._poll(places, begins=begins))
 
     def _poll(self, places: tuple[SitePlace, ...], *, begins: bool) -> Batch:
         if begins:
@@ -118,16 +111,13 @@ class SiteLogs:
             self._logs[path] = _Log(Follower(Path(path), make_parser, TailBytes(TAIL_BYTES), Limits()))
         self._looked_for, self._next_look = places, time.monotonic() + self._every_s
 
-    async def changed(self, timeout_s: float) -> None:
-        await asyncio.sleep(timeout_s)
-
     def _close_logs(self) -> None:
         for log in self._logs.values():
             log.follower.close()
         self._logs.clear()
 
     async def aclose(self) -> None:
-        self._closed = True
+        await super().aclose()
         await self._worker.finish(self._close_logs)
 
 

@@ -7,7 +7,6 @@ newest event, once in a while further, and a job in a state that no known event 
 id. What is known already is dropped by id. Where ids come again for other events, everything is read anew.
 """
 
-import asyncio
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +40,7 @@ from jobtui.backends.balsam.records import (
     time_of,
 )
 from jobtui.backends.balsam.site_logs import LOGS
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import Skip
@@ -346,7 +345,7 @@ def _silent(now: Nanos) -> str | None:
     """Says nothing."""
 
 
-class Balsam:
+class Balsam(PolledSource):
     """One server. `owner` is whose jobs these are: a token shows those of its user only.
 
     `notice` is what is to be said of the login. `cache` keeps its events between runs.
@@ -364,14 +363,12 @@ class Balsam:
         notice: Notice = _silent,
         cache: EventCache | None = None,
     ) -> None:
-        self.name = client.name
+        super().__init__(client.name)
         self.client = client
         self._owner = owner
         self._since = since
         self._clock = clock or SystemClock()
         self._notice = notice
-        self._issued = Issued()
-        self._closed = False
         self._back_at: Nanos | None = None
         self._cache = cache
         self._reset()
@@ -382,13 +379,9 @@ class Balsam:
         self._questions = Questions(self.client, self._owner, since, self._clock, self._cache)
         self._polls = 0
 
-    async def poll(self, cursor: str | None) -> Batch:
+    async def read(self, *, begins: bool) -> Batch:
         """What is new; the first polls read the window, a page each. Raises SourceError."""
-        if self._closed:
-            raise SourceError(f"{self.name}: this source is closed")
-        if (lost := self._issued.again(cursor)) is not None:
-            return lost
-        if not self._issued.is_next(cursor):
+        if begins:
             self._reset()
         due = self._questions.due
         if not due:
@@ -400,9 +393,7 @@ class Balsam:
         if self._questions.begin_again_if_back():
             self._back_at = self._clock.now()
         ahead_s = self.client.ahead_s if abs(self.client.ahead_s) >= EXACT_S else 0.0
-        return self._issued.give(
-            msgspec.structs.replace(batch, more=bool(due), note=self._note(), ahead_s=ahead_s)
-        )
+        return msgspec.structs.replace(batch, more=bool(due), note=self._note(), ahead_s=ahead_s)
 
     def _next_steps(self) -> list[Step]:
         questions = self._questions
@@ -429,15 +420,12 @@ class Balsam:
         fault = self._cache.fault if self._cache is not None else ""
         return "; ".join(filter(None, (note, first, back, fault)))
 
-    async def changed(self, timeout_s: float) -> None:
-        await asyncio.sleep(timeout_s)
-
     async def detail(self, job_id: JobId) -> JobDetail | None:
         number = number_of(job_id, self.client.system)
         return None if number is None else await fetch_detail(self.client, number, self._owner)
 
     async def aclose(self) -> None:
-        self._closed = True
+        await super().aclose()
         if self._cache is not None:
             await self._cache.aclose()
         await self.client.aclose()

@@ -1,10 +1,8 @@
 """An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Mapping
 
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.elastic.client import ElasticClient, SearchAnswer
 from jobtui.backends.elastic.records import (
     DocumentReader,
@@ -153,7 +151,7 @@ def open_jobs(spec: SourceSpec, window: Window, kind: str) -> "ElasticJobs":
     return ElasticJobs(_engines(spec, Doubts(), None)(), preset_of(spec), window.since, kind)
 
 
-class ElasticJobs:
+class ElasticJobs(PolledSource):
     """The records of jobs in an index, from `since` on."""
 
     def __init__(
@@ -164,26 +162,20 @@ class ElasticJobs:
         kind: str,
         clock: Clock | None = None,
     ) -> None:
+        super().__init__(engine.name)
         self._engine = engine
-        self.name = self._engine.name
         self.kind = kind
         self._preset = preset
         self._clock = clock or SystemClock()
         self._since = since
-        self._issued = Issued()
         self._following: EngineFollowing | None = None
         self._reader = DocumentReader(self.name, preset)
-        self._closed = asyncio.Event()
 
-    async def poll(self, cursor: str | None) -> Batch:
-        if self._closed.is_set():
-            raise SourceError(f"{self.name}: is closed")
-        if (again := self._issued.again(cursor)) is not None:
-            return again
-        if self._following is None or not self._issued.is_next(cursor):
+    async def read(self, *, begins: bool) -> Batch:
+        if self._following is None or begins:
             self._following = self._begun()
         rows, at_edge = await self._following.rows(PAGE_ROWS)
-        return self._issued.give(self._batch(rows, at_edge=at_edge))
+        return self._batch(rows, at_edge=at_edge)
 
     def _begun(self) -> EngineFollowing:
         if self._since is None:
@@ -220,10 +212,6 @@ class ElasticJobs:
         directory = text_at(document, ("work_dir",)) or None
         return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None
 
-    async def changed(self, timeout_s: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._closed.wait(), timeout_s)
-
     async def aclose(self) -> None:
-        self._closed.set()
+        await super().aclose()
         await self._engine.aclose()

@@ -10,14 +10,13 @@ what was there since its newest news, some minutes overlapping; sooner when a jo
 not told. A job's own record is asked for only when somebody looks at it.
 """
 
-import asyncio
 import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, Known, News
@@ -153,7 +152,7 @@ class Pace:
         self._costs_s = (self._costs_s[1], self._timer() - self._asked_at)
 
 
-class Slurm:
+class Slurm(PolledSource):
     """One cluster. `label` tells it from others; `since` is how far back ended jobs are wanted."""
 
     kind = "slurm"
@@ -170,7 +169,7 @@ class Slurm:
         share: float = SHARE,
         batch_jobs: int = BATCH_JOBS,
     ) -> None:
-        self.name = commands.name
+        super().__init__(commands.name)
         self._commands = commands
         self._system = named(SYSTEM, label)
         self._clock = clock or SystemClock()
@@ -186,21 +185,15 @@ class Slurm:
         self._skip_count, self._recovered, self._count = 0, 0, 0
         self._fault = ""
         self._has_queue = False
-        self._issued = Issued()
-        self._closed = False
 
-    async def poll(self, cursor: str | None) -> Batch:
-        if self._closed:
-            raise SourceError(f"{self.name}: this source is closed")
-        if (lost := self._issued.again(cursor)) is not None:
-            return lost
-        if not self._issued.is_next(cursor):
+    async def read(self, *, begins: bool) -> Batch:
+        if begins:
             self._news.clear()
             await self._learn(self._known.forget)
             await self._ask()
         elif not self._news:
             await self._ask()
-        return self._issued.give(self._batch())
+        return self._batch()
 
     def _batch(self) -> Batch:
         jobs = tuple(self._news.popleft() for _ in range(min(len(self._news), self._batch_jobs)))
@@ -289,7 +282,7 @@ class Slurm:
             yield f"ended jobs are not up to date: {self._fault}"
 
     async def changed(self, timeout_s: float) -> None:
-        await asyncio.sleep(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
+        await super().changed(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         system, slash, native = job_id.partition("/")
@@ -305,5 +298,5 @@ class Slurm:
         return await find_kept(self._commands, wanted)
 
     async def aclose(self) -> None:
-        self._closed = True
+        await super().aclose()
         self._worker.close()

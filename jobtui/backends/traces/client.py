@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from jobtui.backends.base import PolledSource
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.source_errors import SourceError
@@ -129,20 +130,18 @@ def said(answer: ServerAnswer) -> str:
     return in_words(answer.http.body)
 
 
-class AskedServer:
+class AskedServer(PolledSource):
     """A server as a source: asked when somebody wants to see a trace, a poll only looks for it.
 
     `usual` are the times that are searched when a search names none.
     """
 
     def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
-        self.name = server.name
+        super().__init__(server.name)
         self._server = server
         self._usual = usual or Window()
         self._clock = clock or SystemClock()
 
-    async def changed(self, timeout_s: float) -> None:
-        await asyncio.sleep(timeout_s)
-
     async def aclose(self) -> None:
+        await super().aclose()
         await self._server.aclose()

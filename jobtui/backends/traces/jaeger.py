@@ -240,14 +240,14 @@ class Jaeger(AskedServer):
         self._api: V3 | V1 | None = None
         self._needs_service = False
 
-    async def poll(self, cursor: str | None) -> Batch:
+    async def read(self, *, begins: bool) -> Batch:
         try:
             services = await self.services()
         except SourceMissing:
             self._api = None  # it may be another version by now
             raise
         version = self._api.version if self._api else ""
-        return Batch(cursor=version, note=f"Jaeger {version}, {len(services)} services; asked when needed")
+        return Batch(cursor="", note=f"Jaeger {version}, {len(services)} services; asked when needed")
 
     async def services(self) -> tuple[str, ...]:
         if self._api is not None:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import h11
 
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
@@ -314,7 +314,7 @@ CODES = {400: 3, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 503: 14}
 INTERNAL = 13
 
 
-class Receiver:
+class Receiver(PolledSource):
     """An address at which is listened."""
 
     kind = "otlp"
@@ -322,7 +322,7 @@ class Receiver:
     def __init__(
         self, target: str, *, body_bytes: int = BODY_BYTES, connections: int = MOST_CONNECTIONS
     ) -> None:
-        self.name = target
+        super().__init__(target)
         self.port = 0
         """At which it listens, 0 as long as it does not."""
         self._host, self._wanted = listen_place(target)
@@ -334,19 +334,12 @@ class Receiver:
         self._skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self._skip_count = 0
         self._news = asyncio.Event()
-        self._issued = Issued()
-        self._is_closed = False
 
-    async def poll(self, cursor: str | None) -> Batch:
-        """What was received since the last poll; with the cursor before the last the same again.
-
-        Raises SourceError, also when it cannot listen there.
-        """
-        if self._is_closed:
-            raise SourceError(f"{self.name}: is closed")
+    async def read(self, *, begins: bool) -> Batch:
+        """What was received since the last poll. Raises SourceError, also when it cannot listen there."""
         if not self.port:
             await self._listen()
-        return self._issued.again(cursor) or self._issued.give(self._next_batch())
+        return self._next_batch()
 
     async def _listen(self) -> None:
         try:
@@ -395,7 +388,7 @@ class Receiver:
                 await self._news.wait()
 
     async def aclose(self) -> None:
-        self._is_closed = True
+        await super().aclose()
         self._news.set()
         await self.server.close()
         self._worker.close()

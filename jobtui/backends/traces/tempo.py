@@ -50,10 +50,10 @@ class Tempo(AskedServer):
         self._most_hours: int | None = None
         """So many hours it searches at once, None as long as it has not refused more."""
 
-    async def poll(self, cursor: str | None) -> Batch:
+    async def read(self, *, begins: bool) -> Batch:
         now = self._clock.now()
         await self.search(TraceSearch(since=Nanos(now - CHECK_S * SECOND), until=now, most=1))
-        return Batch(cursor="there", note="Tempo; asked when needed")
+        return Batch(cursor="", note="Tempo; asked when needed")
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=TRACE_BYTES)
