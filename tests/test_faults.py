@@ -229,7 +229,7 @@ QUESTIONS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "detail": look_up,
 }
 """What sources are asked, besides for news, and how a session asks it; gives what it says of the answer."""
-POLLED = {"poll", "changed", "aclose"}
+POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
     "continuations",
     "lines_at",
