@@ -1,6 +1,6 @@
-"""What a pasted text refers to, and ranked candidates for it. Nothing is guessed for the user.
+"""References in a pasted text, and ranked candidates for what it means. Nothing is chosen for the user.
 
-Whether anything of that name exists is for `find` to say.
+`references` reads only the text; `find` says what exists.
 """
 
 import re
@@ -41,11 +41,11 @@ from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.tables import tables_of
 
 MAX_LENGTH = 20_000
-"""Of a longer text only the start is looked at."""
+"""How many characters of a text are read."""
 
 
 class Target(Enum):
-    """What a reference may refer to."""
+    """The kind of thing to which a text may refer."""
 
     JOB = auto()
     USER = auto()
@@ -62,7 +62,7 @@ class Target(Enum):
 
 
 class Reference(NamedTuple):
-    """A piece of text that refers to something. `weight` (0..1) is how surely, `why` says by what."""
+    """A piece of text that refers to something. `weight` (0..1) is how surely, `why` is the reason."""
 
     target: Target
     text: str
@@ -95,11 +95,11 @@ def _shape(pattern: str, target: str, weight: float, why: str, form: str = r"\1"
 
 _SHAPES = tuple(_shape(**one) for one in tables_of("jobtui.analysis", "find")["shape"])
 _SHORTEST_TRACE = 20
-"""Characters of the shortest text in which a trace is looked for: fewer digits are ids of other things."""
+"""The shortest text that may name a trace: fewer digits are ids of other things."""
 
 
 def references(thing: str) -> Iterator[Reference]:
-    """What `thing` may refer to, in no order; the same thing may come several times."""
+    """The references in `thing`, in no order; one may come several times."""
     text = thing.strip()[:MAX_LENGTH]
     if len(text) >= _SHORTEST_TRACE and (ref := find_trace(text)) is not None:
         yield _trace(ref, text)
@@ -113,7 +113,7 @@ def references(thing: str) -> Iterator[Reference]:
 
 
 def _trace(ref: TraceRef, text: str) -> Reference:
-    """The trace that a text names; a bare id may be one of something else."""
+    """The trace that a text names; a bare id may also belong to something else."""
     if ref.span_id is not None:
         return Reference(Target.TRACE, ref.trace_id, 1.0, "a trace context")
     if text.isalnum():
@@ -122,7 +122,7 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 
 
 def _bare(text: str) -> Iterator[Reference]:
-    """What a line without spaces may be as a whole."""
+    """The references of a whole line without spaces."""
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
@@ -147,37 +147,37 @@ def _bare(text: str) -> Iterator[Reference]:
 
 
 MAX_CANDIDATES = 50
-"""Of more than these only the likeliest are given."""
+"""The most candidates; the likeliest are given."""
 AMBIGUOUS_WITHIN = 0.05
-"""Candidates whose scores are no further apart may each be what was meant."""
+"""If the scores of two candidates differ by less, either may be meant."""
 
 _SHARED_WEIGHT = 0.6
-"""What is left of a score when several fit."""
+"""Factor on the score if several fit."""
 _NEAR_WEIGHT = 0.85
-"""The score of what is spelled nearly alike is less than that of anything exact."""
+"""Factor on the score of a similar spelling, which is less than any exact match."""
 _OFFERED_WEIGHT = 0.34
-"""The same for an id of HTCondor: another number or schedd is another job, which is offered and not taken."""
+"""The same for an id of HTCondor: another number or schedd is another job, so it is only offered."""
 _SURE = 0.8
-"""From this score on nothing is looked for that is spelled alike."""
+"""With a candidate of this score similar spellings are not searched."""
 _LONGEST_NEAR = 100
 LEAST_PART = 4
-"""Characters of the shortest part of an id or name that is looked for."""
+"""The shortest part of an id or name that is searched, in characters."""
 LEAST_ERROR = 8
 """Characters of the shortest text that is compared with the errors of jobs."""
 LEAST_WHOLE = 3
-"""The same of the whole name of a host or a log."""
+"""The same for the whole name of a host or a log."""
 _LONGEST_NAME = 200
 SURE = 0.35
-"""A candidate with a lower score is only spelled nearly so."""
+"""A candidate with a lower score has only a similar spelling."""
 NEAR = "spelled nearly so"
-"""How the reason of what is only spelled alike ends."""
+"""The end of the reason for a similar spelling."""
 
 
 class Candidate(NamedTuple):
     """Something a pasted text may mean.
 
-    `kind` is one of `job op agent container user host unit trace`; `id` is what jobtui shows of it: of ops
-    and agents the prefix. `job` is the job it belongs to, where there is one. `score` goes from 0 to 1.
+    `kind` is one of `job op agent container user host unit trace`. `id` is the id as jobtui shows it: for ops
+    and agents the prefix. `job` is its job, if it has one. `score` is between 0 and 1.
     """
 
     kind: str
@@ -188,7 +188,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether something has this name, and is not only spelled nearly so."""
+        """Whether the name matches exactly, and not only by a similar spelling."""
         return self.score >= SURE and not self.why.endswith(NEAR)
 
 
@@ -200,9 +200,9 @@ def find(
     ids: Iterable[str] = (),
     logs: Iterable[str] = (),
 ) -> tuple[Candidate, ...]:
-    """What `thing` may mean, likeliest first: an id or part of one, a path, an address, a name, a log line.
+    """The meanings of `thing`, likeliest first: an id or a part of one, a path, address, name or log line.
 
-    `ids` are ids of further jobs that are known to exist, `logs` the names of logs. Never raises.
+    `ids` are ids of further existing jobs, `logs` the names of logs. Never raises.
     """
     text = thing.strip()
     if not text:
@@ -229,7 +229,7 @@ def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
 def jobs_meant(
     meant: Candidate, jobs: Mapping[JobId, Job], ops: Iterable[Op], agents: Collection[Agent]
 ) -> tuple[JobId, ...]:
-    """The jobs of what is meant, such as those of a user or of the agents on a host, the newest first."""
+    """The jobs of a candidate, such as those of a user or of the agents on a host, newest first."""
     if meant.job is not None:
         return (meant.job,)
     found = {op.jid for op in ops_meant(meant, ops, agents) if op.jid is not None}
@@ -247,12 +247,12 @@ MOST_FILTERED = 40
 
 
 def filter_of(jobs: Collection[JobId]) -> str:
-    """The filter that shows these jobs, the first of very many."""
+    """A filter that shows these jobs; only the first ones if there are very many."""
     return f"id:{','.join(islice(jobs, MOST_FILTERED))}"
 
 
 def ops_meant(meant: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> Iterator[Op]:
-    """The ops of a user, or of an agent, the agents of a container, or those on a host."""
+    """The ops of a user, an agent, a container or a host."""
     if meant.kind == "user":
         yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == meant.id)
     elif meant.kind in ("agent", "container", "host"):
@@ -261,13 +261,13 @@ def ops_meant(meant: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> I
 
 
 def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
-    """The prefixes of the agents that a prefix, a full id, a container or a host names."""
+    """The prefixes of the agents with this prefix or full id, in this container or on this host."""
     there = (agent.agent for agent in agents if agent.container == name or is_host(agent.host, name))
     return frozenset((*there, *([name[:PREFIX_LENGTH]] if is_prefix(name) or is_full_id(name) else ())))
 
 
 def is_host(host: str | None, name: str) -> bool:
-    """Whether a host is called so, with its domain or without."""
+    """Whether a host has this name, with or without its domain."""
     return host is not None and name in (host, host.partition(".")[0])
 
 
@@ -276,13 +276,13 @@ _OWNS: Mapping[str, Callable[[Job, str], bool]] = {
     "host": lambda job, name: is_host(job.host, name),
     "trace": lambda job, name: job.trace == name,
 }
-"""By kind, whether a job is of what is called so, as far as its record tells."""
+"""By kind, the test whether a job belongs to a thing of this name, by its record."""
 
 
 def is_of_unit(source: str, unit: str) -> bool:
-    """Whether a source is what somebody calls so: a unit, with its host or not, a container, a log file.
+    """Whether a source has this name: a unit, with or without its host, a container, or a log file.
 
-    As in a shell a name may have wildcards.
+    The name may have wildcards, as in a shell.
     """
     short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
     stream = source.rpartition("@")[0] or source
@@ -293,7 +293,7 @@ def is_of_unit(source: str, unit: str) -> bool:
 
 
 class _Search:
-    """Collects candidates, the best score for each. References to jobs are to be resolved first."""
+    """Collects candidates with the best score for each. Resolve references to jobs first."""
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ class _Search:
         self._ids = {*jobs, *map(JobId, ids), *(op.jid for op in ops if op.jid is not None)}
         self._named: set[JobId] = set()
         self.surest = 0.0
-        """How surely something was meant exactly as it was written."""
+        """The best score of an exact match."""
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
         self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
             Target.JOB: self._add_job,
@@ -331,7 +331,7 @@ class _Search:
         self._resolvers[reference.target](reference)
 
     def add_named(self, text: str) -> None:
-        """Add the jobs whose name is `text`, or failing that contains it."""
+        """Add the jobs whose name is `text`, or else those whose name contains it."""
         low = text.casefold()
         if len(low) < LEAST_PART or len(low) > _LONGEST_NAME:
             return
@@ -357,7 +357,7 @@ class _Search:
         return bool(fits)
 
     def add_near(self, text: str) -> None:
-        """Add jobs whose id or name is spelled nearly like `text`, which is not a whole line or more."""
+        """Add jobs whose id or name is spelled like `text`, unless it is as long as a line."""
         if not LEAST_PART <= len(text) <= _LONGEST_NEAR:
             return
         weight = _NEAR_WEIGHT if condor_id(text) is None else _OFFERED_WEIGHT
@@ -401,7 +401,7 @@ class _Search:
             self._add_jobs(self._alike(parts), reference.weight, reference.why)
 
     def _alike(self, meant: Numbered) -> Iterator[JobId]:
-        """Jobs of this number, of every server that may be meant."""
+        """Jobs with this number, of every server that may be meant."""
         for job in self._jobs.values():
             parts = numbered(job.id) if job.id.endswith(f"/{meant.number}") else None
             if parts is None or (parts.system, parts.number) != (meant.system, meant.number):
@@ -410,7 +410,7 @@ class _Search:
                 yield job.id
 
     def _add_condor(self, reference: Reference) -> None:
-        """A job of HTCondor, or all of its cluster where only that is named."""
+        """A job of HTCondor, or all of its cluster if only that is named."""
         wanted = condor_id(reference.text)
         if wanted is not None:
             ids = ((job_id, condor_id(job_id)) for job_id in self._ids)
@@ -520,7 +520,7 @@ class _Search:
 
 
 def _is_op(op: Op, text: str) -> bool:
-    """Whether an op has this prefix, or this full id as far as its own is known."""
+    """Whether an op has this prefix or full id; of an op without a known full id the prefix is compared."""
     if len(text) > PREFIX_LENGTH and op.op_id is not None:
         return op.op_id == text
     return op.op == op_prefix(text)
@@ -530,6 +530,6 @@ _SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)
 
 
 def submitted_as(ops: Iterable[Op]) -> str | None:
-    """The number that Slurm gave the job of these ops, as the last line that names one tells."""
+    """The number in Slurm of the job of these ops, from the last line with one."""
     texts = (step.text for op in ops for step in op.steps if "sbatch_id" in step.text)
     return next(reversed([number for text in texts for number in _SBATCH_ID.findall(text)]), None)

@@ -1,10 +1,10 @@
-"""Where the files of a job and the log of an agent are, and what to type to read what jobtui cannot reach.
+"""The places of a job's files and of an agent's log, and commands that read what jobtui cannot reach.
 
-A local agent writes into the supervisor's own log, a Docker agent into the journal of its docker host, a
-cluster's agent into a file there, of whose end the supervisor keeps copies. Decides by names alone: reads
-nothing, and knows of no source but by its name. Times in commands are UTC and say so.
+A local agent writes into the supervisor's log, a Docker agent into the journal of its docker host, and an
+agent on a cluster into a file there, of whose end the supervisor keeps copies. This module decides by names
+only and reads nothing. Times in commands are UTC and say so.
 
-A path over ssh is written as an address, `ssh://cori/scratch/...`; who reads it takes it apart again.
+A path over ssh is written as an address, `ssh://cori/scratch/...`.
 """
 
 import os
@@ -23,21 +23,21 @@ from jobtui.model.journal import Matches
 from jobtui.model.ops import Agent, Op
 
 SLACK = 5 * SECOND
-"""How much earlier than its start a container's log may begin: the clocks of two hosts."""
+"""How much earlier than its start a container's log may begin, as two hosts have two clocks."""
 END_SLACK = 60 * SECOND
 LAST_LINES = 1_000
-"""What a command asks for that has no time to begin with."""
+"""How many lines a command asks for if no begin is known."""
 
 _CONTAINER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 class LogPlace(StrEnum):
-    """What kind of place a log is in."""
+    """The kind of place of a log."""
 
     SUPERVISOR = "supervisor"
     """The supervisor's own log."""
     READ = "read"
-    """A source of its own that is read already."""
+    """A source that is read already."""
     JOURNAL = "journal"
     """A journal that is configured to be read."""
     REMOTE = "remote"
@@ -50,10 +50,9 @@ class LogPlace(StrEnum):
 class AgentLog(NamedTuple):
     """Where an agent's log is.
 
-    `name` is the source to read: a log file, or a journal of which `matches` are wanted. `copies` is the
-    directory of the supervisor's copies, `path` that of the log on the cluster. `command` shows the log to
-    whoever types it; "" where none does. `at` is when the agent began, where that is known. All is outside
-    text.
+    `name` is the source to read: a log file, or a journal with `matches`. `copies` is the directory of the
+    supervisor's copies, `path` the path of the log on the cluster. `command` shows the log; "" if none does.
+    `at` is when the agent began, if that is known. All of it is outside text.
     """
 
     place: LogPlace
@@ -84,8 +83,8 @@ def words_of(matches: Matches) -> str:
 
 
 def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) -> AgentLog:
-    """Where an agent's log is. `hosts` are the journals of docker hosts and clusters, as configured, by name
-    of the host; `roots` the database roots, in one of which copies are kept.
+    """Where an agent's log is. `hosts` are the configured journals of docker hosts and clusters by host name;
+    `roots` are the database roots, one of which has the copies.
     """
     if agent.driver == "LocalDriver":
         name = agent.log or agent.supervisor
@@ -101,7 +100,7 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
 
 
 def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
-    """The journal configured for a host, by its whole name, else by its name without the domain."""
+    """The configured journal of a host, by its whole name, else without the domain."""
     return hosts.get(host) or hosts.get(host.partition(".")[0])
 
 
@@ -158,7 +157,7 @@ def _on_cluster(agent: Agent, hosts: Mapping[str, str], roots: tuple[str, ...]) 
 
 
 def over_ssh(host: str, words: list[str], *about: str) -> Command:
-    """A command that runs words on a host, ready to be typed; "" for what cannot be typed or is no host."""
+    """A command that runs words on a host; "" if it cannot be typed or the name is not a host."""
     return Command(*words, about=about, host=host) if host else Command()
 
 
@@ -172,7 +171,7 @@ ADDRESS = re.compile(r"https?://")
 
 
 class Reach(NamedTuple):
-    """How clusters can be reached: `mounts` are directories here by those there, `hosts` journals by host."""
+    """How clusters are reached: `mounts` are directories here by those there, `hosts` journals by host."""
 
     mounts: Mapping[str, str] = {}
     hosts: Mapping[str, str] = {}
@@ -181,8 +180,7 @@ class Reach(NamedTuple):
 def reached(path: str, host: str | None, reach: Reach, source: str = "") -> Iterator[str]:
     """The places at which a path on a cluster may be read, likeliest first.
 
-    `source` is what told of it: where that is asked over ssh, so are its files, and the same path here may
-    be another file.
+    `source` is the source of the path. If it is read over ssh, so is the path: here it may be another file.
     """
     if ADDRESS.match(path):
         yield path
@@ -213,14 +211,13 @@ def run_dirs_of(
     reach: Reach = NOWHERE,
     told: str | None = None,
 ) -> tuple[str, ...]:
-    """The directories it may be, likeliest first; a path in a log that is no run directory is none of them.
+    """The possible run directories of a job, likeliest first. A path in a log that is not one is left out.
 
-    `host` is the cluster of a job that runs on one, which can be reached as `reach` says. `told` is the
-    directory that its record itself names, on the machine where it runs.
+    `host` is the cluster on which it runs, reached through `reach`. `told` is the directory in its record, on
+    the machine where it runs.
 
-    The record is `<root>/supervisor-job/<jid>.json`, its directory
-    `<root>/user/<uid>/<app>/<simulation>/<model>`,
-    except for jobs of a cluster, which are kept there.
+    The record is `<root>/supervisor-job/<jid>.json`, and its directory is
+    `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster.
     """
     known = tuple(ops)
     on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
@@ -234,7 +231,7 @@ def run_dirs_of(
 def output_places(
     detail: JobDetail | None, host: str | None = None, reach: Reach = NOWHERE
 ) -> tuple[tuple[str, str], ...]:
-    """The files that its output and errors go to, by directory and name, wherever each may be read."""
+    """The files of its output and errors, by directory and name, at each place where they may be read."""
     if detail is None:
         return ()
     return tuple(
@@ -265,7 +262,7 @@ def _beside(job: Job, record_path: str) -> Iterator[str]:
 
 
 def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
-    """Where the directory of a job of a cluster is if all of its site was copied beside the record."""
+    """The directory of a job on a cluster in a copy of the whole site next to the record."""
     root = os.path.dirname(os.path.dirname(record_path))
     for path in _sent(ops):
         above, _, below = path.rpartition("/user/")

@@ -1,7 +1,6 @@
-"""What happened to a job in the order of time: its ops, steps, lines and changes of state, run by run.
+"""The timeline of a job: its ops, steps, lines and changes of state in the order of time, run by run.
 
-For systems that keep such events, or whose records tell of them, and that write no lines of their own about
-messages: Balsam, Slurm, HTCondor.
+Jobs of Balsam, Slurm and HTCondor have no messages: their timeline is made of events or records.
 """
 
 import re
@@ -22,24 +21,24 @@ from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
 
 SLACK = 2 * SECOND
-"""A request is logged shortly before the record says that its run was queued, and logs cut off fractions."""
+"""A request is logged shortly before the queue time in the record, and logs cut off fractions."""
 
 
 class RunWindow(NamedTuple):
-    """From `begin` to before `end`; None where there is no bound."""
+    """From `begin` to before `end`; None for no bound."""
 
     begin: Nanos | None = None
     end: Nanos | None = None
 
     def holds(self, at: Nanos | None) -> bool:
-        """Whether a time is in it; what has no time is in every window."""
+        """Whether a time is in it; None is in every window."""
         if at is None:
             return True
         return (self.begin is None or at >= self.begin) and (self.end is None or at < self.end)
 
 
 def window_of(runs: Sequence[Run], number: int) -> RunWindow:
-    """The time of the run with this number; what came before the first run belongs to it."""
+    """The window of the run with this number; anything before the first run belongs to it."""
     starts = [(run.number, _start(run)) for run in runs]
     begin = next((at for known, at in starts if known == number), None)
     end = next((at for known, at in starts if known > number and at is not None), None)
@@ -70,9 +69,9 @@ BEGINNING = Nanos(0)
 
 
 def states_of(job: Job) -> Iterator[tuple[Nanos, Job]]:
-    """The states of its last run, each with when it began; the record itself comes last, when it was written.
+    """The states of its last run with their begin; the record comes last, with the time of its writing.
 
-    Where no time is stored of a state it is left out: nothing is made up.
+    A state without a stored time is left out.
     """
     over_at = job.ended_at if not job.status.is_live else None
     if job.queued_at is not None and _is_before(job.queued_at, job.started_at, over_at, job.written_at):
@@ -89,7 +88,7 @@ def _is_before(at: Nanos, *later: Nanos | None) -> bool:
 
 
 def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
-    """The job before it was known how it ends."""
+    """The job without its end."""
     return msgspec.structs.replace(
         job, status=status, native_status=str(status), started_at=started_at, ended_at=None, percent=None,
         frames=None, message=None, error=None, alert=None, passed="", written_at=None, updated_at=None,
@@ -110,9 +109,9 @@ RESULTS: Mapping[str, str] = {
     "REMOVED": "canceled",
     "HELD": "error",
 }
-"""How a run ended, by the state that followed it, in the words of ops."""
+"""The end of a run in the words of ops, by the state that followed."""
 LOST = "IDLE"
-"""The state into which a job of HTCondor comes back when its run was lost."""
+"""The state to which a job of HTCondor returns if its run was lost."""
 BY_CONDOR: Mapping[str, Component] = {
     "execute": Component.EXECUTE,
     "terminated": Component.EXECUTE,
@@ -121,12 +120,12 @@ BY_CONDOR: Mapping[str, Component] = {
     "completed": Component.JOB,
     "signal": Component.JOB,
 }
-"""Who tells of an event of HTCondor; of all others its queue does."""
+"""The component of an event of HTCondor; for all others it is the queue."""
 RETURN_CODE = "returncode"
 
 
 def ops_of_changes(job: Job | None, changes: Iterable[StateChange]) -> tuple[Op, ...]:
-    """An op for each run, oldest first. `job` tells whether the last goes on."""
+    """An op for each run, oldest first. `job` says whether the last one continues."""
     runs = by_run(changes)
     before: StateChange | None = None
     ops: list[Op] = []
@@ -138,7 +137,7 @@ def ops_of_changes(job: Job | None, changes: Iterable[StateChange]) -> tuple[Op,
 
 
 def is_of_states(op: Op) -> bool:
-    """Whether an op stands for a run known by its states, and not for messages."""
+    """Whether an op represents a run known by its states, and not messages."""
     return op.key < 0
 
 
@@ -216,11 +215,11 @@ def _words(change: StateChange) -> str:
 
 
 GAP_S = 5.0
-"""A step that comes this many seconds after the one before it, or more, is marked as a gap."""
+"""A step at least this many seconds after the one before it is marked as a gap."""
 LEAST_TIMES = 4
-"""What comes so often in a row is folded."""
+"""Steps that repeat this often are folded."""
 MOST_TOGETHER = 3
-"""Up to so many steps that come again and again together are one thing that repeats."""
+"""The most steps that repeat together as one unit."""
 
 
 BAD = re.compile(
@@ -228,11 +227,11 @@ BAD = re.compile(
     r"|exception|run_error|run_timeout)\b",
     re.IGNORECASE,
 )
-"""Words of a step that somebody looks for."""
+"""Words of steps that are never folded."""
 
 
 class TimelineRow(NamedTuple):
-    """One row. Times in seconds are None where a line carries none; `since_prev_s` of the first row too."""
+    """One row. Times in seconds are None if a line has none; so is `since_prev_s` of the first row."""
 
     at: Nanos | None
     from_start_s: float | None
@@ -285,9 +284,9 @@ class Fold(NamedTuple):
 
 
 def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
-    """What repeats in the rows, from the first on; never anything that went wrong.
+    """The repeats in the rows, from the first on; a failure is never folded.
 
-    What was found stays as it is when rows are added at the end, but for the last fold, which may grow.
+    With more rows at the end the folds stay the same, but the last one may grow.
     """
     at = 0
     while at < len(rows):
@@ -303,7 +302,7 @@ def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
 
 
 def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:
-    """How often the next so many rows come, whatever that is."""
+    """How often the next `together` rows repeat."""
     pattern = rows[first : first + together]
     end = first
     if not any(row.is_bad for row in pattern):
@@ -320,7 +319,7 @@ def _same(one: TimelineRow, other: TimelineRow) -> bool:
 
 
 def op_duration_s(op: Op, now: Nanos) -> float | None:
-    """Seconds from an op's creation (its first known time) to its end, or to now while it is open."""
+    """Seconds from an op's creation, or its first known time, to its end, or to now while it is open."""
     start = op.created_at if op.created_at is not None else next((s.at for s in op.steps if s.at), None)
     if start is None:
         return None
@@ -331,7 +330,7 @@ def op_duration_s(op: Op, now: Nanos) -> float | None:
 
 
 def waits_since(op: Op) -> Nanos | None:
-    """When an open op passed its last step; None when it has ended or no line carries a time."""
+    """The time of an open op's last step; None if it has ended or no line has a time."""
     if not op.status.is_open or op.status is OpStatus.REPLIED:
         return None
     return next((step.at for step in reversed(op.steps) if step.at is not None), None)
@@ -341,7 +340,7 @@ _LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.
 
 
 class JobLine(NamedTuple):
-    """One line of a log, as written. `line` is 0 where the lines before it are not counted."""
+    """One line of a log, as written. `line` is 0 if the lines before it are not counted."""
 
     at: Nanos | None
     source: str
@@ -357,18 +356,18 @@ class JobLine(NamedTuple):
 
     @property
     def place(self) -> tuple[str, int, str]:
-        """What tells it from every other line; output of a container can hold several in one."""
+        """Its identity; output of a container can hold several records in one line."""
         return self.source, self.offset, self.text
 
     @property
     def level(self) -> str | None:
-        """The level of a line of Python's logging, as Sirepo or Balsam has it, None for others."""
+        """The level of a line of Python's logging in the formats of Sirepo and Balsam; None for others."""
         found = _LEVEL.match(self.text)
         return found[1].lower() if found else None
 
 
 def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> list[JobLine]:
-    """Every line of a job once, with its surest link, in the order of time; each source keeps its own."""
+    """Every line of a job once, with its surest link, in order of time and in order within each source."""
     surest: dict[tuple[str, int, str], JobLine] = {}
     for line in _lines(job_id, ops, unlinked):
         before = surest.get(line.place)
@@ -402,7 +401,7 @@ def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
 
 
 def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:
-    """Lines of several sources merged: by time, the server's first, then as their log has them.
+    """Lines of several sources merged by time; at equal times the server's come first, then log order.
 
     A line without a time stays after the one before it.
     """

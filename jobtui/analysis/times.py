@@ -1,6 +1,6 @@
-"""Lengths and points in time as people write them, and the times of a job that all views agree on.
+"""Durations and times as people write them, and the times of a job for all views.
 
-What was written is kept apart from what it means, because a time of day means another moment tomorrow.
+The typed text is kept apart from its meaning, because a time of day means another moment tomorrow.
 """
 
 import math
@@ -12,7 +12,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import real, whole
 
 NONE = "–"
-"""Stands for a value that is not known."""
+"""Shown for an unknown value."""
 
 _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S
@@ -22,9 +22,9 @@ _MOST_S = 100 * 366 * _DAY_S
 
 
 def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
-    """How long ago, as coarse as is useful: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
+    """An age in useful units: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
 
-    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so that a table of ages costs few
+    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so that a table of ages sends few
     bytes.
     """
     if seconds is None or not math.isfinite(seconds):
@@ -37,7 +37,7 @@ def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """How long: "40ms", "2.9s", "41s", "6m12s", "1h04m", "3d 2h", "12d"; "–" for None."""
+    """A duration: "40ms", "2.9s", "41s", "6m12s", "1h04m", "3d 2h", "12d"; "–" for None."""
     if seconds is None or not math.isfinite(seconds):
         return NONE
     if seconds < 0:
@@ -70,7 +70,7 @@ _DURATION = (
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds of "90s", "10m", "2h30m", "1d", "3d 2h" or "0.5s"; None for what is none, or over a century."""
+    """Seconds of "90s", "10m", "2h30m", "1d", "3d 2h" or "0.5s"; None for others, or above a century."""
     found = re.fullmatch(_DURATION, text.replace(" ", "").lower(), re.ASCII)
     if found is None or not any(found.groups()):
         return None
@@ -94,10 +94,10 @@ class TimeSpan(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """What was written. `length` is how much of time it names: a day, a minute, a second, or nothing.
+    """A typed time. `length` is the span that it names: a day, a minute, a second, or nothing.
 
-    `ago` is set for "2h"; else `date` is days since 1970, or None for the last time it was `time_of_day`;
-    `days_back` counts from today. `zone` is the offset written with it. All in nanoseconds.
+    `ago` is set for "2h". Otherwise `date` is days since 1970, or None for the last time it was
+    `time_of_day`; `days_back` counts from today. `zone` is the typed offset. All in nanoseconds.
     """
 
     length: int
@@ -112,7 +112,7 @@ class Moment(NamedTuple):
         return self.length == _DAY
 
     def span(self, now: Nanos, offset_s: int = 0) -> TimeSpan:
-        """The time it names, seen from `now`; `offset_s` is the zone's offset where none was written."""
+        """The time it means at `now`; `offset_s` is the zone's offset if none was typed."""
         if self.ago is not None:
             return TimeSpan(Nanos(now - self.ago), Nanos(now - self.ago))
         offset = offset_s * SECOND if self.zone is None else self.zone
@@ -156,14 +156,14 @@ _LIKE_A_TIME = re.compile(
 
 
 def looks_like_time(text: str) -> bool:
-    """Whether somebody who typed this meant a time, be it a wrong one; no id and no command does."""
+    """Whether a typed text is meant as a time, perhaps a wrong one; ids and commands are not."""
     return _LIKE_A_TIME.fullmatch(text) is not None
 
 
 def time_near(text: str, here: Nanos, now: Nanos, offset_s: int = 0) -> Nanos | None:
-    """The time that "20:42:55", "-10m" or a date and time names to who reads a line of the time `here`.
+    """The time of "20:42:55", "-10m" or a date and time, typed at a line of the time `here`.
 
-    A length with its sign counts from the line. A time of day is of its day, or the last such before `now`.
+    A duration with a sign counts from the line. A time of day is on its day, or the last one before `now`.
     """
     if text[:1] in ("+", "-"):
         seconds = parse_duration(text[1:])

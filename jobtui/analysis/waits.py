@@ -1,13 +1,13 @@
-"""Who waits for whom: from an op that waits for a slot to the one at the end of the chain that has it.
+"""Who waits for whom: the chain from an op that waits for a slot to the op that holds it.
 
-A supervisor logs who begins and ends to wait. Who took a slot without waiting is not logged, so holders are
-inferred: ops that are open, need this slot, and do not wait for it. Slots, as the supervisor has them:
+A supervisor logs the begin and the end of a wait. It does not log who took a slot without waiting, so
+holders are inferred: open ops that need the slot and do not wait for it. The slots of a supervisor:
 
 - `op_slot`: one for each agent and kind of op (for runs on a cluster a few);
 - `run_dir_slot`: one for each job;
 - `cpu_slot`: as many as configured for all runs and analyses of one kind, for the host of a Docker driver.
 
-They are asked for in this order, so an op that waits for one holds those before it.
+They are requested in this order, so an op that waits for one holds those before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ SLOT_OF: Mapping[Code, Slot] = {
 }
 ORDER = tuple(Slot)
 SLOTTED = frozenset({"run", "analysis", "io"})
-"""Ops that need a slot at all."""
+"""Ops that need a slot."""
 CPU_OPS = frozenset({"run", "analysis"})
 """Ops that need a CPU slot."""
 CHAIN_LIMIT = 20
@@ -37,7 +37,7 @@ LimitOf = Callable[[Op], float | None]
 
 
 class Scene(NamedTuple):
-    """Everything open at one time, and what is known of how long it takes."""
+    """All that is open at one time, and how long such ops usually take."""
 
     open_ops: Sequence[Op]
     agents: Mapping[AgentPrefix, Agent]
@@ -48,7 +48,7 @@ class Scene(NamedTuple):
 
 
 def waited_slot(op: Op) -> tuple[Slot, Step] | None:
-    """What an op waits for now, and the line that says so; None when it waits for no slot."""
+    """The slot for which an op waits now, and the line that says so; None if it waits for none."""
     for step in reversed(op.steps):
         mark = mark_of(step)
         if mark in (Mark.SLOT_GOT, Mark.SENT):
@@ -148,7 +148,7 @@ def _holder(op: Op, scene: Scene) -> Holder:
 
 
 def _range(waits: Sequence[Wait], scene: Scene) -> tuple[float, float] | None:
-    """How long until the first op of a chain gets its slot: by what is usual at least, by limits at most."""
+    """The time until the first op of a chain gets its slot: at least the usual time, at most the limits."""
     least = most = 0.0
     for wait in waits:
         ends = [_remaining(holder, scene.usual_of(holder.op)) for holder in wait.holders]
@@ -162,7 +162,7 @@ def _range(waits: Sequence[Wait], scene: Scene) -> tuple[float, float] | None:
 
 
 def _remaining(holder: Holder, usual: Usual | None) -> tuple[float, float] | None:
-    """The least and the most seconds until a holder is done; None when neither history nor a limit tells."""
+    """The least and the most seconds until a holder is done; None without history and limit."""
     if holder.held_s is None or (usual is None and holder.limit_s is None):
         return None
     low = max(0.0, usual.p50_s - holder.held_s) if usual is not None else 0.0
