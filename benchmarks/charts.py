@@ -97,7 +97,6 @@ def rows(quick: bool) -> Iterator[Row]:
         yield at_most(f"{what}: {kind}", took, "s", CHART_S)
         yield at_most(f"{what}: {kind}, the screen held up at most", held, "ms", BLOCKED_MS)
         if chart.curves:
-            draw_chart(chart, frame)  # the first time plotext is loaded
             begun = thread_time()
             draw_chart(chart, frame)
             drawn = (thread_time() - begun) * 1_000

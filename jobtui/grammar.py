@@ -270,6 +270,7 @@ COMMANDS: tuple[Command, ...] = (
         Flag("unweighted", "count jobs and not their nodes"),
         Flag("exact", "Balsam's own figures, its faults included"),
         Flag("plot", "draw a chart as wide as the terminal"),
+        Flag("svg", "print the chart as an SVG picture"),
         Flag("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
         Flag("html", "the same as a page of one file, to send or to keep", frees=True),
     )),

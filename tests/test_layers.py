@@ -16,7 +16,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "rich": frozenset({"render", "terminal", "widgets", "screens", "app", "theme", "commands"}),
     "systemd": frozenset({"backends"}), "h11": frozenset({"backends"}), "httpx": frozenset({"transport"}),
     "opentelemetry": frozenset({"formats"}), "google": frozenset({"formats"}),
-    "plotext": frozenset({"render"}), "confluent_kafka": frozenset({"backends"}), "htcondor2": frozenset(),
+    "confluent_kafka": frozenset({"backends"}), "htcondor2": frozenset(),
     "textual_serve": frozenset({"web"}), "aiohttp": frozenset({"web"}),
     "aiohttp_jinja2": frozenset({"web"}),
 }  # fmt: skip

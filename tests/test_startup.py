@@ -25,9 +25,9 @@ print(json.dumps({"code": code, "modules": sorted(sys.modules)}), file=sys.stder
 HEAVY = {
     "--version": ("textual", "rich", "msgspec", "asyncio"),
     "--help": ("textual", "rich", "msgspec", "asyncio"),
-    "jobs --json": ("textual", "rich", "plotext", "httpx"),
-    "report states --json": ("textual", "plotext"),
-    "doctor --json": ("textual", "rich", "plotext", "httpx"),
+    "jobs --json": ("textual", "rich", "httpx"),
+    "report states --json": ("textual",),
+    "doctor --json": ("textual", "rich", "httpx"),
 }
 """What a command must not have loaded when it ends."""
 

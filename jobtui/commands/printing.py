@@ -1,5 +1,6 @@
 """What a command found, printed: a JSON document, CSV, or lines of text; and short names of sources."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -75,6 +76,14 @@ def print_report(report: Report, context: "Context", reader: "Reader | None" = N
                 print_csv(report.columns, report.records())
         case _:
             print_lines(report.lines(context.width, context.colour))
+
+
+def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
+    """Lines in signs that the terminal shows: not every one has those that bars are drawn with."""
+    from jobtui.render.terminal import glyphs_for, lowering
+
+    table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
+    return lines if table is None else (line.translate(table) for line in lines)
 
 
 def first(rows: Sequence[Row], context: "Context") -> Sequence[Row]:

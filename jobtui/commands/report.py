@@ -34,7 +34,7 @@ from jobtui.backends.registry import Gives, build, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.explain import explained
 from jobtui.commands.find import SHOWN, resolve
-from jobtui.commands.printing import Report, answer, print_lines
+from jobtui.commands.printing import Report, answer, lowered, print_lines
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
@@ -53,6 +53,8 @@ from jobtui.store.store import SKIPS_KEPT
 
 PAGES = frozenset({"markdown", "html"})
 """Flags with which it tells what happened to a job."""
+PICTURES = frozenset({"plot", "svg"})
+"""Flags with which a report is drawn."""
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
@@ -88,7 +90,7 @@ async def _report(reader: Reader) -> Exit:
         complain(str(error))
         return Exit.USAGE
     if _plots(reader) and reader.context.format in (OutputFormat.JSON, OutputFormat.CSV):
-        complain("--plot draws a picture: leave out --json and --csv")
+        complain("--plot and --svg draw a picture: leave out --json and --csv")
         return Exit.USAGE
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
@@ -169,7 +171,7 @@ def _exact(
 
 
 def _plots(reader: Reader) -> bool:
-    return reader.context.flag("plot") is not None
+    return bool(PICTURES & reader.context.invocation.flags.keys())
 
 
 def series_record(series: Series) -> dict[str, object]:
@@ -194,9 +196,17 @@ def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
 def _lines(
     reader: Reader, series: Sequence[Series], times: Sequence[StateTime], width: int | None, colour: bool
 ) -> Iterator[str]:
+    window = Window(reader.context.since, reader.context.until)
+    if reader.context.flag("svg") is not None:
+        from jobtui.render.chart_svg import chart_svg
+
+        alike = [one for one in series if one.unit == series[0].unit and one.x]
+        if alike:
+            chart, frame = _chart(alike, window, reader.now)
+            yield from chart_svg(chart, frame.since, frame.until)
+        return
     if _plots(reader):
-        window = Window(reader.context.since, reader.context.until)
-        yield from plot_lines(series, window, reader.now, colour=colour)
+        yield from lowered(plot_lines(series, window, reader.now, colour=colour), reader.context)
     if times:
         yield from table_lines(STAY_HEADS, [_stay_row(one) for one in times], width, colour)
         return
@@ -344,7 +354,7 @@ async def _ask(
                 source.client, query, exact=is_exact, to_state=state
             )
             count = len(material.changes)
-            if reader.context.flag("plot") is not None and what == UTILIZATION and not is_exact:
+            if _plots(reader) and what == UTILIZATION and not is_exact:
                 material.allocations, more = await fetch_allocations(source.client, query)
                 skips += more
             silent = {
@@ -376,12 +386,7 @@ def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: 
 
 
 def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
-    frame = _frame(series, window, now)  # before the curves, which take the points out of the series
-    outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
-    curves = tuple(at_once(curve_turns(one)) for one in series if one not in outlines)
-    outline = at_once(curve_turns(outlines[0])) if outlines else None
-    kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
-    chart = Chart(kind, curves, frame.since, min(now, frame.until), outline)
+    chart, frame = _chart(series, window, now)
     *names, last = legend_lines(chart, None, frame.cells, len(series))
     yield from (_painted(line, colour) for line in names)
     yield f"{_painted(last, colour)}   ({series[0].unit})"
@@ -389,8 +394,17 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
         yield _painted(line, colour).rstrip()
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
     yield paint(times, "dim", colour)
-    if (low := min(curve.step(frame.since, frame.until).low for curve in curves)) < 0:
+    if (low := min(curve.step(frame.since, frame.until).low for curve in chart.curves)) < 0:
         yield f"note: the lowest value is {low:g}; what is below 0 is drawn at 0"
+
+
+def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:
+    frame = _frame(series, window, now)  # before the curves, which take the points out of the series
+    outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
+    curves = tuple(at_once(curve_turns(one)) for one in series if one not in outlines)
+    outline = at_once(curve_turns(outlines[0])) if outlines else None
+    kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
+    return Chart(kind, curves, frame.since, min(now, frame.until), outline), frame
 
 
 def _frame(series: Sequence[Series], window: Window, now: Nanos) -> Frame:

@@ -1,7 +1,6 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import LONGEST_NAME, SHOWN, candidates_for, file_named, of_its_jobs, read_too
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, lowered
 from jobtui.commands.reader import Reader, configured, in_session, warn, within
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
@@ -243,7 +242,7 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
         if most is None and context.format is not OutputFormat.PLAIN:
             most = traces.MOST_ROWS
         made = traces.trace_lines(found, notes, width, colour, most)
-        return made if width is None else _lowered(made, context)
+        return made if width is None else lowered(made, context)
 
     report = Report(
         "trace",
@@ -254,11 +253,3 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
     )
     code = Exit.FAILED if found.has_failed else Exit.ATTENTION if found.is_unfinished else Exit.FINE
     return answer(report, reader, code)
-
-
-def _lowered(lines: Iterable[str], context: Context) -> Iterable[str]:
-    """Lines in signs that the terminal shows: not every one has those that bars are drawn with."""
-    from jobtui.render.terminal import glyphs_for, lowering
-
-    table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
-    return lines if table is None else (line.translate(table) for line in lines)

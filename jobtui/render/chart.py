@@ -1,11 +1,9 @@
-"""A chart in cells: lines of dots, the two axes around them, what is told of one time in words, and the table
-of how long jobs stay in each state.
+"""A chart in cells: an area or lines of dots, the two axes around them, what is told of one time in words,
+and the table of how long jobs stay in each state.
 """
 
 import math
-import re
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -16,76 +14,76 @@ from jobtui.analysis.reports.curves import Curve, Step, curve_turns, rate, rate_
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
-from jobtui.model.numbers import whole
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
 from jobtui.render.styles import STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show, width
 
-MARKER = "braille"
 DOTS_WIDE, DOTS_HIGH = 2, 4
 """Dots of one cell."""
-
-_drawing = threading.Lock()
-_COLOUR = re.compile(r"\x1b\[(?:38;5;(\d+)|[\d;]*)m")
-
-
-class Dots(NamedTuple):
-    """One line: the column and the row of dots of each of its points, from the left end and the bottom."""
-
-    x: Sequence[float]
-    y: Sequence[float]
+_DOT_BITS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+"""Of a braille character: its dots from the bottom up, of the left and of the right column."""
+BARS = " ▁▂▃▄▅▆▇█"
 
 
-class DotCell(NamedTuple):
+class ChartCell(NamedTuple):
     """A character of the picture, and the number of the line it shows, -1 for none."""
 
     text: str
     line: int
 
 
-def draw(lines: Sequence[Dots], width: int, height: int) -> list[list[DotCell]]:
-    """The lines in a picture of so many cells; where they meet the last one is seen."""
-    drawn = [(number, line) for number, line in enumerate(lines) if line.x]
-    if not drawn or width < 1 or height < 1:
-        return [[DotCell(" ", -1)] * width for _ in range(height)]
-    with _drawing:
-        picture = _draw(drawn, width, height)
-    return [_dot_cells(row, width) for row in picture.split("\n")[:height]]
+BLANK = ChartCell(" ", -1)
+Cells = list[list[ChartCell]]
+"""Rows from the top, of cells from the left."""
 
 
-def _draw(lines: Sequence[tuple[int, Dots]], width: int, height: int) -> str:
-    import plotext
-
-    plotext.terminal.limit(False, False)
-    figure = plotext.figure
-    figure.clear()
-    figure.plot_size(width, height)
-    figure.axes(False)
-    figure.canvas("default")
-    for axis, dots in (("x", width * DOTS_WIDE), ("y", height * DOTS_HIGH)):
-        figure.ruler(axis).alignment(lim="edge")
-        figure.ruler(axis).ticks([], [])
-        figure.ruler(axis).lim(0, dots)
-    for number, line in lines:
-        marker = plotext.marker(MARKER, number + 1)
-        # A dot is in the middle of its place
-        x, y = [at + 0.5 for at in line.x], [at + 0.5 for at in line.y]
-        figure.draw(figure.signal(x, y, marker=marker).lines())
-    picture: str = figure.build().string()
-    figure.clear()
-    return picture
+def put_dots(cells: Cells, found: Sequence[Step], top: float, number: int) -> None:
+    """Draw a line of braille: a step a column of dots. Where lines meet the last one is seen."""
+    high = len(cells) * DOTS_HIGH - 1
+    bits: dict[tuple[int, int], int] = {}
+    last: int | None = None
+    for column, step in enumerate(found):
+        heights = [min(high, max(0, int(value / top * high))) for value in step]
+        reached = heights if last is None else [last, *heights]
+        for height in range(min(reached), max(reached) + 1):
+            row, dot = divmod(height, DOTS_HIGH)
+            place = (len(cells) - 1 - row, column // DOTS_WIDE)
+            bits[place] = bits.get(place, 0) | _DOT_BITS[column % DOTS_WIDE][dot]
+        last = heights[-1]
+    for (row, column), dots in bits.items():
+        cells[row][column] = ChartCell(chr(0x2800 + dots), number)
 
 
-def _dot_cells(row: str, width: int) -> list[DotCell]:
-    """A row of the picture; the colour of a character is the number of its line."""
-    cells: list[DotCell] = []
-    line, at = -1, 0
-    for found in _COLOUR.finditer(row):
-        cells += [DotCell(char, line) for char in row[at : found.start()]]
-        line, at = whole(found[1], 0) - 1, found.end()
-    cells += [DotCell(char, line) for char in row[at:]]
-    cells = [DotCell(" ", -1) if cell.text == " " else cell for cell in cells[:width]]
-    return cells + [DotCell(" ", -1)] * (width - len(cells))
+def put_area(cells: Cells, found: Sequence[Step], top: float, number: int) -> None:
+    """Fill what is below a curve, solid up to the least of each column and shaded up to the most."""
+    rows = len(cells)
+    for column, step in enumerate(found):
+        low, high = (min(1.0, max(0.0, value / top)) * rows for value in (step.low, step.high))
+        for row in range(math.ceil(high)):
+            is_edge = row <= low and high <= row + 1
+            sign = "█" if row + 1 <= low else BARS[math.ceil((high - row) * 8)] if is_edge else "▒"
+            cells[rows - 1 - row][column] = ChartCell(sign, number)
+
+
+def put_line(cells: Cells, found: Sequence[Step], top: float, number: int, sign: str) -> None:
+    """Draw the values at the ends of columns as a line; in an area it is cut out of that."""
+    rows, before = len(cells), None
+
+    def put(row: int, column: int, text: str) -> None:
+        is_inside = cells[row][column].text in "█▒"
+        cells[row][column] = ChartCell(text, IN_AREA if is_inside else number)
+
+    for column, step in enumerate(found):
+        row = rows - 1 - min(rows - 1, max(0, round(step.last / top * rows - 0.5)))
+        ends = ("╯", "╭") if before is not None and row < before else ("╮", "╰")
+        if before in (None, row):
+            put(row, column, sign)
+        else:
+            put(before, column, ends[0])
+            put(row, column, ends[1])
+            for between in range(min(row, before) + 1, max(row, before)):
+                put(between, column, "│")
+        before = row
 
 
 DAY = 86_400 * SECOND
@@ -106,33 +104,47 @@ def time_text(at: Nanos, span: int) -> str:
     return clock_time(at) if span <= FINE_S * SECOND else clock_time(at)[:5]
 
 
-def axis_lines(since: Nanos, until: Nanos, left: int, columns: int, cursor: int | None) -> list[Line]:
-    """The axis and the times below it, `left` cells further to the right."""
-    span = max(1, until - since)
-    ticks = _ticks(since, until, columns)
+def axis_lines(
+    since: Nanos,
+    until: Nanos,
+    left: int,
+    columns: int,
+    cursor: int | None,
+    failed: Collection[int] = (),
+) -> list[Line]:
+    """The axis and the times below it, `left` cells further to the right; what `failed` is marked."""
     axis = ["─"] * columns
     texts = [" "] * columns
     apart = min(1, left)  # from the mark of the zone
-    day = ""
-    for at in ticks:
-        column = (at - since) * columns // span
-        text = _tick_text(at, ticks, span)
-        if span <= DAY and (date := date_time(at)[5:10]) != day:
-            text = f"{date} {text}"
+    for column, text in axis_ticks(since, until, columns):
         begin = max(apart, min(column - len(text) // 2, columns - len(text)))
         axis[column] = "┬"
         if begin + len(text) <= columns:
-            day = date_time(at)[5:10]
             texts[begin : begin + len(text)] = text
             apart = begin + len(text) + 1
     if cursor is not None and 0 <= cursor < columns:
         axis[cursor] = "▲"
+    marked = [(FAILED, "status.failed") if at in failed else (sign, "rule") for at, sign in enumerate(axis)]
+    parts = groupby(marked, key=itemgetter(1))
+    drawn = [Span("".join(sign for sign, _ in group), style) for style, group in parts]
     zone = Zone.mark().strip()
     mark = f"{zone[: max(0, left)]:>{left}}"
     return [
-        (Span(" " * (left - 1) + "└", "rule", left), Span("".join(axis), "rule", columns)),
+        (Span(" " * (left - 1) + "└", "rule", left), *drawn),
         (Span(mark, "dim", left), Span("".join(texts)[:columns], "dim", columns)),
     ]
+
+
+def axis_ticks(since: Nanos, until: Nanos, columns: int) -> Iterator[tuple[int, str]]:
+    """The columns of round times, each with its words: with the day where it is another one."""
+    span = max(1, until - since)
+    ticks = _ticks(since, until, columns)
+    day = ""
+    for at in ticks:
+        date = date_time(at)[5:10]
+        told = f"{date} " * (span <= DAY and date != day)
+        day = date
+        yield (at - since) * columns // span, f"{told}{_tick_text(at, ticks, span)}"
 
 
 def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
@@ -175,7 +187,11 @@ ROWS_BETWEEN = 4
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
 SIGNS, SIGN_EVERY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24
 """What tells lines apart, and how many cells apart it is written into them."""
-OUTLINE = "dim"
+OUTLINE, WAITING, FAILED = "┄", "─", "✗"
+"""Signs of the nodes that are there, of jobs that wait, of times at which jobs failed."""
+AREA_STYLES = ("accent", "dim", STATUS_STYLES[JobStatus.PENDING], "accent reverse")
+IN_AREA = 3
+"""Which of them is of a line that crosses the area."""
 LEGEND_GAP = "   "
 MORE_CELLS = len(LEGEND_GAP) + len("99 more")
 _SETTLED = frozenset({JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED})
@@ -198,14 +214,17 @@ class Frame(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A chart that was drawn. `left` is how many cells the numbers at the side take, `top` the highest."""
+    """A chart that was drawn. `left` is how many cells the numbers at the side take, `top` the highest.
+
+    `styles` are those of its lines by their numbers, `failed` the columns in which jobs failed.
+    """
 
     frame: Frame
-    cells: list[list[DotCell]]
+    cells: Cells
     left: int
     top: float
     styles: tuple[str, ...]
-    """The style of each line of dots."""
+    failed: frozenset[int] = frozenset()
 
     @property
     def columns(self) -> int:
@@ -219,19 +238,18 @@ class Drawn(NamedTuple):
         return Nanos(since - -span * column // columns), Nanos(since - -span * (column + 1) // columns)
 
 
-def shown_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
-    if chart.kind is ChartKind.RATE:
-        curve = chart.curves[0]
-        told = rate(curve, frame.since, frame.until, chart.end, max(1, frame.cells // 2))
-        return (at_once(curve_turns(told)),)
-    return ((chart.outline,) if chart.outline is not None else ()) + chart.curves
+def main_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
+    if chart.kind is not ChartKind.RATE:
+        return chart.curves
+    told = rate(chart.curves[0], frame.since, frame.until, chart.end, max(1, frame.cells // 2))
+    return (at_once(curve_turns(told)),)
 
 
 def style_names(chart: Chart) -> tuple[str, ...]:
-    below = (OUTLINE,) if chart.outline is not None else ()
+    """The styles of its lines: those of its curves, or of the area, the nodes that are there, what waits."""
     if chart.kind is not ChartKind.STATES:
-        return below + ("accent",) * len(chart.curves)
-    names, free = list(below), 0
+        return AREA_STYLES
+    names, free = [], 0
     for curve in chart.curves:
         style = _KNOWN_STYLES.get(curve.series.name)
         if style is None:
@@ -241,53 +259,55 @@ def style_names(chart: Chart) -> tuple[str, ...]:
 
 
 def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
-    """Draw what is looked at: all curves, or the chosen one alone.
+    """Draw what is looked at: an area, or lines of all curves or the chosen one alone.
 
     May take long: not to be called where a screen waits.
     """
     rows = max(1, frame.rows - AXIS_ROWS)
-    curves, styles = shown_curves(chart, frame), style_names(chart)
+    curves, styles, is_area = (
+        main_curves(chart, frame),
+        style_names(chart),
+        chart.kind is not ChartKind.STATES,
+    )
     if chosen is not None:
         curves, styles = curves[chosen : chosen + 1], styles[chosen : chosen + 1]
-    top = nice_top(max((curve.step(frame.since, frame.until).high for curve in curves), default=0.0))
+    beside = [(chart.outline, OUTLINE), (chart.waiting, WAITING)] if is_area else []
+    told = [*curves, *(curve for curve, _ in beside if curve is not None)]
+    top = nice_top(max((curve.step(frame.since, frame.until).high for curve in told), default=0.0))
     left = 1 + max(len(number) for number in _numbers(top, rows).values())
     columns = max(1, frame.cells - left)
     frame = frame._replace(cells=left + columns)
-    lines = []
-    for curve in curves:
-        found = steps(curve, frame.since, frame.until, chart.end, columns * DOTS_WIDE)
-        lines.append(_dots(found, top, rows))
-    cells = draw(lines, columns, rows)
-    if len(lines) > 1:
-        _put_signs(cells, len(lines))
-    return Drawn(frame, cells, left, top, styles)
+    cells: Cells = [[BLANK] * columns for _ in range(rows)]
+
+    def found(curve: Curve, count: int = columns) -> list[Step]:
+        return steps(curve, frame.since, frame.until, chart.end, count)
+
+    if is_area:
+        put_area(cells, found(curves[0]), top, 0)
+        for number, (curve, sign) in enumerate(beside, 1):
+            if curve is not None:
+                put_line(cells, found(curve), top, number, sign)
+    else:
+        for number, curve in enumerate(curves):
+            put_dots(cells, found(curve, columns * DOTS_WIDE), top, number)
+        if len(curves) > 1:
+            _put_signs(cells, len(curves))
+    told_failed = found(chart.failures) if chart.failures is not None else ()
+    failed = frozenset(at for at, step in enumerate(told_failed) if step.last > step.first)
+    return Drawn(frame, cells, left, top, styles, failed)
 
 
-def _put_signs(cells: list[list[DotCell]], lines: int) -> None:
+def _put_signs(cells: Cells, lines: int) -> None:
     """Write the sign of each line into it, here and there: colours come again, and may not be there."""
     for number in range(lines):
         for column in range(number * SIGN_EVERY // lines, len(cells[0]), SIGN_EVERY):
             row = next((row for row in cells if row[column].line == number), None)
             if row is not None:
-                row[column] = DotCell(sign_of(number), number)
+                row[column] = ChartCell(sign_of(number), number)
 
 
 def sign_of(number: int) -> str:
     return SIGNS[number % len(SIGNS)]
-
-
-def _dots(found: Sequence[Step], top: float, rows: int) -> Dots:
-    """A line that goes through all values of each stretch, and from one stretch to the next."""
-    high = rows * DOTS_HIGH - 1
-    x: list[float] = []
-    y: list[float] = []
-    for column, step in enumerate(found):
-        for value in (step.first, step.low, step.high, step.last):
-            height = min(high, max(0.0, value / top * high))
-            if not (x and x[-1] == column and y[-1] == height):
-                x.append(column)
-                y.append(height)
-    return Dots(x, y)
 
 
 def nice_top(most: float) -> float:
@@ -298,15 +318,17 @@ def nice_top(most: float) -> float:
     return next(power * part for part in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * part >= most)
 
 
-def _numbers(top: float, rows: int) -> dict[int, str]:
+def side_values(top: float, rows: int) -> list[float]:
+    """Round numbers for the side, as many as there is room for; the first is 0."""
     count = max(1, min((rows - 1) // ROWS_BETWEEN, 8))
     while count > 1 and (top / count) % 1:
         count -= 1
-    found = {}
-    for at in range(count + 1):
-        row = round((rows - 1) * (1 - at / count))
-        found[row] = number_text(top * at / count)
-    return found
+    return [top * at / count for at in range(count + 1)]
+
+
+def _numbers(top: float, rows: int) -> dict[int, str]:
+    """The numbers at the side by their rows from the top."""
+    return {round((rows - 1) * (1 - one / top)): number_text(one) for one in side_values(top, rows)}
 
 
 def number_text(value: float) -> str:
@@ -330,27 +352,24 @@ def chart_lines(drawn: Drawn, cursor: int | None = None) -> list[Line]:
             spans.append(Span(text, style, len(text)))
         lines.append(tuple(spans))
     frame = drawn.frame
-    return [*lines, *axis_lines(frame.since, frame.until, drawn.left, drawn.columns, cursor)]
+    return [*lines, *axis_lines(frame.since, frame.until, drawn.left, drawn.columns, cursor, drawn.failed)]
 
 
 def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
-    bars = " ▁▂▃▄▅▆▇█"
     text = fit(words, max(0, min(frame.cells, width(words))))
     room = frame.cells - width(text) - 2
     if room < 4 or not chart.curves:
         return padded((Span(fit(words, frame.cells), ""),), frame.cells)
-    curves = shown_curves(chart, frame._replace(cells=room))
-    curve = curves[-1] if chart.kind is not ChartKind.STATES else curves[0]
+    curve = main_curves(chart, frame._replace(cells=room))[0]
     found = steps(curve, frame.since, frame.until, chart.end, room)
     top = max((step.high for step in found), default=0.0) or 1.0
-    drawn = "".join(bars[max(1, round(step.high / top * 8))] if step.high > 0 else "▁" for step in found)
+    drawn = "".join(BARS[max(1, round(step.high / top * 8))] if step.high > 0 else "▁" for step in found)
     return (Span(f"{drawn:<{room}} ", "accent"), Span(f" {text}"))
 
 
 def scale_words(chart: Chart, frame: Frame) -> str:
     """What a line of bars stands for: its highest value, and from when until when it goes."""
-    curves = shown_curves(chart, frame)
-    curve = curves[-1] if chart.kind is not ChartKind.STATES else curves[0]
+    curve = main_curves(chart, frame)[0]
     top = curve.step(frame.since, frame.until).high
     since, until = (date_time(at)[5:16] for at in (frame.since, frame.until))
     return f"0 to {number_text(top)} {show(curve.series.unit)}, {since} to {until}{Zone.mark()}"
@@ -375,8 +394,22 @@ def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> lis
 
 
 def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
-    named = (*((chart.outline,) if chart.outline is not None else ()), *chart.curves)
-    for number, (curve, style) in enumerate(zip(named, style_names(chart), strict=True)):
+    styles = style_names(chart)
+    if chart.kind is not ChartKind.STATES:
+        signs = (
+            ("█", show(chart.curves[0].series.name)),
+            (OUTLINE, "nodes available"),
+            (WAITING, "jobs waiting"),
+            (FAILED, "failed"),
+        )
+        told = (True, chart.outline, chart.waiting, chart.failures)
+        for (sign, words), is_there, style in zip(
+            signs, told, (*styles[:IN_AREA], "status.failed"), strict=True
+        ):
+            if is_there is not None:
+                yield Span(f"{sign} ", style, 2), Span(words)
+        return
+    for number, (curve, style) in enumerate(zip(chart.curves, styles, strict=True)):
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
         name = Span(show(curve.series.name), "strong" if number == chosen else "")
         yield Span(f"{sign_of(number)}━ ", look, 3), name
@@ -394,7 +427,16 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
     if not chart.curves and chart.kind is not ChartKind.TIMES:
         return f"{time}  nothing is known of jobs"
     reading = "still being read, so far " if chart.is_reading else ""
-    return f"{time}  {reading}{_values(chart, at, frame)}"
+    return f"{time}  {reading}{_values(chart, at, frame)}{_failed_words(chart, at, frame)}"
+
+
+def _failed_words(chart: Chart, at: Nanos, frame: Frame) -> str:
+    """How many jobs failed in the column of a time."""
+    if chart.failures is None:
+        return ""
+    width = max(1, (frame.until - frame.since) // max(1, frame.cells))
+    failed = chart.failures.at(at) - chart.failures.at(Nanos(at - width))
+    return f", {number_text(failed)} failed" if failed > 0 else ""
 
 
 def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
@@ -433,7 +475,7 @@ def title_of(chart: Chart) -> str:
     match chart.kind:
         case ChartKind.UTILIZATION:
             unit = show(chart.curves[0].series.unit) if chart.curves else "jobs"
-            return "nodes busy (b), over nodes available (a)" if chart.outline else f"{unit} running"
+            return f"{unit} busy" if unit == "nodes" else f"{unit} running"
         case ChartKind.THROUGHPUT:
             return "jobs done since the beginning"
         case ChartKind.RATE:

@@ -196,6 +196,11 @@ class ChartsScreen(JobsFilteringScreen):
         if self._view.words:
             self.copy(self._view.words)
 
+    def action_picture(self) -> None:
+        from jobtui.screens.export import jobtui_command
+
+        self.copy(f"{jobtui_command(self.shared, 'report', REPORTS[self._kind], '--svg')} > chart.svg")
+
     async def taken(self) -> Taken | None:
         return self._taken()
 

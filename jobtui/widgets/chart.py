@@ -22,14 +22,14 @@ from jobtui.render.chart import (
     words_at,
 )
 from jobtui.render.spans import Line, Span, spread
-from jobtui.render.text import Zone, fit, show, wrapped
+from jobtui.render.text import Zone, fit, wrapped
 from jobtui.widgets.lines import LineView
 
-FEWEST_CELLS, FEWEST_ROWS = 60, 8
+FEWEST_CELLS, FEWEST_ROWS = 30, 6
 """Below either there is one line of bars and a number."""
 KEYS_AHEAD = 200
-LEGEND_SHARE = 6
-"""One row of so many may be taken by the names of lines."""
+LEGEND_SHARE, LEGEND_FROM = 6, 10
+"""One row of so many may be taken by the names of lines, from so many rows on."""
 NOTHING = "nothing is known of when jobs began or ended"
 
 
@@ -61,7 +61,6 @@ class ChartView(LineView):
         self._shown: tuple[object, ...] = ()
         self._picture_lines: list[Line] = []
         self._is_drawing = False
-        self._problem = ""
         self._lines: list[Line] = []
 
     @property
@@ -70,7 +69,7 @@ class ChartView(LineView):
 
     @property
     def is_small(self) -> bool:
-        return self.cells < FEWEST_CELLS or self.rows_high < FEWEST_ROWS or bool(self._problem)
+        return self.cells < FEWEST_CELLS or self.rows_high < FEWEST_ROWS
 
     @property
     def frame(self) -> Frame:
@@ -127,9 +126,6 @@ class ChartView(LineView):
                 self._drawn_of, self._shown = wish, ()
                 self._lines = []
                 self.repaint()
-        except (ImportError, OSError) as error:
-            self._problem = show(f"charts cannot be drawn: {error}")
-            self.repaint()
         finally:
             self._is_drawing = False
 
@@ -182,13 +178,12 @@ class ChartView(LineView):
         if not chart.curves:
             return [(Span(fit(f" {NOTHING}", self.cells), "dim"),)]
         if self.is_small:
-            problem = [(Span(fit(f" {self._problem}", self.cells), "warning"),)] if self._problem else []
             told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
             scale = (scale_words(chart, self.frame),) if self.rows_high > 1 else ()
             words = [
                 (Span(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
             ]
-            return [spark_line(chart, self.frame, told), *words, *problem]
+            return [spark_line(chart, self.frame, told), *words]
         return [self._head(chart), *self._picture(chart)]
 
     def _head(self, chart: Chart) -> Line:
@@ -207,7 +202,7 @@ class ChartView(LineView):
     def _legend(self) -> list[Line]:
         """Which line is which. No values beside the names: they are told above, and would move the names."""
         chart = self._chart
-        if chart is None or chart.kind is not ChartKind.STATES:
+        if chart is None or not chart.curves or self.rows_high < LEGEND_FROM:
             return []
         most = max(1, self.rows_high // LEGEND_SHARE)
         lines = legend_lines(chart, self.chosen, max(1, self.cells - 2), most)

@@ -19,6 +19,7 @@ from textual.widget import Widget
 from jobtui.model.faults import FAULTS, place_of
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Span, crop, difference, padded, styled, width_of
+from jobtui.render.styles import ATTRIBUTES
 from jobtui.render.text import fit, width
 
 STYLE = "selection"
@@ -195,11 +196,14 @@ class LineView(Widget):
         )
 
     def look(self, names: str) -> Style:
-        """The style of one or several names; a name the theme does not know changes nothing."""
+        """The style of one or several names or attributes; what the theme does not know changes nothing."""
         found = self._looks.get(names)
         if found is None:
             variables = self.app.theme_variables
-            known = (variables.get(VARIABLE + name.replace(".", "-"), "none") for name in names.split())
+            known = (
+                variables.get(VARIABLE + name.replace(".", "-"), name if name in ATTRIBUTES else "none")
+                for name in names.split()
+            )
             found = self._looks[names] = sum(map(Style.parse, known), self.rich_style)
         return found
 

@@ -1,12 +1,14 @@
 """`report --plot`: the picture of a report, on a terminal and off."""
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from jobtui.analysis.reports.curves import Series, Window
-from jobtui.commands.report import plot_lines
+from jobtui.commands.report import _chart, plot_lines
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.render.chart_svg import chart_svg
 from tests.commands.report_site import Site, site
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS, faults_in
@@ -30,7 +32,8 @@ def test_utilization_is_drawn_over_what_is_available(site: Site) -> None:
     ran = site.report("utilization", "--plot", form="--plain")
     assert ran.code == 0, ran.err
     assert "utilization" in ran.out.splitlines()[0]
-    assert re.search("[\u2801-\u28ff]", ran.out)
+    assert "┄ nodes available" in ran.out
+    assert "█" in ran.out
     assert "\x1b" not in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines() if not line.startswith("note:"))
 
@@ -39,7 +42,29 @@ def test_utilization_is_drawn_over_what_is_available(site: Site) -> None:
 def test_every_report_can_be_drawn(what: str, site: Site) -> None:
     ran = site.report(what, "--plot", form="--plain")
     assert ran.code == 0, ran.err
-    assert re.search("[\u2801-\u28ff]", ran.out)
+    assert re.search("[█▒\u2801-\u28ff]", ran.out)
+
+
+@pytest.mark.parametrize("what", ["utilization", "throughput", "nodes", "states"])
+def test_every_report_is_drawn_without_signs_that_ascii_has_not(
+    what: str, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    ran = site.report(what, "--plot", form="--plain")
+    assert ran.code == 0, ran.err
+    assert ran.out.isascii()
+    assert ran.out.count("\n") > 20
+
+
+@pytest.mark.parametrize("what", ["utilization", "throughput", "nodes", "states"])
+def test_every_report_is_a_picture_of_its_own(what: str, site: Site) -> None:
+    ran = site.report(what, "--svg", form="--plain")
+    assert ran.code == 0, ran.err
+    picture = ElementTree.fromstring(ran.out)
+    inside = {one.tag.partition("}")[2] for one in picture.iter()}
+    assert {"svg", "path", "text", "line"} <= inside
+    assert "href" not in ran.out
+    assert "nan" not in ran.out
 
 
 def test_a_picture_is_no_json(site: Site) -> None:
@@ -77,3 +102,7 @@ def test_names_cannot_drive_a_terminal(text: str) -> None:
     series = [a_series(text, 1, 2), a_series(f"{text}2", 2, 1)]
     for line in plot_lines(series, EVER, NOW, colour=False):
         assert not faults_in(line)
+    chart, frame = _chart([a_series(text, 1, 2), a_series(f"{text}2", 2, 1)], EVER, NOW)
+    drawn = "\n".join(chart_svg(chart, frame.since, frame.until))
+    assert not faults_in(drawn.replace("\n", ""))
+    ElementTree.fromstring(drawn)

@@ -101,8 +101,9 @@ class Material(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """One chart. `outline` is what there could be of what the first curve shows; `waiting` is only told.
+    """One chart. `outline` is what there could be of what the first curve shows.
 
+    `waiting` are the jobs that wait, `failures` how many have failed so far.
     `begin` is the first time that anything is known of, `end` the last.
     """
 
@@ -112,6 +113,7 @@ class Chart(NamedTuple):
     end: Nanos
     outline: Curve | None = None
     waiting: Curve | None = None
+    failures: Curve | None = None
     times: tuple[StateTime, ...] = ()
     jobs: int = 0
     notes: tuple[str, ...] = ()
@@ -178,7 +180,7 @@ def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
 def _both(one: Words, other: Words) -> Words:
     return Words(
         one.running | other.running, one.done, one.unborn | other.unborn, one.waiting | other.waiting,
-        one.all_done | other.all_done,
+        one.all_done | other.all_done, one.failed | other.failed,
     )  # fmt: skip
 
 
@@ -193,12 +195,17 @@ def chart_turns(kind: ChartKind, material: Material) -> Turns[Chart]:
             return (yield from _utilization_turns(chart, material))
         case ChartKind.THROUGHPUT | ChartKind.RATE:
             series = yield from throughput_turns(material.histories, window, *sorted(words.all_done))
-            return (yield from _drawn(chart, [series]))
+            return (yield from _with_failures((yield from _drawn(chart, [series])), material, window))
         case ChartKind.STATES:
             found = list((yield from jobs_per_state_turns(material.histories, window, now, words.unborn)))
             return (yield from _drawn(chart, found))
     times = yield from time_in_states_turns(material.histories, now, words.unborn)
     return chart._replace(times=times)
+
+
+def _with_failures(chart: Chart, material: Material, window: Window) -> Turns[Chart]:
+    failed = yield from throughput_turns(material.histories, window, *sorted(material.words.failed))
+    return chart._replace(failures=(yield from curve_turns(failed)))
 
 
 def _drawn(chart: Chart, found: list[Series]) -> Turns[Chart]:
@@ -221,6 +228,7 @@ def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
     waits = yield from within_turns(histories, window, now, words.waiting)
     chart = yield from _drawn(chart, [busy])
     chart = chart._replace(waiting=(yield from curve_turns(waits)))
+    chart = yield from _with_failures(chart, material, window)
     if not material.is_weighted or not material.allocations:
         return chart
     nodes = available_nodes(material.allocations, window, now)

@@ -130,6 +130,7 @@ class Words(NamedTuple):
     waiting: frozenset[str] = frozenset()
     all_done: frozenset[str] = frozenset()
     """`done`, and what other systems call it that are looked at together."""
+    failed: frozenset[str] = frozenset()
 
 
 BALSAM = Words(
@@ -138,10 +139,12 @@ BALSAM = Words(
     frozenset({"", "CREATED"}),
     frozenset({"AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"}),
     frozenset({"JOB_FINISHED"}),
+    frozenset({"FAILED"}),
 )
 SIREPO = Words(
-    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), all_done=frozenset({"completed"})
-)
+    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), all_done=frozenset({"completed"}),
+    failed=frozenset({"failed"}),
+)  # fmt: skip
 
 
 class Stay(NamedTuple):

@@ -80,6 +80,7 @@ complete -c jobtui -n '__fish_seen_subcommand_from report' -l tag -x -d 'only jo
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l unweighted -d 'count jobs and not their nodes'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l exact -d 'Balsam\'s own figures, its faults included'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l plot -d 'draw a chart as wide as the terminal'
+complete -c jobtui -n '__fish_seen_subcommand_from report' -l svg -d 'print the chart as an SVG picture'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l markdown -d 'what happened to the job, as the beginning of a post-mortem'
 complete -c jobtui -n '__fish_seen_subcommand_from report' -l html -d 'the same as a page of one file, to send or to keep'
 complete -c jobtui -f -n '__fish_seen_subcommand_from report' -a 'throughput utilization nodes states'
