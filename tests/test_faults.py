@@ -235,6 +235,8 @@ BY_OTHERS = {
     "continuations",
     "lines_at",
     "lines_from",
+    "list_files",
+    "read_file",
     "offset_at",
     "job_ids",
     "is_reachable",
