@@ -8,7 +8,7 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
 BELOW_TERMINAL = frozenset(
-    {"model", "formats", "transport", "backends", "logs", "recording", "analysis",
+    {"model", "formats", "transport", "backends", "logs", "recording", "memory", "analysis",
      "store", "render", "session", "config", "grammar", "views"}
 )  # fmt: skip
 
@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "backends": frozenset({"model", "formats", "transport", "config"}),
     "logs": frozenset({"model", "formats", "transport", "backends"}),
     "recording": frozenset({"model", "formats", "transport", "backends", "logs"}),
+    "memory": frozenset({"model", "analysis", "recording"}),
     "analysis": frozenset({"model", "formats", "backends.registry"}),
     "store": frozenset({"model", "backends.base", "backends.record_replay", "backends.registry"}),
     "render": frozenset({"model", "analysis", "backends.registry"}),

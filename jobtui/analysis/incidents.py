@@ -1,14 +1,14 @@
 """Groups the failed and stuck jobs of a window by how they failed, and finds what each group shares."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import exp, lgamma
 from typing import NamedTuple
 
 from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.analysis.signature import signature
+from jobtui.analysis.statistics import by_chance
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -30,19 +30,6 @@ ENDED_WELL = frozenset({JobStatus.COMPLETED, JobStatus.PURGED, JobStatus.UNKNOWN
 """Statuses that need no further check if nothing contradicts them."""
 OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
 """Verdicts on a run that a restart of its supervisor ended, whether somebody asked for it again or not."""
-
-
-_FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
-    (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b"), "…"),
-    (
-        re.compile(r"(?:exit (?:code|status)|signal) \d+|(?<![A-Za-z])\d+(?:\.\d+)?"),
-        lambda found: "N" if found[0][0].isdecimal() else found[0],
-    ),
-    (re.compile(r"/\S*/"), "/…/"),
-)
-"""Parts of an error that vary between failures of one kind: addresses, ids, numbers, directories."""
-_ERROR_CHARACTERS = 200
 
 
 class Sample(NamedTuple):
@@ -239,8 +226,8 @@ class Grouping:
 
 
 def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
-    """The kind of a failure. A restart loses all runs of a supervisor, a flapping host those on it."""
-    code, error = verdict.code, fold(sample.job.error or sample.job.alert or "")
+    """One restart loses all runs of a supervisor, whatever is said of each; agents those of their host."""
+    code, error = verdict.code, signature(sample.job.error or sample.job.alert or "")
     if sample.restart is not None:
         return IncidentKind(sample.restart)
     if sample.flapping is not None:
@@ -264,14 +251,6 @@ def shape_of(run: Op | None) -> tuple[Mark, ...]:
 
 _BESIDE = frozenset({Mark.ARRIVED, Mark.STARTED, Mark.EXITED, Mark.KILLED, Mark.STDERR, Mark.REQUESTED})
 _BEFORE = frozenset({Mark.AGENT_START, Mark.AGENT_WAIT, Mark.AGENT_ALIVE, Mark.SLOT_WAIT, Mark.SLOT_GOT})
-
-
-def fold(error: str) -> str:
-    """An error without the parts that vary between failures of one kind."""
-    error = error[:_ERROR_CHARACTERS]
-    for pattern, replacement in _FOLDS:
-        error = pattern.sub(replacement, error)
-    return error
 
 
 def happened_at(job: Job) -> Nanos | None:
@@ -333,9 +312,9 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> Line:
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
     lines = failing or errors or [one.sentence for one in verdicts]
     for line in lines:
-        alike[fold(line)][line] += 1
-    folded, most = max(alike.items(), key=lambda one: one[1].total())
-    return Line(next(iter(most)) if len(most) == 1 else folded, most.total(), len(lines))
+        alike[signature(line)][line] += 1
+    common, most = max(alike.items(), key=lambda one: one[1].total())
+    return Line(next(iter(most)) if len(most) == 1 else common, most.total(), len(lines))
 
 
 def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[Shared]:
@@ -352,15 +331,3 @@ def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterab
             and by_chance(count, len(group), elsewhere, known) < CHANCE
         ):
             yield Shared(name, value, count, elsewhere, known)
-
-
-def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:
-    """The p-value of `count` or more jobs of a group having a fact (Fisher's exact test, one-sided)."""
-    having, total = count + elsewhere, of + known
-
-    def ways(n: int, k: int) -> float:
-        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
-
-    every = ways(total, having)
-    most = min(of, having)
-    return sum(exp(ways(of, at) + ways(known, having - at) - every) for at in range(count, most + 1))

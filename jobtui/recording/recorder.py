@@ -179,7 +179,7 @@ class Recorder(BatchWriter[_Came]):
         self._states[source.kind, source.name] = state
         return known != state
 
-    def write_losses(self) -> None:
+    def write_end(self) -> None:
         """Let the recording say what was lost since it said so last. Raises RecordingError."""
         with self._lock:
             lost = self.lost - self._noted

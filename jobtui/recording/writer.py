@@ -235,7 +235,7 @@ class BatchWriter(Generic[One]):
         """Raises RecordingError for what is to be tried again; whatever else it raises costs this one."""
         raise NotImplementedError
 
-    def write_losses(self) -> None:
+    def write_end(self) -> None:
         """Called after each writing, within it. Raises RecordingError."""
 
     @property
@@ -265,7 +265,7 @@ class BatchWriter(Generic[One]):
                 try:
                     with self._writer.together():
                         left = [waiting for waiting in left if self._is_kept(waiting)]
-                        self.write_losses()
+                        self.write_end()
                 except RecordingError as error:
                     problem = str(error)
             self.problem = keeping.words or problem

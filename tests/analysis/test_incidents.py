@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.verdict import explain
-from jobtui.analysis.incidents import Incidents, Sample, fold, shape_of
+from jobtui.analysis.incidents import Incidents, Sample, shape_of
+from jobtui.analysis.signature import signature
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
@@ -176,7 +177,7 @@ def test_a_shape_leaves_out_repeats_and_what_only_agents_tell() -> None:
     ],
 )
 def test_numbers_ids_and_directories_do_not_tell_failures_apart(one: str, other: str) -> None:
-    assert fold(one) == fold(other)
+    assert signature(one) == signature(other)
 
 
 def test_what_waits_for_other_things_is_apart() -> None:
@@ -191,7 +192,7 @@ def test_what_waits_for_other_things_is_apart() -> None:
 
 
 def test_words_do() -> None:
-    assert fold("no such element: crystal") != fold("no such element: mirror")
+    assert signature("no such element: crystal") != signature("no such element: mirror")
 
 
 @settings(max_examples=50, deadline=None)

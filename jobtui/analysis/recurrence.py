@@ -1,0 +1,253 @@
+"""What counts of finished runs say: what goes with a failure, what changed, which sites deviate.
+
+All that is said is tested as one of so many comparisons (Bonferroni): where there is no cause, hardly ever is
+one named. Counts are of days, as what is usual changes: a share is compared with that of the same days.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import sqrt
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.analysis.signature import signature
+from jobtui.analysis.statistics import by_chance, interval, ratio_interval
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.condor_life import CONDOR, JOBSUB
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.memory import Change, Deviation, Finished, Share
+from jobtui.model.slurm import SYSTEM as SLURM
+
+CHANCE = 0.002
+"""All that is said at a time is by chance less likely than this."""
+LEAST = 5
+"""Of fewer runs nothing is said."""
+LEAST_LIFT = 1.5
+"""A share that is so many times the usual one at least is said."""
+MOST_SHARES, MOST_CHANGES = 3, 10
+DAY_S = 86_400
+BASELINE_DAYS, LEAST_DAYS = 28, 7
+"""A site is compared with so many of its days, with so many at least."""
+LEAST_DEVIANT, DEVIANT_DAYS = 2, 7
+"""It deviates on so many days in a row at least; since when is told of so many starts."""
+LEAST_A_DAY = 5
+"""Runs of a site on a day that counts."""
+APART = 3.0
+"""Standard deviations of its days that a site is above what is usual when it deviates."""
+VERSION_TAGS = ("version", "release", "image")
+
+
+def day_of(at: Nanos) -> int:
+    return at // (DAY_S * SECOND)
+
+
+def _model(job: Job) -> str:
+    """What is computed; a job of Slurm says that by its name, in which numbers count jobs."""
+    return signature(job.name or "") if job.system == SLURM else job.model
+
+
+def kind_of(job: Job, run: Run | None = None) -> str:
+    """What like runs share, in one text."""
+    driver, mode = (run or job).driver or job.driver or "", (run or job).mode or job.mode
+    return "\t".join((job.system, job.app, _model(job), driver, mode))
+
+
+def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finished | None:
+    """What is remembered of a job that is over, or of an earlier run of it; None where its end is not known.
+
+    The app of a job of Slurm is its partition. It and HTCondor tell nodes, others hosts.
+    """
+    told = run or job
+    ended_at, started, queued = told.ended_at or told.updated_at, told.started_at, told.queued_at
+    if ended_at is None or told.status.is_live or job.is_quasi:
+        return None
+    place, of_nodes = told.host or job.host or "", job.system in (SLURM, CONDOR, JOBSUB)
+    tags = dict(word.partition(":")[::2] for word in job.tags.split())
+    return Finished(
+        id=job.id,
+        system=job.system,
+        kind=kind_of(job, run),
+        ended_at=ended_at,
+        verdict=verdict,
+        user=job.owner,
+        app=job.app,
+        model=_model(job),
+        driver=told.driver or job.driver or "",
+        host="" if of_nodes else place,
+        node=place if of_nodes else "",
+        version=next((tags[name] for name in VERSION_TAGS if name in tags), ""),
+        is_failed=told.status is JobStatus.FAILED,
+        text=text,
+        waited_s=None if started is None or queued is None else max(0.0, (started - queued) / SECOND),
+        ran_s=None if started is None else max(0.0, (ended_at - started) / SECOND),
+    )
+
+
+class Tally(msgspec.Struct, frozen=True):
+    """`count` of `of` runs have a fact, and `elsewhere` of `known` others."""
+
+    field: str
+    value: str
+    count: int
+    of: int
+    elsewhere: int
+    known: int
+
+    @property
+    def share(self) -> Share:
+        return Share(
+            self.field, self.value, self.count, self.of, self.count / self.of,
+            self.elsewhere / self.known if self.known else 0.0, interval(self.count, self.of),
+        )  # fmt: skip
+
+
+def unusual(tallies: Iterable[Tally], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
+    """The shares that are above what is usual, the least likely first."""
+    found = []
+    for tally in tallies:
+        if min(tally.count, tally.of, tally.known) < LEAST:
+            continue
+        if tally.count * tally.known < LEAST_LIFT * tally.elsewhere * tally.of:
+            continue
+        chance = by_chance(tally.count, tally.of, tally.elsewhere, tally.known)
+        if chance * max(1, tests) < CHANCE:
+            found.append((chance, tally.share))
+    return tuple(share for _, share in sorted(found, key=lambda one: one[0])[:most])
+
+
+Days = Mapping[int, int]
+"""Runs on each day, by its number since 1970."""
+
+
+def on_same_days(field: str, value: str, own: Days, own_having: Days, every: Days, having: Days) -> Tally:
+    """A fact of the runs of a signature beside all other runs of the same days.
+
+    Of each day: its runs of the signature and those that have the fact, all runs and those that have it.
+    """
+    of, share, known, weights = sum(own.values()), 0.0, 0, 0
+    for day, runs in own.items():
+        others = every.get(day, 0) - runs
+        if others > 0:
+            share += runs * (having.get(day, 0) - own_having.get(day, 0)) / others
+            weights += runs
+            known += others
+    elsewhere = round(known * share / weights) if weights else 0
+    return Tally(field, value, sum(own_having.values()), of, elsewhere, known)
+
+
+class Stretch(NamedTuple):
+    """Counts of one stretch of time, by field and value; field `signature` has those of failures.
+
+    `slow` are logarithms of lengths against the usual ones of like runs: how many, their sum, of squares.
+    """
+
+    runs: int
+    counts: Mapping[tuple[str, str], int]
+    failed: Mapping[tuple[str, str], int]
+    slow: Mapping[tuple[str, str], tuple[int, float, float]]
+
+
+def changes(before: Stretch, now: Stretch) -> tuple[Change, ...]:
+    """What is otherwise than before, the least likely first, MOST_CHANGES at most."""
+    compared = [*_signatures(before, now), *_failures(before, now)]
+    slower = list(_slower(before, now))
+    tests = max(1, 2 * len(compared) + len(slower))
+    found: list[tuple[float, Change]] = []
+    for field, value, count, of, other, known in compared:
+        more = count * known > other * of
+        one = (count, of, other, known) if more else (other, known, count, of)
+        if one[0] < LEAST or one[0] * one[3] < LEAST_LIFT * one[2] * one[1]:
+            continue
+        chance = by_chance(*one)
+        if chance * tests < CHANCE:
+            what = ("more" if other else "new") if more else ("less" if count else "gone")
+            if field != "signature":
+                what = "more" if more else "less"
+            found.append(
+                (
+                    chance,
+                    Change(what, field, value, count, of, count / of, other / known, interval(count, of)),
+                )
+            )
+    for chance, change in slower:
+        if chance * tests < CHANCE:
+            found.append((chance, change))
+    return tuple(change for _, change in sorted(found, key=lambda one: one[0])[:MOST_CHANGES])
+
+
+Compared = tuple[str, str, int, int, int, int]
+
+
+def _signatures(before: Stretch, now: Stretch) -> Iterator[Compared]:
+    names = {key for one in (before, now) for key in one.counts if key[0] == "signature"}
+    if before.runs and now.runs:
+        for field, value in sorted(names):
+            key = (field, value)
+            yield field, value, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs
+
+
+def _failures(before: Stretch, now: Stretch) -> Iterator[Compared]:
+    for key in sorted(now.counts):
+        of, known = now.counts[key], before.counts.get(key, 0)
+        if key[0] != "signature" and min(of, known) >= LEAST:
+            yield *key, now.failed.get(key, 0), of, before.failed.get(key, 0), known
+
+
+def _slower(before: Stretch, now: Stretch) -> Iterator[tuple[float, Change]]:
+    for key in sorted(now.slow):
+        found = ratio_interval(now.slow[key], before.slow.get(key, (0, 0.0, 0.0)))
+        if found is None:
+            continue
+        factor, low, high, deviations = found
+        chance = 1.0 if factor < LEAST_LIFT else _normal_tail(deviations)
+        what, n = "slower", now.slow[key][0]
+        yield chance, Change(what, *key, n, n, factor, 1.0, (low, high))
+
+
+def _normal_tail(deviations: float) -> float:
+    from math import erfc
+
+    return erfc(deviations / sqrt(2)) / 2
+
+
+class Day(NamedTuple):
+    """A site on one day: its runs, those that failed, and the logarithms of waits: how many, their sum."""
+
+    runs: int = 0
+    failed: int = 0
+    waited: int = 0
+    wait: float = 0.0
+
+
+def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> Iterator[Deviation]:
+    """How a site deviates from its own past since some days, by either of the two rules.
+
+    Each of these days is away from all before them, so that what has begun is not taken for usual.
+    """
+    for rule, least in (("failures", 0.02), ("waits", 0.2)):
+        rates = sorted(_rates(rule, days))
+        for n in range(DEVIANT_DAYS):
+            last = rates[len(rates) - LEAST_DEVIANT - n :]
+            baseline = [rate for day, rate in rates[: -len(last)] if day >= last[0][0] - BASELINE_DAYS]
+            if len(baseline) < LEAST_DAYS or last[-1][0] < today - 1:
+                break
+            usual, spread = fmean(baseline), max(stdev(baseline), least)
+            if min(rate for _, rate in last) > usual + APART * spread * sqrt(1 + 1 / len(baseline)):
+                since = Nanos(last[0][0] * DAY_S * SECOND)
+                yield Deviation(field, value, rule, since, fmean(rate for _, rate in last), usual)
+                break
+
+
+def _rates(rule: str, days: Mapping[int, Day]) -> Iterator[tuple[int, float]]:
+    for number, day in days.items():
+        if rule == "failures" and day.runs >= LEAST_A_DAY:
+            yield number, day.failed / day.runs
+        elif rule == "waits" and day.waited >= LEAST_A_DAY:
+            yield number, day.wait / day.waited
+
+
+def sustained(found: Sequence[Deviation]) -> tuple[Deviation, ...]:
+    """Those of hosts, and those of systems of which no host deviates: one thing is told once."""
+    hosts = {one.rule for one in found if one.field == "host"}
+    return tuple(one for one in found if one.field == "host" or one.rule not in hosts)

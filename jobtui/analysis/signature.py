@@ -1,0 +1,81 @@
+"""The signature of a failure: what it says, without what differs from one run to the next.
+
+Numbers, ids, addresses, times, directories and lengths of lists are left out; names of files and functions,
+exit codes, signals and numbers of errors stay. A digit that belongs to a word goes too: `node17` is `nodeN`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.verdicts import Cause
+
+LONGEST_READ, LONGEST = 1_200, 200
+"""Characters of a text that are looked at, and of a signature."""
+LONGEST_EXAMPLE = 300
+
+
+def _last_part(found: re.Match[str]) -> str:
+    """A path as its last part, where that is the name of a file or of a program."""
+    directories, _, name = found[0].rpartition("/")
+    is_named = "." in name.strip(".") or directories.endswith(("bin", "lib", "libexec"))
+    return f"…/{name}" if is_named else "…"
+
+
+def _id(found: re.Match[str]) -> str:
+    """A word in which digits and letters alternate is an id; a name keeps its letters."""
+    return "N" if re.search(r"[a-zA-Z]\d+[a-zA-Z]|\d[a-zA-Z]+\d", found[0]) else found[0]
+
+
+_KEPT = re.compile(
+    r"(?i)\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|signal|errno|status(?: code)?|http(?:/[\d.]+)?"
+    r"|error)"
+    r"[\s:=]*(?P<code>\d{1,3}(?::\d{1,3})?)\b(?![.:/]\d)"
+)
+"""Numbers that tell what went wrong."""
+_FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
+    (re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]"), ""),
+    (re.compile(r"\b[a-z][a-z+]+://[^\s'\"<>]+"), "URL"),
+    (re.compile(r"(?<![\w.…])(?:~|\.{1,2})?/(?:[^\s/'\"`:;,()<>\[\]]+/)*[^\s/'\"`:;,()<>\[\]]*"), _last_part),
+    (re.compile(r"(?<![\w/.+-])(?:[\w.+-]+/(?:[\w.+-]+/)+[\w.+-]*|[\w+-]+/[\w+-]+\.\w+)"), _last_part),
+    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b0x[0-9a-fA-F]+\b"), "N"),
+    (re.compile(r"\b(?=\w*\d)(?=\w*[a-fA-F])[0-9a-fA-F]{8,}\b"), "N"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "N"),
+    (re.compile(r"(?:(?<![\w)\]])[+-])?(?<![\w.])\d+(?:[.,:]\d+)*\.?(?:[eE][+-]?\d+)?(?![\w])"), "N"),
+    (re.compile(r"[a-zA-Z0-9]+"), _id),
+    (re.compile(r"\d+(?:\.\d+)*"), "N"),
+    (re.compile(r"\bN(?:[\s,;x×*]+N\b)+"), "N"),
+    (re.compile(r"\s+"), " "),
+)  # fmt: skip
+"""What goes, one after the other."""
+_HELD = "\ue000{}\ue001"
+_HOLDS = re.compile("\ue000([a-j:]+)\ue001")
+_LETTERS = str.maketrans("0123456789", "abcdefghij")
+_DIGITS = str.maketrans("abcdefghij", "0123456789")
+
+
+def signature(text: str) -> str:
+    """A text without what differs between runs. The signature of a signature is itself."""
+    text = _KEPT.sub(_hold, text[:LONGEST_READ])
+    for pattern, replacement in _FOLDS:
+        text = pattern.sub(replacement, text)
+    return _HOLDS.sub(lambda found: found[1].translate(_DIGITS), text).strip()[:LONGEST].rstrip()
+
+
+def _hold(found: re.Match[str]) -> str:
+    return found[0][: found.start("code") - found.start()] + _HELD.format(found["code"].translate(_LETTERS))
+
+
+def failure_text(job: Job, cause: Cause | None) -> str:
+    """What says why a job failed: the line of its output, else its record; "" where it did not."""
+    if job.status is not JobStatus.FAILED:
+        return ""
+    if cause is not None:
+        return cause.text
+    return (
+        job.error
+        or job.alert
+        or " ".join(
+            filter(None, (job.native_status, job.reason, f"exit code {job.exit}" if job.exit else ""))
+        )
+    )

@@ -1,0 +1,1 @@
+"""Runs that are over, remembered over weeks and systems."""

@@ -1,0 +1,358 @@
+"""The memory: runs that are over, in one file of the user, and every answer that is read of it.
+
+`run` has a row for each run. `tally` has what is counted: of each day, and under day 0 of all, how many runs
+of a signature have a value in a field; signature 0 is all runs, 1 those that failed, field 0 no field at all.
+Rows of one field and day are next to each other, so an answer reads a few stretches and never the runs.
+`kind` has how long like runs took: `tally` has how much longer than that, as sums of logarithms.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jobtui.analysis.recurrence import (
+    BASELINE_DAYS,
+    LEAST,
+    Day,
+    Stretch,
+    Tally,
+    changes,
+    day_of,
+    deviation,
+    kind_of,
+    on_same_days,
+    sustained,
+    unusual,
+)
+from jobtui.analysis.signature import signature
+from jobtui.analysis.statistics import expected
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.memory import FIELDS, Change, Deviation, Remembered, Seen, Share
+from jobtui.model.secrets import mask_text
+from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened
+
+FILE_NAME = "memory.jobtui"
+SCHEMA = """
+CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE kind (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, runs INTEGER NOT NULL,
+    ran REAL NOT NULL);
+CREATE TABLE signature (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, example TEXT NOT NULL,
+    job TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
+CREATE TABLE run (id INTEGER PRIMARY KEY, job TEXT NOT NULL, hash INTEGER NOT NULL, ended INTEGER NOT NULL,
+    kind INTEGER NOT NULL, verdict INTEGER NOT NULL, signature INTEGER NOT NULL, system INTEGER NOT NULL,
+    user INTEGER NOT NULL, app INTEGER NOT NULL, model INTEGER NOT NULL, host INTEGER NOT NULL,
+    node INTEGER NOT NULL, driver INTEGER NOT NULL, version INTEGER NOT NULL, waited REAL, ran REAL);
+CREATE UNIQUE INDEX run_once ON run (hash, ended);
+CREATE INDEX run_of_kind ON run (kind, ended);
+CREATE TABLE tally (field INTEGER NOT NULL, day INTEGER NOT NULL, signature INTEGER NOT NULL,
+    value INTEGER NOT NULL, runs INTEGER NOT NULL, timed INTEGER, slow REAL, squares REAL,
+    waited INTEGER, wait REAL, PRIMARY KEY (field, day, signature, value)) WITHOUT ROWID;
+"""
+MEMORY = Layout(
+    0x6A_6F_62_6D, 1, SCHEMA, "memory", "jobtui remember begins one",
+    "one at a time can; jobtui remember --forget removes it", "remembers",
+)  # fmt: skip
+ALL, FAILED, WHOLE = 0, 1, 0
+"""Signatures that are none, and the day that is all days."""
+NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(FIELDS, 1)}
+SHOWN_DAYS = 14
+"""Days of which a trend is shown, and of each signature of a list what goes with it."""
+MOST_DAYS = 400
+"""The newest days of a signature that are compared with others."""
+CANDIDATES = 3
+"""The most frequent values of each field that are looked at."""
+MOST_SHOWN, MOST_FOUND = 20, 1_000
+"""Signatures that are shown without a limit, and found by a text."""
+LIKE_RUNS = 600
+"""The newest like runs of which ranges are told."""
+PLACES = ("host", "node")
+SITES = ("host", "system")
+MOST_PLACES = 10
+CHANGED = ("host", "app", "version", "user")
+"""The fields of which is told what changed."""
+ALL_RUNS = "all"
+"""The field of what is told of all runs."""
+
+
+def hash_of(job_id: str) -> int:
+    """A number by which a job is found; several may share one."""
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(job_id.encode("utf-8", "replace"), digest_size=7).digest(), "big")
+
+
+class Memory:
+    """What is asked of a memory. Raises RecordingError where there is none that can be read.
+
+    It is opened for each question, so it may be removed, or begun, at any time; may be used from any thread.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._given = path
+
+    @property
+    def path(self) -> Path:
+        if self._given is None:
+            from platformdirs import user_data_path  # costs 20 ms
+
+            self._given = user_data_path("jobtui") / FILE_NAME
+        return self._given
+
+    @property
+    def is_there(self) -> bool:
+        return self.path.exists()
+
+    @contextmanager
+    def _reading(self) -> Iterator["_Reading"]:
+        with closing(opened(self.path, MEMORY)) as db:
+            limit_time(db)
+            try:
+                yield _Reading(db)
+            except DAMAGED as error:
+                raise RecordingError(
+                    f"{self.path}: cannot be read: {error}; jobtui remember --forget removes it"
+                ) from error
+
+    def of_job(self, job: Job, text: str, now: Nanos) -> Remembered:
+        """What it tells of a job that failed with this text, or that is live; nothing without a memory."""
+        if not self.is_there:
+            return Remembered()
+        with self._reading() as reading:
+            seen = reading.seen(signature(mask_text(text)), now) if text else None
+            if not job.status.is_live:
+                return Remembered(seen)
+            waits, lengths, wholes = reading.like(mask_text(kind_of(job)))
+            if job.status is JobStatus.PENDING:
+                passed_s = job.waited_s(now) or 0.0
+                return Remembered(seen, expected(waits, passed_s), expected(wholes, passed_s))
+            return Remembered(seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
+
+    def signatures(self, now: Nanos, text: str = "", most: int = MOST_SHOWN) -> tuple[Seen, ...]:
+        """Failures, those first that were the most frequent of late; only those with `text`, or of a job."""
+        with self._reading() as reading:
+            marks = reading.marks_of(text) if text else None
+            ranked = map(reading.text_of, reading.ranked(now, marks, most))
+            found = [reading.seen(text, now, SHOWN_DAYS) for text in ranked]
+        return tuple(one for one in found if one is not None)
+
+    def places(self, now: Nanos) -> tuple[Share, ...]:
+        """Hosts and nodes on which more runs fail than elsewhere, in the last weeks."""
+        with self._reading() as reading:
+            return reading.places(range(day_of(now) - BASELINE_DAYS, day_of(now) + 1))
+
+    def deviations(self, now: Nanos) -> tuple[Deviation, ...]:
+        """Sites that deviate from their own past; none without a memory."""
+        if not self.is_there:
+            return ()
+        with self._reading() as reading:
+            return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
+
+    def changes(self, before: range, now: range) -> tuple[Change, ...]:
+        """What is otherwise on some days than on earlier ones."""
+        with self._reading() as reading:
+            return changes(reading.stretch(before), reading.stretch(now))
+
+    def differences(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[Change, ...]:
+        """How runs with a value in a field differ from those with another one."""
+        with self._reading() as reading:
+            return changes(reading.having(*one), reading.having(*other))
+
+
+Run = tuple[int, int, float]
+"""When it began, when its length was known, in seconds since the epoch, and the length."""
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+class _Reading:
+    """One look into the database."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._db.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: object) -> Any:
+        found = self._db.execute(sql, values).fetchone()
+        return None if found is None else found[0]
+
+    def _word(self, number: int) -> str:
+        return str(self._one("SELECT text FROM word WHERE id = ?", number) or "")
+
+    def text_of(self, mark: int) -> str:
+        return str(self._one("SELECT text FROM signature WHERE id = ?", mark) or "")
+
+    def _on(self, days: Iterable[int], field: int, mark: int, *values: int) -> dict[int, dict[int, int]]:
+        """How many runs there were on each of these days, by value, which is 0 of no field."""
+        values = values or (0,)
+        sql = (
+            "SELECT value, day, runs FROM tally WHERE field = ? AND signature = ?"
+            f" AND day IN ({_listed(days)}) AND value IN ({_listed(values)})"
+        )
+        found: dict[int, dict[int, int]] = {value: {} for value in values}
+        for value, day, runs in self._rows(sql, field, mark):
+            found[value][day] = runs
+        return found
+
+    @cached_property
+    def _values(self) -> int:
+        """How many values there are among which a cause is sought."""
+        sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = 0"
+        return sum(self._one(sql, field) for field in NUMBERS.values())
+
+    def seen(self, text: str, now: Nanos, most_days: int = MOST_DAYS) -> Seen | None:
+        """A signature, with what goes with it on the newest days; None of one that was never seen."""
+        sql = "SELECT id, example, job, first, last FROM signature WHERE text = ?"
+        if not (rows := self._rows(sql, text)):
+            return None
+        ((mark, example, job, *times),) = rows
+        first, last = (Nanos(at * SECOND) for at in times)
+        count = self._on((WHOLE,), 0, mark)[0].get(WHOLE, 0)
+        sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = ?"
+        shown = range(day_of(now) - SHOWN_DAYS + 1, day_of(now) + 1)
+        trend, days = self._on(shown, 0, mark)[0], range(day_of(first), day_of(last) + 1)
+        return Seen(
+            signature=text,
+            first=first,
+            last=last,
+            count=count,
+            users=self._one(sql, NUMBERS["user"], mark),
+            where=self._where(mark, days[-most_days:]) if count >= LEAST else (),
+            example=example,
+            job=job,
+            days=tuple(trend.get(day, 0) for day in shown),
+        )
+
+    def _where(self, mark: int, days: range) -> tuple[Share, ...]:
+        """What the runs of a signature have more often than others of the same days."""
+        own = self._on(days, 0, mark)[0]
+        every = self._on(own, 0, ALL)[0]
+        tallies = []
+        for name, field in NUMBERS.items():
+            sql = (
+                "SELECT value FROM tally WHERE field = ? AND day = 0 AND signature = ?"
+                " ORDER BY runs DESC LIMIT ?"
+            )
+            values = [value for (value,) in self._rows(sql, field, mark, CANDIDATES)]
+            mine, having = self._on(own, field, mark, *values), self._on(own, field, ALL, *values)
+            tallies += [
+                on_same_days(name, self._word(value), own, mine[value], every, having[value])
+                for value in values
+            ]
+        return unusual(tallies, self._values)
+
+    def marks_of(self, text: str) -> list[int]:
+        """The signatures of the runs of a job, else those that hold a text, or are its own."""
+        sql = "SELECT DISTINCT signature FROM run WHERE hash = ? AND job = ? AND signature > ?"
+        if found := self._rows(sql, hash_of(text), text, FAILED):
+            return [mark for (mark,) in found]
+        sql = "SELECT id FROM signature WHERE instr(lower(text), lower(?)) OR text = ? LIMIT ?"
+        return [mark for (mark,) in self._rows(sql, text, signature(text), MOST_FOUND)]
+
+    def ranked(self, now: Nanos, marks: Sequence[int] | None, most: int) -> list[int]:
+        """The most frequent signatures of the last days, then those of all time; None for any."""
+        recent: Counter[int] = Counter()
+        sql = "SELECT signature, runs FROM tally WHERE field = 0 AND day = ? AND signature > ?"
+        for day in range(day_of(now) - SHOWN_DAYS + 1, day_of(now) + 1):
+            for mark, runs in self._rows(sql, day, FAILED):
+                recent[mark] += runs
+        if marks is None:
+            sql = (
+                "SELECT signature FROM tally WHERE field = 0 AND day = 0 AND signature > ?"
+                " ORDER BY runs DESC LIMIT ?"
+            )
+            marks = [*recent, *(mark for (mark,) in self._rows(sql, FAILED, most) if mark not in recent)]
+        return sorted(marks, key=lambda mark: -recent[mark])[:most]
+
+    def like(self, kind: str) -> tuple[list[Run], list[Run], list[Run]]:
+        """How long the newest like runs waited, ran, and did both."""
+        number = self._one("SELECT id FROM kind WHERE text = ?", kind)
+        sql = "SELECT ended, waited, ran FROM run WHERE kind = ? ORDER BY ended DESC LIMIT ?"
+        waits, lengths, wholes = [], [], []
+        for ended, waited, ran in self._rows(sql, number, LIKE_RUNS):
+            if ran is None:
+                continue
+            started = round(ended - ran)
+            lengths.append((started, ended, ran))
+            if waited is not None:
+                queued = round(started - waited)
+                waits.append((queued, started, waited))
+                wholes.append((queued, ended, waited + ran))
+        return waits, lengths, wholes
+
+    def _sums(self, name: str, mark: int, days: range) -> dict[str, tuple[int, int, float, float]]:
+        """Of each value of a field on some days: runs, and how much longer than usual they took."""
+        sql = (
+            "SELECT word.text, runs, timed, slow, squares FROM (SELECT value, sum(runs) AS runs,"
+            " sum(timed) AS timed, total(slow) AS slow, total(squares) AS squares FROM tally"
+            f" WHERE field = ? AND day IN ({_listed(days)}) AND signature = ? GROUP BY value)"
+            " JOIN word ON word.id = value"
+        )
+        return {text: (runs, timed or 0, *sums) for text, runs, timed, *sums in
+                self._rows(sql, NUMBERS[name], mark)}  # fmt: skip
+
+    def places(self, days: range) -> tuple[Share, ...]:
+        tallies = []
+        for name in PLACES:
+            every = {value: sums[0] for value, sums in self._sums(name, ALL, days).items()}
+            bad = Counter({value: sums[0] for value, sums in self._sums(name, FAILED, days).items()})
+            of, count = sum(every.values()), bad.total()
+            tallies += [
+                Tally(name, value, bad[value], runs, count - bad[value], of - runs)
+                for value, runs in every.items()
+            ]
+        return unusual(tallies, len(tallies), MOST_PLACES)
+
+    def deviations(self, name: str, today: int) -> Iterator[Deviation]:
+        days: dict[str, dict[int, Day]] = {}
+        sql = (
+            "SELECT word.text, signature, runs, waited, wait FROM tally JOIN word ON word.id = value"
+            " WHERE field = ? AND day = ? AND signature <= ?"
+        )
+        for day in range(today - BASELINE_DAYS - 2, today + 1):
+            for text, mark, runs, waited, wait in self._rows(sql, NUMBERS[name], day, FAILED):
+                known = days.setdefault(text, {}).get(day, Day())
+                one = known._replace(failed=runs) if mark else Day(runs, known.failed, waited or 0, wait or 0)
+                days[text][day] = one
+        for text, of_site in days.items():
+            yield from deviation(name, text, of_site, today)
+
+    def stretch(self, days: range) -> Stretch:
+        every, failed = (sum(self._on(days, 0, mark)[0].values()) for mark in (ALL, FAILED))
+        counts: dict[tuple[str, str], int] = {(ALL_RUNS, ""): every}
+        bad = {(ALL_RUNS, ""): failed}
+        slow: dict[tuple[str, str], tuple[int, float, float]] = {}
+        for name in CHANGED:
+            for value, (runs, *sums) in self._sums(name, ALL, days).items():
+                counts[name, value], slow[name, value] = runs, (int(sums[0]), sums[1], sums[2])
+            bad |= {(name, value): sums[0] for value, sums in self._sums(name, FAILED, days).items()}
+        sql = "SELECT signature, runs FROM tally WHERE field = 0 AND day = ? AND signature > ?"
+        marks: Counter[int] = Counter()
+        for day in days:
+            for mark, runs in self._rows(sql, day, FAILED):
+                marks[mark] += runs
+        counts |= {("signature", self.text_of(mark)): runs for mark, runs in marks.items()}
+        return Stretch(every, counts, bad, slow)
+
+    def having(self, name: str, value: str) -> Stretch:
+        """All runs with a value in a field."""
+        word = self._one("SELECT id FROM word WHERE text = ?", value)
+        sql = (
+            "SELECT signature, runs, timed, slow, squares FROM tally"
+            " WHERE field = ? AND day = 0 AND value = ?"
+        )
+        found = {mark: (runs, *sums) for mark, runs, *sums in self._rows(sql, NUMBERS[name], word)}
+        every, timed, slow, squares = found.pop(ALL, (0, 0, 0.0, 0.0))
+        failed, *_ = found.pop(FAILED, (0,))
+        counts = {("signature", self.text_of(mark)): runs for mark, (runs, *_) in found.items()}
+        key = (ALL_RUNS, "")
+        lengths = (timed or 0, slow or 0.0, squares or 0.0)
+        return Stretch(every, {**counts, key: every}, {key: failed}, {key: lengths})

@@ -1,0 +1,215 @@
+"""Writes runs that are over into the memory, each once, and counts them; the oldest go when it is full."""
+
+import os
+from contextlib import suppress
+from math import log, log1p
+from pathlib import Path
+
+from jobtui.analysis.recurrence import day_of
+from jobtui.analysis.signature import LONGEST_EXAMPLE, signature
+from jobtui.memory.database import ALL, FAILED, MEMORY, NUMBERS, WHOLE, hash_of
+from jobtui.model.clock import SECOND
+from jobtui.model.memory import FIELDS, Finished
+from jobtui.model.secrets import mask_text
+from jobtui.recording.database import SIDE_FILES, storable
+from jobtui.recording.writer import BatchWriter, DatabaseWriter
+
+MOST_WORDS, MOST_SIGNATURES = 500_000, 100_000
+"""So many values and signatures are told apart; further ones are counted with all runs only."""
+LONGEST_WORD = 200
+CACHED = 100_000
+"""Words whose numbers are remembered."""
+CUT_AT_ONCE = 20_000
+"""Runs that are let go of at a time."""
+LEAST_TIMED = 5
+"""From so many like runs on it is counted how much longer than they another one took."""
+
+Sums = list[float]
+"""Runs, timed ones, by how much they were slower and its square, those that waited, and how long."""
+ADD = """INSERT INTO tally VALUES (?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0),
+    nullif(?, 0)) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs,
+    timed = coalesce(timed + excluded.timed, timed, excluded.timed),
+    slow = coalesce(slow + excluded.slow, slow, excluded.slow),
+    squares = coalesce(squares + excluded.squares, squares, excluded.squares),
+    waited = coalesce(waited + excluded.waited, waited, excluded.waited),
+    wait = coalesce(wait + excluded.wait, wait, excluded.wait)"""
+
+
+class MemoryWriter(DatabaseWriter):
+    """The memory of this user, begun when there is none. `most_bytes` bounds it."""
+
+    def __init__(self, path: Path, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self.let_go = 0
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        super().__init__(path, MEMORY, goes_on=True)
+
+    def _count(self) -> None:
+        self._words: dict[str, int] = {"": 0}
+        self._signatures: dict[str, int] = {"": 0}
+        self._kinds: dict[str, list[float]] = {}
+        self._sums: dict[tuple[int, int, int, int], Sums] = {}
+        self._times: dict[int, tuple[str, int]] = {}
+        self._full = {name: self._rows_of(name) for name in ("word", "signature")}
+
+    def _rows_of(self, table: str) -> int:
+        ((rows,),) = self._db.execute(f"SELECT count(*) FROM {table}")
+        return int(rows)
+
+    @property
+    def kept_bytes(self) -> int:
+        ((size,),) = self._db.execute(
+            "SELECT (page_count - freelist_count) * page_size"
+            " FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()"
+        )
+        return int(size)
+
+    def add(self, one: Finished) -> bool:
+        """Remember a run, within `together`; whether it was not known yet. `flush` is to follow."""
+        ended = one.ended_at // SECOND
+        kind = self._kind(one.kind)
+        mark = self._mark(one) if one.is_failed else 0
+        values = [self._number(getattr(one, name)) for name in FIELDS]
+        number = hash_of(job := storable(mask_text(one.id)))
+        row = (job, number, ended, kind, self._number(one.verdict), mark, *values, one.waited_s, one.ran_s)
+        sql = f"INSERT OR IGNORE INTO run VALUES (NULL, {', '.join('?' * len(row))})"
+        if not self._db.execute(sql, row).rowcount:
+            return False
+        if mark > FAILED:
+            self._times[mark] = (job, max(ended, self._times.get(mark, ("", 0))[1]))
+        marks = (ALL, *((FAILED,) if one.is_failed else ()), *((mark,) if mark > FAILED else ()))
+        slow = self._slow(one)
+        wait = None if one.waited_s is None else log1p(one.waited_s)
+        for day in (WHOLE, day_of(one.ended_at)):
+            for at in marks:
+                self._tally((0, day, at, 0), slow if at == ALL else None, wait if at == ALL else None)
+                for field, value in enumerate(values, 1):
+                    if value:
+                        self._tally((field, day, at, value), slow if at == ALL else None,
+                                    wait if at == ALL else None)  # fmt: skip
+        return True
+
+    def _tally(self, key: tuple[int, int, int, int], slow: float | None, wait: float | None) -> None:
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = [0, 0, 0.0, 0.0, 0, 0.0]
+        sums[0] += 1
+        if slow is not None:
+            sums[1] += 1
+            sums[2] += slow
+            sums[3] += slow * slow
+        if wait is not None:
+            sums[4] += 1
+            sums[5] += wait
+
+    def _slow(self, one: Finished) -> float | None:
+        """The logarithm of how many times as long a good run took as is usual of like ones."""
+        if one.ran_s is None or one.is_failed:
+            return None
+        known, length = self._kinds[one.kind], log(max(one.ran_s, 1.0))
+        runs, mean = known[1], known[2]
+        known[1], known[2] = runs + 1, mean + (length - mean) / (runs + 1)
+        return length - mean if runs >= LEAST_TIMED else None
+
+    def _kind(self, text: str) -> int:
+        known = self._kinds.get(text)
+        if known is None:
+            name = storable(mask_text(text))
+            self._db.execute("INSERT OR IGNORE INTO kind VALUES (NULL, ?, 0, 0)", (name,))
+            (row,) = self._db.execute("SELECT id, runs, ran FROM kind WHERE text = ?", (name,))
+            known = self._kinds[text] = list(row)
+        return int(known[0])
+
+    def _number(self, text: str) -> int:
+        if (known := self._words.get(text)) is not None:
+            return known
+        name = storable(mask_text(text))[:LONGEST_WORD]
+        number = self._numbered("word", name, (name,), MOST_WORDS)
+        if len(self._words) < CACHED:
+            self._words[text] = number
+        return number
+
+    def _mark(self, one: Finished) -> int:
+        text = storable(mask_text(one.text))
+        name = signature(text)
+        if (known := self._signatures.get(name)) is not None:
+            return known
+        ended = one.ended_at // SECOND
+        row = (name, text[:LONGEST_EXAMPLE], storable(mask_text(one.id)), ended, ended)
+        self._signatures[name] = self._numbered("signature", name, row, MOST_SIGNATURES)
+        return self._signatures[name]
+
+    def _numbered(self, table: str, name: str, row: tuple[object, ...], most: int) -> int:
+        """The number of a text, a new one where there is room for it, else 0; 1 is never a signature."""
+        found = self._db.execute(f"SELECT id FROM {table} WHERE text = ?", (name,)).fetchone()
+        if found is not None:
+            return int(found[0])
+        if self._full[table] >= most:
+            return 0
+        self._full[table] += 1
+        ((last,),) = self._db.execute(f"SELECT coalesce(max(id), {FAILED}) FROM {table}")
+        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * (len(row) + 1))})", (last + 1, *row))
+        return int(last) + 1
+
+    def flush(self) -> None:
+        """Write what was counted, within `together`, and let go of the oldest where it is full."""
+        self._db.executemany(ADD, ((*key, *sums) for key, sums in self._sums.items()))
+        self._sums.clear()
+        sql = (
+            "UPDATE signature SET first = min(first, ?), job = iif(? >= last, ?, job), last = max(last, ?)"
+            " WHERE id = ?"
+        )
+        times = ((at, at, job, at, mark) for mark, (job, at) in self._times.items())
+        self._db.executemany(sql, times)
+        self._times.clear()
+        kinds = ((runs, mean, number) for number, runs, mean in self._kinds.values())
+        self._db.executemany("UPDATE kind SET runs = ?, ran = ? WHERE id = ?", kinds)
+        if len(self._kinds) > CACHED:
+            self._kinds.clear()
+        if self.kept_bytes > self._most_bytes:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Let go of the runs that were written first, and of what was counted of the days before them."""
+        oldest = "SELECT id, ended FROM run ORDER BY id LIMIT 1 OFFSET ?"
+        (found,) = self._db.execute(oldest, (CUT_AT_ONCE,)).fetchall() or [None]
+        if found is None:
+            return
+        self.let_go += self._db.execute("DELETE FROM run WHERE id < ?", (found[0],)).rowcount
+        day = day_of(found[1] * SECOND)
+        for field in (0, *NUMBERS.values()):
+            self._db.execute("DELETE FROM tally WHERE field = ? AND day > 0 AND day < ?", (field, day))
+            gone = "SELECT id FROM signature WHERE last < ?"
+            self._db.execute(
+                f"DELETE FROM tally WHERE field = ? AND day = 0 AND signature IN ({gone})", (field, found[1])
+            )
+        self._db.execute("DELETE FROM signature WHERE last < ?", (found[1],))
+        self._signatures = {"": 0}
+        self._full["signature"] = self._rows_of("signature")
+
+
+class MemoryThread(BatchWriter[Finished]):
+    """Writes runs that are handed over into the memory, all of half a second together."""
+
+    _writer: MemoryWriter
+
+    def __init__(self, writer: MemoryWriter) -> None:
+        super().__init__(writer, "remembering")
+
+    def write_one(self, one: Finished) -> None:
+        self._writer.add(one)
+
+    def write_end(self) -> None:
+        self._writer.flush()
+
+
+def forget(path: Path) -> bool:
+    """Remove a memory with what SQLite keeps beside it; whether there was one. Raises OSError."""
+    for side in SIDE_FILES:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}{side}")
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
