@@ -26,6 +26,7 @@ class Place(StrEnum):
     TRACES = "traces"
     TRACE = "trace"
     TRACE_CHANGES = "trace changes"
+    SEEN = "seen"
 
 
 EVERYWHERE = frozenset(Place)
@@ -102,7 +103,7 @@ def shown_key(key: str) -> str:
     return key if Signs.in_words and not shown.isascii() else shown
 
 
-_SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.TRACES})
+_SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.TRACES, Place.SEEN})
 _PLACES = {
     "everywhere": EVERYWHERE,
     "not logs": EVERYWHERE - {Place.LOGS},

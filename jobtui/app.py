@@ -123,7 +123,7 @@ class JobtuiApp(TerminalApp[None]):
             session.store, session.clock, session.job_reader(), title, logs=logs, words=words, looks=looks
         )
         shared.hosts, shared.mounts = session.hosts, session.mounts
-        shared.player = session.player()
+        shared.player, shared.overview = session.player(), session.overview()
         shared.trace_client = lambda: session.traces
         shared.names_of_jobs = session.job_attributes
         return shared

@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "theme": frozenset({"model", "render"}),
     "terminal": frozenset({"model", "render"}),
     "allocator": frozenset(),
-    "session": frozenset({"model", "backends", "logs", "analysis", "store", "config"}),
+    "session": frozenset({"model", "backends", "logs", "analysis", "memory", "store", "config"}),
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render", "actions"}),
     "screens": frozenset(

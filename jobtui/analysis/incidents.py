@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.analysis.signature import signature
+from jobtui.analysis.signature import failure_text, signature
 from jobtui.analysis.statistics import by_chance
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.memory import Seen
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Concern, Verdict
 
@@ -109,7 +110,8 @@ class Incident(NamedTuple):
 
     `codes` counts their verdicts, the most frequent first; this one is `code`. `confidence` is the lowest of
     them. `doubtful` counts those in doubt: a source cannot be trusted now, or sources disagree. `sentence` is
-    that of one job, `shape` the steps of their latest runs. `is_live`: some are stuck now.
+    that of one job, `shape` the steps of their latest runs. `is_live`: some are stuck now. `text` is why
+    the first failed, `seen` what the memory knows of that.
     """
 
     code: str
@@ -124,6 +126,8 @@ class Incident(NamedTuple):
     confidence: float
     doubtful: int
     is_live: bool
+    text: str = ""
+    seen: Seen | None = None
 
     @property
     def first(self) -> JobId:
@@ -301,6 +305,7 @@ def _incident(
         shared=tuple(_shared(samples, good)),
         confidence=min(verdict.confidence for verdict in verdicts),
         doubtful=sum(bool(verdict.doubts) for verdict in verdicts),
+        text=failure_text(samples[0].job, verdicts[0]),
         is_live=any(sample.job.status.is_live for sample in samples),
     )
 

@@ -15,7 +15,7 @@ from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import by_chance, interval, ratio_interval
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor_life import CONDOR, JOBSUB
-from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.jobs import Job, Run
 from jobtui.model.memory import Change, Deviation, Finished, Share
 from jobtui.model.slurm import SYSTEM as SLURM
 
@@ -77,7 +77,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finis
         host="" if of_nodes else place,
         node=place if of_nodes else "",
         version=next((tags[name] for name in VERSION_TAGS if name in tags), ""),
-        is_failed=told.status is JobStatus.FAILED,
+        is_failed=bool(text),
         text=text,
         waited_s=None if started is None or queued is None else max(0.0, (started - queued) / SECOND),
         ran_s=None if started is None else max(0.0, (ended_at - started) / SECOND),
@@ -176,10 +176,10 @@ def changes(before: Stretch, now: Stretch) -> tuple[Change, ...]:
     return tuple(change for _, change in sorted(found, key=lambda one: one[0])[:MOST_CHANGES])
 
 
-Compared = tuple[str, str, int, int, int, int]
+Pair = tuple[str, str, int, int, int, int]
 
 
-def _signatures(before: Stretch, now: Stretch) -> Iterator[Compared]:
+def _signatures(before: Stretch, now: Stretch) -> Iterator[Pair]:
     names = {key for one in (before, now) for key in one.counts if key[0] == "signature"}
     if before.runs and now.runs:
         for field, value in sorted(names):
@@ -187,7 +187,7 @@ def _signatures(before: Stretch, now: Stretch) -> Iterator[Compared]:
             yield field, value, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs
 
 
-def _failures(before: Stretch, now: Stretch) -> Iterator[Compared]:
+def _failures(before: Stretch, now: Stretch) -> Iterator[Pair]:
     for key in sorted(now.counts):
         of, known = now.counts[key], before.counts.get(key, 0)
         if key[0] != "signature" and min(of, known) >= LEAST:

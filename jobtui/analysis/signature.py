@@ -7,8 +7,8 @@ exit codes, signals and numbers of errors stay. A digit that belongs to a word g
 import re
 from collections.abc import Callable, Sequence
 
-from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.verdicts import Cause
+from jobtui.model.jobs import Job
+from jobtui.model.verdicts import Concern, Verdict
 
 LONGEST_READ, LONGEST = 1_200, 200
 """Characters of a text that are looked at, and of a signature."""
@@ -66,16 +66,9 @@ def _hold(found: re.Match[str]) -> str:
     return found[0][: found.start("code") - found.start()] + _HELD.format(found["code"].translate(_LETTERS))
 
 
-def failure_text(job: Job, cause: Cause | None) -> str:
-    """What says why a job failed: the line of its output, else its record; "" where it did not."""
-    if job.status is not JobStatus.FAILED:
+def failure_text(job: Job, verdict: Verdict) -> str:
+    """Why a job failed, by its output, its record, or the verdict; "" where it did not fail."""
+    if verdict.concern is not Concern.FAILED:
         return ""
-    if cause is not None:
-        return cause.text
-    return (
-        job.error
-        or job.alert
-        or " ".join(
-            filter(None, (job.native_status, job.reason, f"exit code {job.exit}" if job.exit else ""))
-        )
-    )
+    said = verdict.cause.text if verdict.cause is not None else job.error or job.alert
+    return said or verdict.code.value.replace("_", " ")

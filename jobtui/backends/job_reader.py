@@ -19,11 +19,13 @@ from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
-from jobtui.model.jobs import JobDetail, newest
+from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine
+from jobtui.model.memory import Remembered
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.source_errors import SourceError
+from jobtui.transport.worker import Worker
 
 if TYPE_CHECKING:
     from jobtui.backends.sirepo.run_dir import RunDirs
@@ -40,6 +42,10 @@ EXPECTED_CHARACTERS = 200
 
 def nothing_told(job_id: JobId) -> JobDetail | None:
     return None
+
+
+def nothing_remembered(job: Job, text: str, now: Nanos) -> Remembered:
+    return Remembered(now)
 
 
 @runtime_checkable
@@ -76,7 +82,7 @@ class SessionJobReader:
     """A `JobReader` on the sources of a session, which may change while it runs.
 
     `reach_back` is what the session does to read its logs from an earlier time on, `told` what it knows of
-    jobs that are put together out of several sources.
+    jobs that are put together out of several sources, `recall` what is remembered of finished runs.
     """
 
     def __init__(
@@ -84,8 +90,11 @@ class SessionJobReader:
         sources: Callable[[], Sequence[Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
         told: Told = nothing_told,
+        recall: Callable[[Job, str, Nanos], Remembered] = nothing_remembered,
     ) -> None:
         self._told = told
+        self._recall = recall
+        self._worker = Worker("memory")
         self._sources = sources
         self._reach_back = reach_back
         self._dirs: RunDirs | None = None
@@ -197,6 +206,12 @@ class SessionJobReader:
         if len(problems) == len(makers):
             raise Unreadable(problems[0])
         return tuple(found)
+
+    @_answering
+    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+        if self._recall is nothing_remembered:
+            return nothing_remembered(job, text, now)
+        return await self._worker.run(lambda: self._recall(job, text, now))
 
     @_answering
     async def script(self, wanted: Wanted) -> Answer:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from jobtui.commands.context import Context
 
 _MODULES: Mapping[str, str] = {
-    "completion": "help", "incidents": "explain", "init": "config", "replay": "record", "serve": "open",
-    "status": "jobs", "wait": "watch",
+    "changed": "remember", "completion": "help", "incidents": "explain", "init": "config",
+    "replay": "record", "seen": "remember", "serve": "open", "status": "jobs", "wait": "watch",
 }  # fmt: skip
 """Commands in the module of another one."""
 

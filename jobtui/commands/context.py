@@ -44,6 +44,8 @@ class Context(NamedTuple):
     until: Nanos | None = None
     replay: "Replay | None" = None
     """What stands in for the systems, as a recording does."""
+    remembers: bool = True
+    """Whether what this user's memory tells is about what is read here."""
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ def _run_on(context: Context, inner: Invocation, specs: tuple[SourceSpec, ...]) 
     flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
     config = load({**context.invocation.settings, **inner.settings}, os.environ)
     made = config._replace(sources=specs, begins=("demo", *flags))
-    return Exit(runner(inner.command.name)(make_context(inner, made, context.open_dashboard)))
+    inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
+    return Exit(runner(inner.command.name)(inside))
 
 
 def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:

@@ -132,8 +132,8 @@ async def run_incidents(reader: Reader) -> Exit:
 
 async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:
     gatherer, grouping = Gatherer.of(reader.session), Grouping()
-    await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
-    return grouping.found(gatherer.blind_spots(), min(end, reader.now))
+    found = await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
+    return found or grouping.found(gatherer.blind_spots(), min(end, reader.now))
 
 
 def _incident_lines(

@@ -92,6 +92,7 @@ def run(context: Context) -> Exit:
     announced = sources_to_watch(context, specs, found.detail if found else None)
     session = Session(announced, context.clock, replay=context.replay)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    session.remembers = context.remembers
     session.job_attributes = context.config.job_attributes
     session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
     if not is_served():  # whoever opens a page must not start programs

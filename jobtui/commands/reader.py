@@ -169,7 +169,8 @@ class Reader:
         await self.slurm_of(job, noted)
         slurm_id = noted.status.slurm_id if noted is not None else None
         gatherer = Gatherer.of(self.session)
-        return await gatherer.with_killer(await gatherer.gather(job.id, detail, slurm_id))
+        found = await gatherer.with_memory(await gatherer.gather(job.id, detail, slurm_id))
+        return await gatherer.with_killer(found)
 
     async def job_ids(self) -> list[str]:
         """The id of every job, without reading their records where that can be helped."""
@@ -371,6 +372,7 @@ async def within(
     """Run a command's body with a reader over these sources; a observer is told what they deliver."""
     async with Session((), context.clock, replay=context.replay, observer=observer) as session:
         session.hosts, session.mounts = context.config.hosts, context.config.mounts
+        session.remembers = context.remembers
         session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
         return await body(Reader(context, session, tuple(specs)))
 

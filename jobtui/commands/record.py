@@ -15,9 +15,11 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import configured, no_source, sources_to_watch, warn, watch_clusters
+from jobtui.commands.remember import open_memory, runs_of
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
 from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Kind, Scope
+from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
@@ -56,16 +58,27 @@ def run(context: Context) -> Exit:
     except (RecordingError, OSError, ValueError) as error:  # the last for names that no file can have
         complain(str(error))
         return Exit.NO_SOURCE
-    recorder = Recorder(writer, SystemClock(), _details(specs))
+    recorder, memory = Recorder(writer, SystemClock(), _details(specs)), _memory()
     try:
-        asyncio.run(_record(context, specs, recorder, for_s))
+        asyncio.run(_record(context, specs, recorder, memory, for_s))
     finally:
         recorder.close()
         writer.close()
+        if memory is not None:
+            memory.close()
     gone = f", {writer.let_go:,} old entries let go of" if writer.let_go else ""
     gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
     return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
+
+
+def _memory() -> MemoryThread | None:
+    """What remembers the runs that end meanwhile, None where another jobtui does, or it cannot be written."""
+    try:
+        return open_memory()
+    except (RecordingError, OSError) as error:
+        complain(f"{error}; all is recorded, and nothing remembered")
+        return None
 
 
 def _about(context: Context, specs: Sequence[SourceSpec]) -> About:
@@ -77,7 +90,11 @@ def _about(context: Context, specs: Sequence[SourceSpec]) -> About:
 
 
 async def _record(
-    context: Context, specs: Sequence[SourceSpec], recorder: Recorder, for_s: float | None
+    context: Context,
+    specs: Sequence[SourceSpec],
+    recorder: Recorder,
+    memory: MemoryThread | None,
+    for_s: float | None,
 ) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -85,14 +102,15 @@ async def _record(
     session = Session(sources_to_watch(context, specs, None), context.clock, observer=recorder)
     watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     async with session:
-        reading = asyncio.ensure_future(_read(session))
-        saying = asyncio.ensure_future(_say(recorder))
+        working = [asyncio.ensure_future(one) for one in (_read(session), _say(recorder))]
+        if memory is not None:
+            working.append(asyncio.ensure_future(runs_of(session, memory).follow()))
         with suppress(TimeoutError):
             async with asyncio.timeout(for_s):
                 await ended.wait()
-        for task in (reading, saying):
+        for task in working:
             task.cancel()
-        await asyncio.gather(reading, saying, return_exceptions=True)
+        await asyncio.gather(*working, return_exceptions=True)
 
 
 async def _read(session: Session) -> None:
@@ -149,7 +167,7 @@ REPLAYED = frozenset(
 
 def run_replay(context: Context) -> Exit:
     inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
-    if inner.command.name not in REPLAYED:
+    if inner.command.name not in REPLAYED | {"remember"}:
         complain(f"{inner.command.name} is nothing that can be asked of a recording")
         return Exit.USAGE
     sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is Kind.SOURCE}
@@ -180,7 +198,7 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
     for note in replay.recording.about.notes:
         complain(f"not in the recording: {note}")
     run = runner(inner.command.name)
-    code = Exit(run(made._replace(clock=replay.clock, replay=replay)))
+    code = Exit(run(made._replace(clock=replay.clock, replay=replay, remembers=False)))
     if damaged := replay.recording.damaged:
         complain(f"{replay.recording.path}: {entries_are(damaged)} damaged, and left out")
     return code

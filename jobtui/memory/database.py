@@ -32,7 +32,7 @@ from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import expected
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.memory import FIELDS, Change, Deviation, Remembered, Seen, Share
+from jobtui.model.memory import FIELDS, Compared, Deviation, Overview, Remembered, Seen, Share
 from jobtui.model.secrets import mask_text
 from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened
 
@@ -62,8 +62,10 @@ ALL, FAILED, WHOLE = 0, 1, 0
 NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(FIELDS, 1)}
 SHOWN_DAYS = 14
 """Days of which a trend is shown, and of each signature of a list what goes with it."""
-MOST_DAYS = 400
-"""The newest days of a signature that are compared with others."""
+NEW_DAYS = 7
+"""What was first seen in so many days is new, where as many before are known."""
+MOST_DAYS, OLDEST_DAYS = 400, 3_650
+"""The newest days with a failure that are compared, and how far back such days are looked for."""
 CANDIDATES = 3
 """The most frequent values of each field that are looked at."""
 MOST_SHOWN, MOST_FOUND = 20, 1_000
@@ -121,16 +123,18 @@ class Memory:
     def of_job(self, job: Job, text: str, now: Nanos) -> Remembered:
         """What it tells of a job that failed with this text, or that is live; nothing without a memory."""
         if not self.is_there:
-            return Remembered()
+            return Remembered(now)
         with self._reading() as reading:
             seen = reading.seen(signature(mask_text(text)), now) if text else None
+            if seen is not None and seen.count == 1 and seen.job == job.id:
+                seen = None  # it is this failure
             if not job.status.is_live:
-                return Remembered(seen)
+                return Remembered(now, seen)
             waits, lengths, wholes = reading.like(mask_text(kind_of(job)))
             if job.status is JobStatus.PENDING:
                 passed_s = job.waited_s(now) or 0.0
-                return Remembered(seen, expected(waits, passed_s), expected(wholes, passed_s))
-            return Remembered(seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
+                return Remembered(now, seen, expected(waits, passed_s), expected(wholes, passed_s))
+            return Remembered(now, seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
 
     def signatures(self, now: Nanos, text: str = "", most: int = MOST_SHOWN) -> tuple[Seen, ...]:
         """Failures, those first that were the most frequent of late; only those with `text`, or of a job."""
@@ -139,6 +143,9 @@ class Memory:
             ranked = map(reading.text_of, reading.ranked(now, marks, most))
             found = [reading.seen(text, now, SHOWN_DAYS) for text in ranked]
         return tuple(one for one in found if one is not None)
+
+    def overview(self, now: Nanos, most: int = MOST_SHOWN) -> Overview:
+        return Overview(self.signatures(now, most=most), self.places(now), self.deviations(now))
 
     def places(self, now: Nanos) -> tuple[Share, ...]:
         """Hosts and nodes on which more runs fail than elsewhere, in the last weeks."""
@@ -152,15 +159,19 @@ class Memory:
         with self._reading() as reading:
             return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
 
-    def changes(self, before: range, now: range) -> tuple[Change, ...]:
+    def changes(self, before: range, now: range) -> Compared:
         """What is otherwise on some days than on earlier ones."""
         with self._reading() as reading:
-            return changes(reading.stretch(before), reading.stretch(now))
+            return _compared(reading.stretch(before), reading.stretch(now))
 
-    def differences(self, one: tuple[str, str], other: tuple[str, str]) -> tuple[Change, ...]:
+    def differences(self, one: tuple[str, str], other: tuple[str, str]) -> Compared:
         """How runs with a value in a field differ from those with another one."""
         with self._reading() as reading:
-            return changes(reading.having(*one), reading.having(*other))
+            return _compared(reading.having(*one), reading.having(*other))
+
+
+def _compared(before: Stretch, now: Stretch) -> Compared:
+    return Compared(before.runs, now.runs, changes(before, now))
 
 
 Run = tuple[int, int, float]
@@ -203,6 +214,11 @@ class _Reading:
         return found
 
     @cached_property
+    def _begin(self) -> int:
+        """The first day of which something is known."""
+        return self._one("SELECT min(day) FROM tally WHERE field = 0 AND day > 0") or 0
+
+    @cached_property
     def _values(self) -> int:
         """How many values there are among which a cause is sought."""
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = 0"
@@ -217,23 +233,23 @@ class _Reading:
         first, last = (Nanos(at * SECOND) for at in times)
         count = self._on((WHOLE,), 0, mark)[0].get(WHOLE, 0)
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = ?"
-        shown = range(day_of(now) - SHOWN_DAYS + 1, day_of(now) + 1)
-        trend, days = self._on(shown, 0, mark)[0], range(day_of(first), day_of(last) + 1)
+        days = self._on(range(day_of(first), day_of(last) + 1)[-OLDEST_DAYS:], 0, mark)[0]
+        own = dict(sorted(days.items())[-most_days:])
         return Seen(
             signature=text,
             first=first,
             last=last,
             count=count,
             users=self._one(sql, NUMBERS["user"], mark),
-            where=self._where(mark, days[-most_days:]) if count >= LEAST else (),
+            where=self._where(mark, own) if count >= LEAST else (),
             example=example,
             job=job,
-            days=tuple(trend.get(day, 0) for day in shown),
+            days=tuple(days.get(day_of(now) - ago, 0) for ago in range(SHOWN_DAYS - 1, -1, -1)),
+            is_new=day_of(first) > day_of(now) - NEW_DAYS and self._begin < day_of(first) - NEW_DAYS,
         )
 
-    def _where(self, mark: int, days: range) -> tuple[Share, ...]:
+    def _where(self, mark: int, own: Mapping[int, int]) -> tuple[Share, ...]:
         """What the runs of a signature have more often than others of the same days."""
-        own = self._on(days, 0, mark)[0]
         every = self._on(own, 0, ALL)[0]
         tallies = []
         for name, field in NUMBERS.items():

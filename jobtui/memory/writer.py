@@ -44,6 +44,10 @@ class MemoryWriter(DatabaseWriter):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().__init__(path, MEMORY, goes_on=True)
 
+    def close(self) -> None:
+        """Let it go as it is: others may read it, so its log stays until they have."""
+        self.discard()
+
     def _count(self) -> None:
         self._words: dict[str, int] = {"": 0}
         self._signatures: dict[str, int] = {"": 0}
@@ -201,6 +205,10 @@ class MemoryThread(BatchWriter[Finished]):
 
     def write_end(self) -> None:
         self._writer.flush()
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        super().close(timeout_s)
+        self._writer.close()
 
 
 def forget(path: Path) -> bool:

@@ -11,9 +11,10 @@ import msgspec
 
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobDetail
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
+from jobtui.model.memory import Remembered
 from jobtui.model.numbers import real_of
 from jobtui.model.scripts import Answer, Wanted
 
@@ -208,6 +209,9 @@ class JobReader(Protocol):
 
         `journal` is the configured journal of the host; "" asks the journals that are sources.
         """
+
+    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+        """What is known of finished runs: those that failed with this text, "" for none, and like ones."""
 
     async def script(self, wanted: Wanted) -> Answer:
         """The script with which a job was submitted, and the result of each place that was searched."""

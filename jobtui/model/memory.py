@@ -51,7 +51,8 @@ class Share(msgspec.Struct, frozen=True):
 class Seen(msgspec.Struct, frozen=True):
     """A signature: when it was seen first and last, how often, of how many users, and what goes with it.
 
-    `days` is how often on each of the last days, the oldest first. `example` is one text as it was written.
+    `days` is how often on each of the last days, the oldest first. `example` is one text as it was written,
+    of `job`, the last one. What `is_new` was not seen for long before a week ago.
     """
 
     signature: str
@@ -63,6 +64,7 @@ class Seen(msgspec.Struct, frozen=True):
     example: str = ""
     job: str = ""
     days: tuple[int, ...] = ()
+    is_new: bool = False
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -75,8 +77,9 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What memory tells of one job: whether its failure was seen before, when it may start and end."""
+    """What memory tells of one job at a time: was its failure seen before, when it may start and end."""
 
+    at: Nanos = Nanos(0)
     seen: Seen | None = None
     start: Range | None = None
     end: Range | None = None
@@ -99,6 +102,14 @@ class Change(msgspec.Struct, frozen=True):
     interval: tuple[float, float]
 
 
+class Compared(msgspec.Struct, frozen=True):
+    """Two stretches of time, or two kinds of runs: how many runs there are in each, and what is otherwise."""
+
+    before: int
+    now: int
+    changes: tuple[Change, ...] = ()
+
+
 class Deviation(msgspec.Struct, frozen=True):
     """A site that deviates from its own past since a day: its share of failures, or how long runs wait."""
 
@@ -108,3 +119,11 @@ class Deviation(msgspec.Struct, frozen=True):
     since: Nanos
     now: float
     usual: float
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """What a memory tells by itself: failures, where more of them are than elsewhere, sites that deviate."""
+
+    signatures: tuple[Seen, ...] = ()
+    places: tuple[Share, ...] = ()
+    sites: tuple[Deviation, ...] = ()

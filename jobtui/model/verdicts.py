@@ -8,6 +8,7 @@ import msgspec
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
+from jobtui.model.memory import Remembered
 from jobtui.model.ops import Op, Step
 
 
@@ -244,6 +245,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
     cause: Cause | None = None
     history: History | None = None
+    remembered: Remembered | None = None
 
     @property
     def concern(self) -> Concern:

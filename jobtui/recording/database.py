@@ -31,6 +31,7 @@ from jobtui.model.job_reader import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
+from jobtui.model.memory import Remembered
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.source_errors import SourceError
@@ -66,6 +67,7 @@ class What(StrEnum):
     FILE = "file"
     NOTED = "noted"
     MESSAGES = "messages"
+    REMEMBERED = "remembered"
     SCRIPT = "script"
     TRACE = "trace"
 
@@ -74,7 +76,7 @@ TYPES: Mapping[What, Any] = {
     What.BATCH: Batch, What.FAILURE: str, What.JOB: Job, What.DETAIL: JobDetail | None,
     What.LINES: tuple[RawLine, ...], What.LISTING: RunListing | str, What.FILE: FilePart | str,
     What.NOTED: Noted | None, What.MESSAGES: tuple[JournalEntry, ...] | str, What.SCRIPT: Answer,
-    What.TRACE: Telemetry | None,
+    What.TRACE: Telemetry | None, What.REMEMBERED: Remembered | str,
 }  # fmt: skip
 """The type of each; a text in place of what was asked for says why there is none."""
 

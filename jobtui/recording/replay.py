@@ -25,6 +25,7 @@ from jobtui.model.job_reader import FilePart, JobReader, LinePlace, Noted, Reach
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import LogRecord, RawLine
+from jobtui.model.memory import Remembered
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
 from jobtui.model.scripts import (
     Answer,
@@ -360,6 +361,10 @@ class RecordingJobReader:
         asking = self._job_reader.host_messages(host, journal, begin, end)
         return await self._kept(What.MESSAGES, BETWEEN.join((host, str(begin), str(end))), asking)
 
+    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+        key = BETWEEN.join((job.id, text))
+        return await self._kept(What.REMEMBERED, key, self._job_reader.remembered(job, text, now))
+
     async def script(self, wanted: Wanted) -> Answer:
         return await self._job_reader.script(wanted)
 
@@ -417,6 +422,10 @@ class ReplayedJobReader(SessionJobReader):
             await self._answer(What.MESSAGES, key), f"journal of {host}"
         )
         return entries
+
+    async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
+        answer = await self._answer(What.REMEMBERED, BETWEEN.join((job.id, text)))
+        return answer if isinstance(answer, Remembered) else Remembered(now)
 
     async def _answer(self, what: What, key: str) -> Any:
         number = self._recording.source(ANSWERS, "")

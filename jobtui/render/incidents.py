@@ -7,6 +7,7 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
+from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Line, Span, bars
 from jobtui.render.table import paint
 from jobtui.render.text import clock_time, fit, show
@@ -37,6 +38,8 @@ def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
     if len(one.codes) > 1:
         yield f"{INDENT}verdicts: {_codes(one)}"
     yield from (f"{INDENT}{shared_words(one, fact)}" for fact in one.shared if count > 1)
+    if one.seen is not None:
+        yield f"{INDENT}{seen_words(one.seen, now)}"
     yield f"{INDENT}first: {show(one.first)}"
 
 
@@ -108,6 +111,7 @@ def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
             dict(zip(SHARED_KEYS, fact._replace(value=mask_text(fact.value)), strict=True))
             for fact in one.shared
         ],
+        "seen_before": seen_record(one.seen),
         "first": one.first,
         "jobs": list(one.jobs),
     }
@@ -168,6 +172,8 @@ def incident_facts(one: Incident, now: Nanos) -> Iterator[tuple[str, str]]:
         (_labelled("" if at else "shared", shared_words(one, fact)), "")
         for at, fact in enumerate(one.shared if count > 1 else ())
     )
+    if one.seen is not None:
+        yield _labelled("seen", seen_words(one.seen, now)), ""
     if one.shape:
         yield _labelled("steps", " · ".join(mark.value for mark in one.shape)), "dim"
     yield _labelled("first", show(one.first)), "accent"

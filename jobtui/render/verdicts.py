@@ -15,6 +15,7 @@ from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.json_output import fields_of
+from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
@@ -196,6 +197,8 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         "usual": verdict.usual and verdict.usual._asdict(),
         "cause": verdict.cause and fields_of(verdict.cause, "text source line family confidence"),
         "history": verdict.history and verdict.history._asdict() | fields_of(verdict.history, "good_at"),
+        "seen_before": seen_record(verdict.remembered.seen if verdict.remembered else None),
+        "expected": expected_record(verdict.remembered),
         "evidence": [fields_of(one, "what text at source line cursor") for one in verdict.evidence],
         "next": [fields_of(step, "why") | {"command": str(mask_text(step.command))} for step in verdict.next],
         **fields_of(verdict, "blind_spots rests_on doubts"),
@@ -261,6 +264,7 @@ def summary_parts(
     head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
     yield WhyPart(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
     yield WhyPart(show(verdict.sentence))
+    yield from map(WhyPart, memory_lines(verdict.remembered))
     for step in verdict.next[:1]:
         yield WhyPart(f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", step, False)
     for one in verdict.evidence:
@@ -274,6 +278,7 @@ def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[WhyPart]:
     """All that is known of why a job stands as it does; places in `most` cells as far as that can be done."""
     yield WhyPart(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield WhyPart(show(verdict.sentence))
+    yield from map(WhyPart, memory_lines(verdict.remembered))
     yield from (WhyPart(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
     yield from _why_evidence(verdict, most)
     yield from map(_line, (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)))

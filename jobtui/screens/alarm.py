@@ -5,23 +5,30 @@ or end of which the user wants to be told.
 import asyncio
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 
 from textual.app import App
 
 from jobtui.analysis.alerts import Trouble
 from jobtui.backends.base import Batch
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
+from jobtui.model.memory import Overview
 from jobtui.model.numbers import counted
 from jobtui.model.settings import KIND, Alarms
+from jobtui.model.source_errors import SourceError
+from jobtui.render.memory import sites_words
 from jobtui.render.terminal import notification_sequence
 from jobtui.render.text import show
 from jobtui.screens.export import write_sequence
 from jobtui.screens.shared import Shared
 from jobtui.store.store import Store
 
+SITES_S = 300.0
+"""How often it checks whether sites deviate."""
 LOOK_S = 2.0
 """How often it checks: time alone may make a job late."""
 
@@ -105,11 +112,15 @@ class Alarm:
         self._trouble = Trouble(shared.clock.now(), only_failures=not wishes)
         self._waiting: dict[JobId, None] = {}
         self._told_at: float | None = None
+        self._sites_at, self._deviates = 0.0, False
         shared.live.subscribe(lambda changes: self._trouble.note(changes.jobs))
         app.set_interval(LOOK_S, self.look)
 
     def look(self) -> None:
         self._tell_ends()
+        if self._shared.overview is not None and monotonic() >= self._sites_at:
+            self._sites_at = monotonic() + SITES_S
+            self._app.run_worker(self._look_at_sites(self._shared.overview), group="sites")
         live = self._shared.live
         found = self._trouble.look(live.jobs, self._shared.clock.now(), now_at=live.now_at)
         self._shared.new_failures += sum(live.jobs[one].status is JobStatus.FAILED for one in found)
@@ -136,6 +147,16 @@ class Alarm:
                 words = f"{show(job_id)} {job.status.value if job is not None else 'is no longer known'}"
                 self._app.notify(words, timeout=30, markup=False)
                 self._ring(words)
+
+    async def _look_at_sites(self, overview: Callable[[Nanos], Overview]) -> None:
+        """Say once that sites deviate from their past, whichever and however many, until none does."""
+        with suppress(SourceError):  # `seen` tells what is wrong with a memory
+            sites = (await asyncio.to_thread(overview, self._shared.clock.now())).sites
+            if sites and not self._deviates:
+                self._app.notify(sites_words(sites), severity="warning", timeout=30, markup=False)
+                if self._wishes.bell:
+                    self._ring(sites_words(sites))
+            self._deviates = bool(sites)
 
     def _ring(self, words: str) -> None:
         self._app.bell()

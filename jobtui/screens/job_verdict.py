@@ -100,6 +100,7 @@ class JobVerdict:
             self._say(await gatherer.at_hand(job_id), job_id)
             return
         known = await gatherer.gather(job_id, self._detail, self._slurm_id)
+        known = await gatherer.with_memory(known)
         self._say(known, job_id)
         # Its host may take long to answer
         if (more := await gatherer.with_killer(known)) is not known and not self._is_due:

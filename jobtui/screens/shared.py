@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.paths import Reach
     from jobtui.analysis.traces.layout import ServiceMarks
     from jobtui.model.job_reader import JobReader
+    from jobtui.model.memory import Overview
     from jobtui.model.pages import Log, LogBook
     from jobtui.model.traces import TraceClient
     from jobtui.render.columns import Column
@@ -100,6 +101,8 @@ class Shared:
     """Jobs that failed since a key was last pressed."""
     looks: Looks = USUAL_LOOKS
     """How the user wants it to look and be handled."""
+    overview: "Callable[[Nanos], Overview] | None" = None
+    """What tells all that is remembered of finished runs; None where nothing is."""
     player: Player | None = None
     """What goes through recorded time, where there is a recording."""
 
@@ -192,6 +195,7 @@ SCREENS: Mapping[str, str] = {
     Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",
     Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
     Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "allocations.AllocationsScreen",
+    Place.SEEN: "seen.SeenScreen",
     Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
     Place.FACETS: "choices.FacetsScreen", Place.TRACE_CHANGES: "traces.TraceChangesScreen",
 }  # fmt: skip

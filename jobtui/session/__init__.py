@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jobtui.backends.job_reader import SessionJobReader
     from jobtui.model.clock import Offsets, Player
     from jobtui.model.job_reader import JobReader
+    from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
     from jobtui.model.traces import TraceClient
 
@@ -65,6 +66,8 @@ class Session:
         """The attributes of spans with the id of a job, as configured; empty for the usual ones."""
         self.alarms = Alarms()
         """What to do when a job begins to need a person, as configured."""
+        self.remembers = False
+        """Whether to ask the memory of this user about jobs."""
         self.store = Store(NothingRead(), self.clock)
         self._replay = replay
         self._observer = observer
@@ -206,10 +209,25 @@ class Session:
         if self._replay is not None:
             return self._replay.job_reader(lambda: self.sources, self.store.detail)
         if self._job_reader is None:
-            from jobtui.backends.job_reader import SessionJobReader
+            from jobtui.backends.job_reader import SessionJobReader, nothing_remembered
 
-            self._job_reader = SessionJobReader(lambda: self.sources, self.reach_back, self.store.detail)
+            recall = nothing_remembered
+            if self.remembers:
+                from jobtui.memory.database import Memory
+
+                recall = Memory().of_job
+            self._job_reader = SessionJobReader(
+                lambda: self.sources, self.reach_back, self.store.detail, recall
+            )
         return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
+
+    def overview(self) -> "Callable[[Nanos], Overview] | None":
+        """What gives all that is remembered; None if the memory is not about the systems read here."""
+        if not self.remembers:
+            return None
+        from jobtui.memory.database import Memory
+
+        return Memory().overview
 
     def player(self) -> "Player | None":
         """What moves through recorded time; None if the systems are live."""

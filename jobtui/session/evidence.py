@@ -17,6 +17,7 @@ from jobtui.analysis.incidents import (
     ENDED_BADLY,
     ENDED_WELL,
     Grouping,
+    Incident,
     Incidents,
     Sample,
     is_within,
@@ -56,6 +57,8 @@ ANALYSIS_LIMIT_S = 144.0
 TEXTS_KEPT = 2_000
 """Records of logs that are remembered when jobs are looked at again and again."""
 JOBS_BETWEEN_RESTS = 256
+MOST_RECALLED = 30
+"""Groups and failures of a look at all jobs of which is told whether they were seen before, the first."""
 MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
 NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
@@ -155,7 +158,8 @@ class Gatherer:
 
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
-        return await self.with_killer(await self._with_record(job_id, await self._read_record(job_id)))
+        found = await self._with_record(job_id, await self._read_record(job_id))
+        return await self.with_killer(await self.with_memory(found))
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""
@@ -171,12 +175,34 @@ class Gatherer:
             return None
         return self._store.jobs[chosen.job_id], tuple(self._store.correlation.ops_of(chosen.job_id))
 
+    async def with_memory(self, evidence: Evidence) -> Evidence:
+        """Evidence on a job, with what is remembered of finished runs like it."""
+        from jobtui.analysis.signature import failure_text  # looks at many jobs do without
+
+        job = evidence.job
+        if job is None or job.status is JobStatus.COMPLETED:
+            return evidence
+        text = failure_text(job, explain(evidence))
+        with suppress(Unreadable):  # `seen` tells what is wrong with a memory
+            found = await self._job_reader.remembered(job, text, self._now)
+            return msgspec.structs.replace(evidence, remembered=found)
+        return evidence
+
+    async def _with_seen(self, incident: Incident) -> Incident:
+        """An incident, with whether its failure was seen before."""
+        job = self._store.job(incident.first)
+        if job is not None and incident.text:
+            with suppress(Unreadable):
+                found = await self._job_reader.remembered(job, incident.text, self._now)
+                return incident._replace(seen=found.seen)
+        return incident
+
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
         job = self._store.job(job_id)
         if job is None or self._is_asked_for(job):
-            return await self.gather(job_id)
-        return await self._with_record(job_id, await self._kept_record(job))
+            return await self.with_memory(await self.gather(job_id))
+        return await self.with_memory(await self._with_record(job_id, await self._kept_record(job)))
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
@@ -443,7 +469,11 @@ class Gatherer:
                     continue
                 grouping.add(await self.sample(job))
             await rest()
-        return grouping.found(self.blind_spots(), min(until, self._now))
+        found = grouping.found(self.blind_spots(), min(until, self._now))
+        every = (*found.groups, *found.alone)
+        seen = [await self._with_seen(one) for one in every[:MOST_RECALLED]]
+        every, groups = (*seen, *every[MOST_RECALLED:]), len(found.groups)
+        return found._replace(groups=every[:groups], alone=every[groups:])
 
     async def compared(
         self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]

@@ -17,6 +17,7 @@ from jobtui.model.condor import CondorFact
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.memory import Remembered
 from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
 from jobtui.model.settings import KIND as ALARM
 from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
@@ -94,7 +95,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
     job of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says
     who ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same
-    user and kind before a failed one, with its ops.
+    user and kind before a failed one, with its ops, `remembered` what is known of finished runs like it.
     """
 
     job_id: JobId
@@ -121,6 +122,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     killer: Killer | None = None
     last_lines: tuple[Fact, ...] = ()
     good: tuple[Job, tuple[Op, ...]] | None = None
+    remembered: Remembered | None = None
 
     def origin_of(self, source: str) -> str:
         """The source behind the name in a line or record: a journal gives many streams."""

@@ -139,6 +139,7 @@ def explain(evidence: Evidence) -> Verdict:
     found = msgspec.structs.replace(
         found,
         rests_on=sources,
+        remembered=evidence.remembered,
         confidence=min(found.confidence, SURE) if unknown else found.confidence,
         blind_spots=tuple(dict.fromkeys((*doubts, *found.blind_spots, *unknown, *evidence.unread))),
     )

@@ -1,0 +1,223 @@
+"""`remember` keeps how runs ended; `seen` and `changed` ask what is remembered. Nothing is kept unasked."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+from jobtui.analysis.recurrence import day_of
+from jobtui.analysis.times import parse_duration, parse_moment
+from jobtui.commands.context import Context
+from jobtui.commands.printing import Report, print_report
+from jobtui.commands.reader import configured, no_source, sources_to_watch, warn
+from jobtui.commands.streams import Exit, complain
+from jobtui.memory.database import MOST_SHOWN, Memory
+from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
+from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.faults import contained
+from jobtui.model.memory import FIELDS, Compared, Overview
+from jobtui.model.numbers import counted, whole
+from jobtui.recording.database import RecordingError
+from jobtui.recording.writer import MOST_WAITING
+from jobtui.render.memory import (
+    CHANGE_CSV,
+    SEEN_COLUMNS,
+    SEEN_CSV,
+    SeenLook,
+    change_record,
+    change_words,
+    listed_record,
+    overview_record,
+    place_words,
+    seen_words,
+    sites_words,
+)
+from jobtui.render.table import Cell, Head, table_lines
+from jobtui.render.text import show
+from jobtui.session import Session
+from jobtui.session.finished import FinishedRuns
+
+DEFAULT_MB, LEAST_MB = 2_000, 10
+SAID_EVERY_S = 1.0
+MOST_DAYS = 92
+"""Days of a stretch that is compared with another."""
+NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
+
+
+def open_memory(megabytes: int = DEFAULT_MB) -> MemoryThread:
+    """What runs are handed over to. Raises RecordingError, OSError."""
+    return MemoryThread(MemoryWriter(Memory().path, megabytes << 20))
+
+
+def runs_of(session: Session, memory: MemoryThread) -> FinishedRuns:
+    return FinishedRuns(
+        session, memory.put, lambda: memory.problem is None and memory.waiting > MOST_WAITING // 2
+    )
+
+
+def run(context: Context) -> Exit:
+    """Remember until interrupted, with --once, or on a recording, what is known by now."""
+    path = Memory().path
+    if context.flag("forget") is not None:
+        try:
+            complain(f"{path}: {'removed' if forget(path) else 'there is none'}")
+        except OSError as error:
+            complain(f"{path}: cannot be removed: {error.strerror}")
+            return Exit.FAILED
+        return Exit.FINE
+    warn(context)
+    if isinstance(context.clock, FixedClock):
+        complain("remember keeps what is known now, so it takes no --at")
+        return Exit.USAGE
+    wanted, megabytes = context.flag("for"), whole(context.flag("limit"), DEFAULT_MB)
+    for_s = parse_duration(wanted) if wanted is not None else None
+    if megabytes < LEAST_MB or (wanted is not None and not for_s):
+        complain(f"--limit needs at least {LEAST_MB} MB, --for a time such as 8h")
+        return Exit.USAGE
+    if not configured(context):
+        return no_source()
+    try:
+        memory = open_memory(megabytes)
+    except (RecordingError, OSError) as error:
+        complain(str(error))
+        return Exit.NO_SOURCE
+    try:
+        asyncio.run(_remember(context, memory, for_s))
+    finally:
+        memory.close()
+    lost = f", {memory.lost:,} lost" if memory.lost else ""
+    complain(f"{path}: {counted(memory.kept, 'run')} taken in{lost}; jobtui seen tells what is in it")
+    return Exit.NO_SOURCE if memory.lost else Exit.FINE
+
+
+async def _remember(context: Context, memory: MemoryThread, for_s: float | None) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    sources = sources_to_watch(context, configured(context), None)
+    session = Session(sources, context.clock, replay=context.replay)
+    session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    async with session:
+        runs = runs_of(session, memory)
+        working = [asyncio.ensure_future(_take(session, runs, memory, ended))]
+        if context.flag("once") is None and context.replay is None:
+            working = [asyncio.ensure_future(one) for one in (session.run(), runs.follow(), _say(memory))]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(for_s):
+                await ended.wait()
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
+
+async def _take(session: Session, runs: FinishedRuns, memory: MemoryThread, ended: asyncio.Event) -> None:
+    """Take in what the sources know now."""
+    try:
+        with contained("remembering"):
+            await session.catch_up()
+            await runs.take()
+        if memory.problem is not None:
+            complain(memory.problem)
+    finally:
+        ended.set()
+
+
+async def _say(memory: MemoryThread) -> None:
+    """Say what goes wrong, once."""
+    said: str | None = None
+    while True:
+        if memory.problem != said and (said := memory.problem) is not None:
+            complain(f"{said}; trying on")
+        await asyncio.sleep(SAID_EVERY_S)
+
+
+def run_seen(context: Context) -> Exit:
+    """Print failures; NOT_FOUND for one that is not remembered, ATTENTION when a site deviates."""
+    memory, now, text = Memory(), context.clock.now(), " ".join(context.words)
+    if not memory.is_there:
+        complain(NOTHING)
+        return Exit.NO_SOURCE
+    most = MOST_SHOWN if context.most is None else context.most
+    try:
+        found = Overview(memory.signatures(now, text, most)) if text else memory.overview(now, most)
+    except RecordingError as error:
+        complain(str(error))
+        return Exit.NO_SOURCE
+    report = Report(
+        "seen",
+        lambda: overview_record(found),
+        SEEN_CSV,
+        lambda: map(listed_record, found.signatures),
+        lambda width, colour: _seen_lines(found, now, width, colour),
+    )
+    print_report(report, context)
+    if text and not found.signatures:
+        complain(f"{show(text)}: no such failure is remembered")
+        return Exit.NOT_FOUND
+    return Exit.ATTENTION if found.sites else Exit.FINE
+
+
+def _seen_lines(found: Overview, now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
+    if found.sites:
+        yield sites_words(found.sites)
+    yield from map(place_words, found.places)
+    look = SeenLook(now)
+    heads = tuple(Head(column.header, column.align, least=column.cells.least) for column in SEEN_COLUMNS[:-1])
+    rows = [[Cell(column.cell(seen, look)) for column in SEEN_COLUMNS[:-1]] for seen in found.signatures]
+    if rows:
+        yield from table_lines(heads, rows, width, colour)
+    for seen in found.signatures if len(rows) == 1 else ():
+        yield f"such as {show(seen.job)}: {show(seen.example)}"
+        yield seen_words(seen, now)
+
+
+def run_changed(context: Context) -> Exit:
+    """Print what is otherwise; ATTENTION when something is."""
+    memory = Memory()
+    if not memory.is_there:
+        complain(NOTHING)
+        return Exit.NO_SOURCE
+    try:
+        found = _compared(memory, context.words, context.clock.now())
+    except ValueError as error:
+        complain(str(error))
+        return Exit.USAGE
+    except RecordingError as error:
+        complain(str(error))
+        return Exit.NO_SOURCE
+    report = Report(
+        "changed",
+        lambda: {
+            "runs": found.now,
+            "before": found.before,
+            "changes": list(map(change_record, found.changes)),
+        },
+        CHANGE_CSV,
+        lambda: map(change_record, found.changes),
+        lambda width, colour: map(change_words, found.changes),
+    )
+    print_report(report, context)
+    if not found.changes:
+        complain(f"nothing is known to differ in {counted(found.now, 'run')} and {found.before:,} before")
+    return Exit.ATTENTION if found.changes else Exit.FINE
+
+
+def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
+    """What two times, or two filters, are about. Raises ValueError that says what they must be."""
+    facts = [word.partition(":") for word in words]
+    if len(words) == 2 and all(field in FIELDS and value for field, _, value in facts):
+        one, other = ((field, value) for field, _, value in facts)
+        return memory.differences(one, other)
+    moments = [parse_moment(word) for word in words]
+    days = [day_of(moment.span(now).start) for moment in moments if moment is not None]
+    if len(days) != len(words) or len(days) > 2:
+        raise ValueError(
+            f"expected one or two times such as 7d, or two of {', '.join(FIELDS)}, as host:v4 host:v7"
+        )
+    today = day_of(now)
+    first, middle = (2 * days[0] - today - 1, days[0]) if len(days) == 1 else (days[0], days[1])
+    if not first < middle <= today or max(middle - first, today - middle) > MOST_DAYS:
+        raise ValueError(
+            f"days are compared (UTC), {MOST_DAYS} at most: T1 is to be a day before T2, as in 14d 7d"
+        )
+    return memory.changes(range(first, middle), range(middle, today + 1))

@@ -1,0 +1,209 @@
+"""What is remembered of finished runs, in words, as JSON documents, and as a table."""
+
+from collections.abc import Iterator
+from math import exp
+from typing import NamedTuple
+
+from jobtui.analysis.times import age
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
+from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
+from jobtui.model.numbers import counted
+from jobtui.model.secrets import mask_text
+from jobtui.render.columns import Cells, TableColumn
+from jobtui.render.spans import bars
+from jobtui.render.text import clock_time, show
+
+SEEN_CSV = ("signature", "count", "users", "first", "last", "days", "example", "job")
+CHANGE_CSV = ("what", "field", "value", "count", "of", "share", "before", "low", "high")
+
+
+def percent(share: float) -> str:
+    value = 100 * share
+    return f"{value:.0f}" if value >= 9.95 or value == 0 else f"{max(value, 0.1):.1f}".removesuffix(".0")
+
+
+def _within(interval: tuple[float, float]) -> str:
+    return f"{percent(interval[0])}-{percent(interval[1])} %"
+
+
+def share_words(share: Share) -> str:
+    """What runs of a signature have in common: "38 of 41 on host v7 (80-97 %), as 6 % of other runs"."""
+    on = "of" if share.field == "user" else "on" if share.field in ("host", "node") else "with"
+    usual = f"as {percent(share.usual_share)} % of other runs"
+    return (
+        f"{share.count:,} of {share.of:,} {on} {share.field} {show(share.value)} "
+        f"({_within(share.interval)}), {usual}"
+    )
+
+
+def place_words(share: Share) -> str:
+    """A place on which more fail: "host v7: 31 % of 120 failed (23-40 %), elsewhere 4 %"."""
+    return (
+        f"{share.field} {show(share.value)}: {percent(share.share)} % of {share.of:,} failed "
+        f"({_within(share.interval)}), elsewhere {percent(share.usual_share)} %"
+    )
+
+
+def seen_words(seen: Seen, now: Nanos) -> str:
+    """Whether a failure was seen before: since when, how often, and what goes with it."""
+    first = age(max(0.0, seconds_between(seen.first, now)))
+    since = f"new since {utc_of(seen.first):%A}" if seen.is_new else f"first seen {first} ago"
+    last = age(max(0.0, seconds_between(seen.last, now)))
+    users = f", {counted(seen.users, 'user')}" if seen.users else ""
+    words = f"{since}, {counted(seen.count, 'time')}{users}, last {last} ago"
+    return "; ".join((words, *map(share_words, seen.where)))
+
+
+def _range_words(what: str, expected: Range) -> str:
+    low, high = (age(max(0.0, seconds)) for seconds in (expected.low_s, expected.high_s))
+    held = f"such ranges held for {percent(expected.held / expected.of)} % of the last {expected.of:,}"
+    return f"may {what} in {low} to {high}; {held}"
+
+
+def memory_lines(remembered: Remembered | None) -> Iterator[str]:
+    """What is remembered about a job, a line each; safe to show."""
+    if remembered is None:
+        return
+    if remembered.seen is not None:
+        yield seen_words(remembered.seen, remembered.at)
+    if remembered.start is not None:
+        yield _range_words("start", remembered.start)
+    if remembered.end is not None:
+        yield _range_words("end", remembered.end)
+
+
+def deviation_words(one: Deviation) -> str:
+    where, since = f"{one.field} {show(one.value)}", f"since {utc_of(one.since):%A %Y-%m-%d}"
+    if one.rule == "failures":
+        return f"{where}: {percent(one.now)} % of its runs fail {since}, usually {percent(one.usual)} %"
+    return f"{where}: runs wait {exp(one.now - one.usual):.1f} times as long as usual {since}"
+
+
+def sites_words(sites: tuple[Deviation, ...]) -> str:
+    """All sites that deviate, in one text, as they are one thing to look at."""
+    return "; ".join(map(deviation_words, sites))
+
+
+def change_words(one: Change) -> str:
+    name = show(one.value) if one.field == "signature" else f"{one.field} {show(one.value)}".strip()
+    if one.what == "slower":
+        low, high = one.interval
+        return f"{name}: takes {one.share:.1f} times as long ({low:.1f}-{high:.1f})"
+    now = f"{one.count:,} of {one.of:,} runs ({_within(one.interval)})"
+    if one.field == "signature":
+        before = "" if one.what == "new" else f", before {percent(one.before)} %"
+        return f"{one.what}: {name}: {now}{before}"
+    return f"{name}: {one.what} failures, {now}, before {percent(one.before)} %"
+
+
+def share_record(share: Share) -> dict[str, object]:
+    return {
+        "field": share.field,
+        "value": mask_text(share.value),
+        "count": share.count,
+        "of": share.of,
+        "share": round(share.share, 4),
+        "usual_share": round(share.usual_share, 4),
+        "interval": [round(end, 4) for end in share.interval],
+    }
+
+
+def seen_record(seen: Seen | None) -> dict[str, object] | None:
+    """A failure that was seen, as the JSON contract has it, texts masked."""
+    if seen is None:
+        return None
+    return {
+        "signature": mask_text(seen.signature),
+        "first": to_rfc3339(seen.first),
+        "last": to_rfc3339(seen.last),
+        "count": seen.count,
+        "users": seen.users,
+        "where": list(map(share_record, seen.where)),
+    }
+
+
+def listed_record(seen: Seen) -> dict[str, object]:
+    """The same with how often on each of the last days, and one text as it was written."""
+    more = {"days": list(seen.days), "example": mask_text(seen.example), "job": mask_text(seen.job)}
+    return {**(seen_record(seen) or {}), "new": seen.is_new, **more}
+
+
+def expected_record(remembered: Remembered | None) -> dict[str, object] | None:
+    """When a job may start and end, in seconds from now; null where too little is known."""
+    ends = (remembered.start, remembered.end) if remembered is not None else (None, None)
+    if ends == (None, None):
+        return None
+    names = ("low_s", "high_s", "held", "of")
+    return {
+        what: one and {name: getattr(one, name) for name in names}
+        for what, one in zip(("start", "end"), ends, strict=True)
+    }
+
+
+def overview_record(overview: Overview) -> dict[str, object]:
+    return {
+        "signatures": list(map(listed_record, overview.signatures)),
+        "places": list(map(share_record, overview.places)),
+        "sites": [
+            {"field": one.field, "value": mask_text(one.value), "rule": one.rule,
+             "since": to_rfc3339(one.since), "now": round(one.now, 4), "usual": round(one.usual, 4)}
+            for one in overview.sites
+        ],
+    }  # fmt: skip
+
+
+def change_record(one: Change) -> dict[str, object]:
+    return {
+        "what": one.what,
+        "field": one.field,
+        "value": mask_text(one.value),
+        "count": one.count,
+        "of": one.of,
+        "share": round(one.share, 4),
+        "before": round(one.before, 4),
+        "low": round(one.interval[0], 4),
+        "high": round(one.interval[1], 4),
+    }
+
+
+class SeenLook(NamedTuple):
+    """What a cell depends on beside its failure. `relative` shows ages instead of times."""
+
+    now: Nanos
+    relative: bool = True
+
+
+def _time(at: Nanos, look: SeenLook) -> str:
+    return age(max(0.0, seconds_between(at, look.now))) if look.relative else clock_time(at)
+
+
+SEEN_COLUMNS: tuple[TableColumn[Seen, SeenLook], ...] = (
+    TableColumn(
+        key="count", header="TIMES", cell=lambda seen, look: f"{seen.count:,}",
+        sort=lambda seen: -seen.count, cells=Cells(5, 7, 9), priority=100, align="right",
+    ),
+    TableColumn(
+        key="trend", header="14 DAYS", cell=lambda seen, look: bars(seen.days, max(seen.days, default=0)),
+        sort=lambda seen: -sum(seen.days), cells=Cells(14, 14, 14), priority=60,
+    ),
+    TableColumn(
+        key="users", header="USERS", cell=lambda seen, look: f"{seen.users:,}",
+        sort=lambda seen: -seen.users, cells=Cells(5, 5, 7), priority=50, align="right",
+    ),
+    TableColumn(
+        key="first", header="FIRST", cell=lambda seen, look: _time(seen.first, look),
+        sort=lambda seen: -seen.first, cells=Cells(6, 8, 10), priority=40, align="right",
+    ),
+    TableColumn(
+        key="last", header="LAST", cell=lambda seen, look: _time(seen.last, look),
+        sort=lambda seen: -seen.last, cells=Cells(6, 8, 10), priority=70, align="right",
+    ),
+    TableColumn(
+        key="signature", header="FAILURE", cell=lambda seen, look: show(seen.signature),
+        sort=lambda seen: seen.signature, cells=Cells(16, 40, 200), priority=90,
+    ),
+    TableColumn(
+        key="with", header="GOES WITH", cell=lambda seen, look: "; ".join(map(share_words, seen.where)),
+        sort=lambda seen: None, cells=Cells(12, 40, 120), priority=30,
+    ),
+)  # fmt: skip

@@ -1,0 +1,96 @@
+"""Failures of one cause have one signature, whatever ids, paths and numbers are in their output."""
+
+import json
+import re
+from collections import Counter
+from math import comb
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.analysis.cause import find_cause
+from jobtui.analysis.signature import LONGEST, signature
+
+OUTPUTS = Path(__file__).parents[1] / "fixtures" / "program-output"
+VARIANTS = 8
+SAYS_WHAT = re.compile(r"(?i)(exit(?:ed)?[ a-z]*|signal|errno|status|http[/\d. ]*|error)[\s:=]*$")
+
+
+def varied(text: str, rng: Random) -> str:
+    """The output of another run: other directories, addresses and numbers, but for exit codes and such."""
+
+    def path(found: re.Match[str]) -> str:
+        parts = (
+            "".join(rng.choices("abcdefxyz0123456789", k=rng.randint(3, 9))) for _ in range(rng.randint(1, 4))
+        )
+        return "/" + "/".join(parts)
+
+    def number(found: re.Match[str]) -> str:
+        before = text_now[max(0, found.start() - 30) : found.start()]
+        return found[0] if SAYS_WHAT.search(before) else str(rng.randint(1, 10 ** rng.randint(1, 6)))
+
+    text = re.sub(r"/scratch/run|/home/\w+|/tmp/\w+", path, text)
+    text_now = re.sub(r"0x[0-9a-f]+", lambda found: f"0x{rng.getrandbits(48):012x}", text)
+    return re.sub(r"(?<!\w)\d+(?!\w)", number, text_now)
+
+
+def adjusted_rand(one: list[str], other: list[str]) -> float:
+    """How alike two groupings are: 1 when equal, 0 as by chance."""
+    together = sum(comb(n, 2) for n in Counter(zip(one, other, strict=True)).values())
+    first, second = (sum(comb(n, 2) for n in Counter(names).values()) for names in (one, other))
+    by_chance = first * second / comb(len(one), 2)
+    return (together - by_chance) / ((first + second) / 2 - by_chance)
+
+
+def outputs(name: str) -> dict[str, str]:
+    if name == "captured":
+        truth = json.loads((OUTPUTS / "truth.json").read_text())
+        return {
+            name: (OUTPUTS / f"{name}.log").read_text("utf-8", "replace")
+            for name, one in truth.items()
+            if not one["abstain"]
+        }
+    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (OUTPUTS / f"{name}.txt").read_text())
+    return {
+        part: text.replace("»", "").replace("␛", "\x1b").replace("␍", "\r")
+        for part, family, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+        if family != "-"
+    }
+
+
+@pytest.mark.parametrize("name", ["captured", "cases", "programs"])
+def test_runs_of_one_cause_fall_together_and_of_others_apart(name: str) -> None:
+    rng, causes, signatures = Random(1), [], []
+    for cause, text in outputs(name).items():
+        for number in range(VARIANTS):
+            found = find_cause(varied(text, rng) if number else text, failed=True)
+            causes.append(cause)
+            signatures.append(signature(found.text) if found is not None else f"none {cause} {number}")
+    assert adjusted_rand(causes, signatures) >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("FileNotFoundError: [Errno 2] No such file: '/a/b7/wing_v7.nodes'",
+         "FileNotFoundError: [Errno 2] No such file: '…/wing_vN.nodes'"),
+        ("/usr/bin/elegant: exit code 137 on nid00123 (10.1.2.3:80)",
+         "…/elegant: exit code 137 on nidN (N)"),
+        ("op x7Kq2mN4 of 3fa85f64-5717-4562-b3fc-2c963f66afa6 lost", "op N of N lost"),
+        ("shapes (3, 5) (4,) at 2026-11-20T20:34:30Z", "shapes (N) (N,) at N"),
+        ("exit code 1:0", "exit code 1:0"),
+        ("no space: /scratch/alice", "no space: …"),
+    ],
+)  # fmt: skip
+def test_what_differs_goes_and_what_tells_stays(text: str, expected: str) -> None:
+    assert signature(text) == expected
+
+
+@given(st.text(max_size=400))
+def test_any_text_has_a_signature_and_that_has_itself(text: str) -> None:
+    found = signature(text)
+    assert len(found) <= LONGEST
+    assert signature(found) == found or len(found) > LONGEST - 3

@@ -1,0 +1,240 @@
+"""The memory as a user has it: taken in, asked, bounded, whole after a crash, and without secrets."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobtui.memory.database import FILE_NAME, Memory
+from jobtui.memory.writer import CUT_AT_ONCE, MemoryThread, MemoryWriter
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.memory import Finished
+from jobtui.recording.database import RecordingError
+from tests.commands.running import AT, Runner, environment, sources_of
+from tests.waiting import wait_for
+
+FAILED = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
+DAY = 20_758
+"""The first of November 2026."""
+WRITES = """
+import sys, time
+from pathlib import Path
+from jobtui.memory.writer import MemoryThread, MemoryWriter
+from tests.memory.test_memory import a_run
+thread = MemoryThread(MemoryWriter(Path(sys.argv[1]), 1 << 30))
+number = 0
+while True:
+    thread.put(a_run(number))
+    number += 1
+    time.sleep(0.0005)
+    if number % 100 == 0:
+        print(number, thread.kept, flush=True)
+"""
+
+
+def a_run(number: int, text: str = "", **fields: str) -> Finished:
+    values: dict[str, str] = {"user": f"user{number % 7}", "host": f"v{number % 3}", "app": "srw"} | fields
+    return Finished(
+        id=f"job-{number}", system="sirepo", kind="sirepo\tsrw", verdict="x", is_failed=bool(text), text=text,
+        ended_at=Nanos((DAY * 86_400 + number) * SECOND), waited_s=1.0, ran_s=2.0, **values,
+    )  # fmt: skip
+
+
+def written(path: Path, *runs: Finished, most: int = 1 << 30) -> Memory:
+    writer = MemoryWriter(path, most)
+    with writer.together():
+        for one in runs:
+            writer.add(one)
+        writer.flush()
+    writer.close()
+    return Memory(path)
+
+
+def rows(path: Path) -> int:
+    ((count,),) = sqlite3.connect(path).execute("SELECT count(*) FROM run")
+    return int(count)
+
+
+def home_file() -> Path:
+    return Memory().path
+
+
+def test_runs_are_taken_in_once_and_told_of(run: Runner) -> None:
+    assert run("seen").code == run("changed", "7d").code == 5
+    for _ in range(2):
+        ran = run(*sources_of("docker"), "remember", "--once")
+        assert ran.code == 0, ran.err
+    assert rows(home_file()) == 11
+    document = run("seen", "--json", "--at", AT).json
+    assert document["schema"] == "jobtui/seen/1"
+    counts = {one["signature"]: one["count"] for one in document["signatures"]}
+    assert counts["a big ugly error"] == 1
+    assert counts["error exit(N)"] == 1
+    assert run("seen", FAILED, "--at", AT).out.splitlines()[-2].endswith(f"{FAILED}: a big ugly error")
+    assert run("seen", "ugly", "--csv", "--at", AT).out.splitlines()[1].startswith("a big ugly error,1,1,")
+    assert run("seen", "never heard of").code == 4
+
+
+def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, tmp_path: Path) -> None:
+    asked = (*sources_of("docker"), "--at", AT, "explain", FAILED)
+    assert run(*asked, "--json").json["seen_before"] is None
+    run(*sources_of("docker"), "remember", "--once")
+    assert run(*asked, "--json").json["seen_before"] is None  # it is this failure itself
+    others = [a_run(number, "a big ugly error", host="v9") for number in range(40)]
+    good = [a_run(number) for number in range(100, 400)]
+    written(home_file(), *others, *good)
+    found = run(*asked, "--json").json["seen_before"]
+    assert (found["signature"], found["count"], found["users"]) == ("a big ugly error", 41, 8)
+    (where,) = [one for one in found["where"] if one["field"] == "host"]
+    assert where | {"interval": None, "usual_share": None} == {
+        "field": "host", "value": "v9", "count": 40, "of": 41, "share": 0.9756,
+        "usual_share": None, "interval": None,
+    }  # fmt: skip
+    assert where["usual_share"] == 0.0
+    low, high = where["interval"]
+    assert 0.85 < low < 0.976 < high < 1.0
+    text = run(*asked).out
+    assert "41 times, 8 users" in text
+    assert "40 of 41 on host v9" in text
+    assert "41 times" in run(*sources_of("docker"), "--at", AT, "incidents").out
+    bundle = tmp_path / "b.jobtui"
+    assert run(*sources_of("docker"), "--at", AT, "bundle", FAILED, "-o", bundle).code == 0
+    assert run("remember", "--forget").code == 0
+    assert run("replay", bundle, "explain", FAILED, "--json").json["seen_before"] == found
+
+
+def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> None:
+    assert run(*sources_of("docker"), "record", tmp_path / "r", "--for", "2s").code == 0
+    assert rows(home_file()) == 11  # `record` remembers too
+    assert run("remember", "--forget").code == 0
+    assert run("replay", tmp_path / "r", "remember").code == 0
+    assert rows(home_file()) == 11
+    assert run("demo", "remember").code == run("demo", "seen").code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("7d",), 0), (("14d", "7d"), 0), (("host:v1", "host:v2"), 0), (("nonsense",), 2), (("7d", "14d"), 2),
+     (("400d", "200d"), 2), (("host:v1", "7d"), 2), (("1d", "2d", "3d"), 2)],
+)  # fmt: skip
+def test_what_changed_takes_times_or_filters(words: tuple[str, ...], code: int, run: Runner) -> None:
+    written(home_file(), *(a_run(number) for number in range(20)))
+    assert run("changed", *words).code == code
+
+
+def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None:
+    def on(day: int, number: int, text: str = "", **fields: object) -> Finished:
+        at = Nanos((DAY + day) * 86_400 * SECOND + number * SECOND)
+        return Finished(id=f"{day}-{number}", system="s", kind="k", verdict="x", ended_at=at, text=text,
+                        is_failed=bool(text), **fields)  # type: ignore[arg-type]  # fmt: skip
+
+    before = [
+        on(number % 7, number, "old trouble" if number < 30 else "", host="v1") for number in range(300)
+    ]
+    now = [
+        on(7 + number % 7, number, "new trouble" if number < 40 else "", host="v1") for number in range(300)
+    ]
+    written(home_file(), *before, *now)
+    ran = run("changed", "13d", "6d", "--json", "--at", "2026-11-14T12:00:00Z")
+    assert ran.code == 3, ran.err
+    assert (ran.json["before"], ran.json["runs"]) == (300, 300)
+    said = {(one["what"], one["value"]): one["count"] for one in ran.json["changes"]}
+    assert said == {("new", "new trouble"): 40, ("gone", "old trouble"): 0}
+    apart = run("changed", "host:v1", "host:v2")
+    assert apart.code == 0
+
+
+def test_nothing_secret_is_in_the_file(run: Runner) -> None:
+    secrets = ("hunter2hunter2", "ghp_" + "a1B2" * 9, "s3cr3tvalue")
+    text = f"login failed: password={secrets[0]} token {secrets[1]} https://me:{secrets[2]}@x.org/y"
+    written(home_file(), a_run(1, text, model=f"password={secrets[0]}", user=f"token={secrets[1]}"))
+    data = b"".join(path.read_bytes() for path in home_file().parent.iterdir())
+    assert not [secret for secret in secrets if secret.encode() in data]
+    assert home_file().stat().st_mode & 0o077 == 0
+
+
+def test_the_oldest_go_where_it_is_full(tmp_path: Path) -> None:
+    writer = MemoryWriter(tmp_path / FILE_NAME, 4 << 20)
+    for begin in range(0, 5 * CUT_AT_ONCE, CUT_AT_ONCE // 4):
+        with writer.together():
+            for number in range(begin, begin + CUT_AT_ONCE // 4):
+                writer.add(a_run(number * 40, f"broke in {number}" if number % 10 == 0 else ""))
+            writer.flush()
+    assert writer.let_go
+    assert writer.kept_bytes <= 8 << 20
+    newest = Nanos((DAY * 86_400 + 5 * CUT_AT_ONCE * 40) * SECOND)
+    (seen,) = Memory(writer.path).signatures(newest)
+    assert seen.count == CUT_AT_ONCE // 2  # what is told of all time goes with the last of it only
+    ((days,),) = sqlite3.connect(writer.path).execute("SELECT count(DISTINCT day) FROM tally WHERE day > 0")
+    assert days < 5 * CUT_AT_ONCE * 40 / 86_400
+
+
+def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITES, path], stdout=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            put, kept = map(int, line.split())
+            if kept > 500:
+                break
+        process.send_signal(signal.SIGKILL)
+    assert rows(path) >= kept
+    assert rows(path) >= put - 4_000  # so many are put in two seconds at most
+    assert written(path, a_run(10**6)).is_there  # it goes on
+    ((whole,),) = sqlite3.connect(path).execute("PRAGMA integrity_check")
+    counted = "SELECT runs FROM tally WHERE field = 0 AND day = 0 AND signature = 0"
+    ((runs,),) = sqlite3.connect(path).execute(counted)
+    assert (whole, runs) == ("ok", rows(path))
+
+
+def test_a_full_disk_costs_nothing_that_was_written(tmp_path: Path) -> None:
+    (place := tmp_path / "disk").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    try:
+        thread = MemoryThread(MemoryWriter(place / FILE_NAME, 1 << 30))
+        thread.put(a_run(0))
+        wait_for(lambda: thread.kept)
+        number = 0
+
+        def is_full() -> bool:
+            nonlocal number
+            for _ in range(500):
+                number += 1
+                thread.put(a_run(number, f"broke at {number}", model=f"m{number}"))
+            return thread.problem is not None
+
+        wait_for(is_full)
+        assert "full" in (thread.problem or "")
+        kept = thread.kept
+        assert rows(place / FILE_NAME) == kept > 0
+        subprocess.run(["mount", "-o", "remount,size=64m", str(place)], check=True)
+        wait_for(lambda: thread.kept == number + 1)  # what waited is written as soon as there is room
+        thread.close()
+        assert (rows(place / FILE_NAME), thread.lost) == (number + 1, 0)
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / FILE_NAME
+    written(path, a_run(1))
+    first = MemoryWriter(path, 1 << 30)
+    with pytest.raises(RecordingError, match="another jobtui remembers"):
+        MemoryWriter(path, 1 << 30)
+    first.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(RecordingError, match="later jobtui"):
+        Memory(path).signatures(Nanos(0))
+    os.unlink(path)
+    path.write_text("not a database")
+    with pytest.raises(RecordingError, match="no memory of jobtui"):
+        Memory(path).signatures(Nanos(0))
