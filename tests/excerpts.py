@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.demo.live import LiveDemo
+from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
+from tests.memory.runs import a_run, written
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = CAPTURES.parent
@@ -154,6 +156,14 @@ def _iso(at: Nanos) -> str:
     return datetime.fromtimestamp(at / SECOND, UTC).isoformat().replace("+00:00", "Z")
 
 
+def memory(place: Path) -> Mapping[str, str]:
+    """What was captured, and a memory in which one of its failures was seen before."""
+    bad = [a_run(number * 9_000, "a big ugly error", host="v7") for number in range(40)]
+    good = [a_run(number * 900 + 1, host=f"v{number % 9}") for number in range(2_000)]
+    written(place / "jobtui" / FILE_NAME, *bad, *good)
+    return {**capture("docker")(place), "XDG_DATA_HOME": str(place)}
+
+
 PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
     "local": capture("local"),
     "docker": capture("docker"),
@@ -164,6 +174,7 @@ PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
     "scripts": scripts,
     "ads": ads,
     "gone": gone,
+    "memory": memory,
 }
 """What commands of pages are run on."""
 

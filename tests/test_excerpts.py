@@ -17,7 +17,7 @@ from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = [one for page in sorted(DOCS.rglob("*.md")) for one in excerpts(page)]
-ASKED = ("why", "who", "where", "what", "which", "how", "one")
+ASKED = ("why", "who", "was", "where", "what", "which", "how", "one")
 QUESTIONS = [page for page in sorted(DOCS.glob("*-*.md")) if page.stem.split("-", 1)[0] in ASKED]
 
 
@@ -87,6 +87,7 @@ PRINTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "incidents": ("docker", ()), "logs": ("docker", (JOB,)), "report": ("docker", ("throughput",)),
     "agents": ("docker", ()), "find": ("docker", ("srj-s-VUlhaMOD",)), "trace": ("spans", ("212c8917",)),
     "script": ("scripts", ("10",)), "doctor": ("docker", ()), "config": ("docker", ()),
+    "seen": ("memory", ()), "changed": ("memory", ("7d",)),
 }  # fmt: skip
 """What is asked of each command, and where."""
 

@@ -84,7 +84,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finis
     )
 
 
-class Tally(msgspec.Struct, frozen=True):
+class Frequency(msgspec.Struct, frozen=True):
     """`count` of `of` runs have a fact, and `elsewhere` of `known` others."""
 
     field: str
@@ -102,7 +102,7 @@ class Tally(msgspec.Struct, frozen=True):
         )  # fmt: skip
 
 
-def unusual(tallies: Iterable[Tally], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
+def unusual(tallies: Iterable[Frequency], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
     """The shares that are above what is usual, the least likely first."""
     found = []
     for tally in tallies:
@@ -120,7 +120,7 @@ Days = Mapping[int, int]
 """Runs on each day, by its number since 1970."""
 
 
-def on_same_days(field: str, value: str, own: Days, own_having: Days, every: Days, having: Days) -> Tally:
+def on_same_days(field: str, value: str, own: Days, own_having: Days, every: Days, having: Days) -> Frequency:
     """A fact of the runs of a signature beside all other runs of the same days.
 
     Of each day: its runs of the signature and those that have the fact, all runs and those that have it.
@@ -133,10 +133,10 @@ def on_same_days(field: str, value: str, own: Days, own_having: Days, every: Day
             weights += runs
             known += others
     elsewhere = round(known * share / weights) if weights else 0
-    return Tally(field, value, sum(own_having.values()), of, elsewhere, known)
+    return Frequency(field, value, sum(own_having.values()), of, elsewhere, known)
 
 
-class Stretch(NamedTuple):
+class RunCounts(NamedTuple):
     """Counts of one stretch of time, by field and value; field `signature` has those of failures.
 
     `slow` are logarithms of lengths against the usual ones of like runs: how many, their sum, of squares.
@@ -148,7 +148,7 @@ class Stretch(NamedTuple):
     slow: Mapping[tuple[str, str], tuple[int, float, float]]
 
 
-def changes(before: Stretch, now: Stretch) -> tuple[Change, ...]:
+def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
     """What is otherwise than before, the least likely first, MOST_CHANGES at most."""
     compared = [*_signatures(before, now), *_failures(before, now)]
     slower = list(_slower(before, now))
@@ -179,7 +179,7 @@ def changes(before: Stretch, now: Stretch) -> tuple[Change, ...]:
 Pair = tuple[str, str, int, int, int, int]
 
 
-def _signatures(before: Stretch, now: Stretch) -> Iterator[Pair]:
+def _signatures(before: RunCounts, now: RunCounts) -> Iterator[Pair]:
     names = {key for one in (before, now) for key in one.counts if key[0] == "signature"}
     if before.runs and now.runs:
         for field, value in sorted(names):
@@ -187,14 +187,14 @@ def _signatures(before: Stretch, now: Stretch) -> Iterator[Pair]:
             yield field, value, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs
 
 
-def _failures(before: Stretch, now: Stretch) -> Iterator[Pair]:
+def _failures(before: RunCounts, now: RunCounts) -> Iterator[Pair]:
     for key in sorted(now.counts):
         of, known = now.counts[key], before.counts.get(key, 0)
         if key[0] != "signature" and min(of, known) >= LEAST:
             yield *key, now.failed.get(key, 0), of, before.failed.get(key, 0), known
 
 
-def _slower(before: Stretch, now: Stretch) -> Iterator[tuple[float, Change]]:
+def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, Change]]:
     for key in sorted(now.slow):
         found = ratio_interval(now.slow[key], before.slow.get(key, (0, 0.0, 0.0)))
         if found is None:

@@ -160,7 +160,7 @@ class Reader:
         return slurm_of(job, self.session.store.jobs.values(), number)
 
     async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
-        from jobtui.session.evidence import Gatherer
+        from jobtui.session.evidence import Gatherer, with_memory
 
         if job.system == BALSAM.kind and job.status.is_live:
             await self.read_jobs()  # allocations and sites come with all jobs
@@ -169,7 +169,8 @@ class Reader:
         await self.slurm_of(job, noted)
         slurm_id = noted.status.slurm_id if noted is not None else None
         gatherer = Gatherer.of(self.session)
-        found = await gatherer.with_memory(await gatherer.gather(job.id, detail, slurm_id))
+        found = await gatherer.gather(job.id, detail, slurm_id)
+        found = await with_memory(found, self.session.job_reader())
         return await gatherer.with_killer(found)
 
     async def job_ids(self) -> list[str]:

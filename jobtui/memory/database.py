@@ -18,8 +18,8 @@ from jobtui.analysis.recurrence import (
     BASELINE_DAYS,
     LEAST,
     Day,
-    Stretch,
-    Tally,
+    Frequency,
+    RunCounts,
     changes,
     day_of,
     deviation,
@@ -170,11 +170,11 @@ class Memory:
             return _compared(reading.having(*one), reading.having(*other))
 
 
-def _compared(before: Stretch, now: Stretch) -> Compared:
+def _compared(before: RunCounts, now: RunCounts) -> Compared:
     return Compared(before.runs, now.runs, changes(before, now))
 
 
-Run = tuple[int, int, float]
+RunTimes = tuple[int, int, float]
 """When it began, when its length was known, in seconds since the epoch, and the length."""
 
 
@@ -288,7 +288,7 @@ class _Reading:
             marks = [*recent, *(mark for (mark,) in self._rows(sql, FAILED, most) if mark not in recent)]
         return sorted(marks, key=lambda mark: -recent[mark])[:most]
 
-    def like(self, kind: str) -> tuple[list[Run], list[Run], list[Run]]:
+    def like(self, kind: str) -> tuple[list[RunTimes], list[RunTimes], list[RunTimes]]:
         """How long the newest like runs waited, ran, and did both."""
         number = self._one("SELECT id FROM kind WHERE text = ?", kind)
         sql = "SELECT ended, waited, ran FROM run WHERE kind = ? ORDER BY ended DESC LIMIT ?"
@@ -322,7 +322,7 @@ class _Reading:
             bad = Counter({value: sums[0] for value, sums in self._sums(name, FAILED, days).items()})
             of, count = sum(every.values()), bad.total()
             tallies += [
-                Tally(name, value, bad[value], runs, count - bad[value], of - runs)
+                Frequency(name, value, bad[value], runs, count - bad[value], of - runs)
                 for value, runs in every.items()
             ]
         return unusual(tallies, len(tallies), MOST_PLACES)
@@ -341,7 +341,7 @@ class _Reading:
         for text, of_site in days.items():
             yield from deviation(name, text, of_site, today)
 
-    def stretch(self, days: range) -> Stretch:
+    def stretch(self, days: range) -> RunCounts:
         every, failed = (sum(self._on(days, 0, mark)[0].values()) for mark in (ALL, FAILED))
         counts: dict[tuple[str, str], int] = {(ALL_RUNS, ""): every}
         bad = {(ALL_RUNS, ""): failed}
@@ -356,9 +356,9 @@ class _Reading:
             for mark, runs in self._rows(sql, day, FAILED):
                 marks[mark] += runs
         counts |= {("signature", self.text_of(mark)): runs for mark, runs in marks.items()}
-        return Stretch(every, counts, bad, slow)
+        return RunCounts(every, counts, bad, slow)
 
-    def having(self, name: str, value: str) -> Stretch:
+    def having(self, name: str, value: str) -> RunCounts:
         """All runs with a value in a field."""
         word = self._one("SELECT id FROM word WHERE text = ?", value)
         sql = (
@@ -371,4 +371,4 @@ class _Reading:
         counts = {("signature", self.text_of(mark)): runs for mark, (runs, *_) in found.items()}
         key = (ALL_RUNS, "")
         lengths = (timed or 0, slow or 0.0, squares or 0.0)
-        return Stretch(every, {**counts, key: every}, {key: failed}, {key: lengths})
+        return RunCounts(every, {**counts, key: every}, {key: failed}, {key: lengths})

@@ -27,9 +27,9 @@ def _within(interval: tuple[float, float]) -> str:
 
 
 def share_words(share: Share) -> str:
-    """What runs of a signature have in common: "38 of 41 on host v7 (80-97 %), as 6 % of other runs"."""
+    """What runs of a signature have in common: "38 of 41 on host v7 (80-97 %), of other runs 6 %"."""
     on = "of" if share.field == "user" else "on" if share.field in ("host", "node") else "with"
-    usual = f"as {percent(share.usual_share)} % of other runs"
+    usual = f"of other runs {percent(share.usual_share)} %"
     return (
         f"{share.count:,} of {share.of:,} {on} {share.field} {show(share.value)} "
         f"({_within(share.interval)}), {usual}"

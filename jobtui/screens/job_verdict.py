@@ -96,11 +96,13 @@ class JobVerdict:
             self._works = False
 
     async def _judge(self, gatherer: "Gatherer", job_id: JobId) -> None:
+        from jobtui.session.evidence import with_memory
+
         if self._reads_record:
             self._say(await gatherer.at_hand(job_id), job_id)
             return
         known = await gatherer.gather(job_id, self._detail, self._slurm_id)
-        known = await gatherer.with_memory(known)
+        known = await with_memory(known, self._shared.job_reader)
         self._say(known, job_id)
         # Its host may take long to answer
         if (more := await gatherer.with_killer(known)) is not known and not self._is_due:

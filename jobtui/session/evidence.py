@@ -17,7 +17,6 @@ from jobtui.analysis.incidents import (
     ENDED_BADLY,
     ENDED_WELL,
     Grouping,
-    Incident,
     Incidents,
     Sample,
     is_within,
@@ -128,6 +127,32 @@ async def noted_of(
     return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
 
+async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
+    """The evidence on a job, with what the memory knows of runs like it. `seen` reports a damaged memory."""
+    from jobtui.analysis.signature import failure_text  # a view of many jobs does not need it
+
+    job = evidence.job
+    if job is None or job.status is JobStatus.COMPLETED:
+        return evidence
+    with suppress(Unreadable):
+        text = failure_text(job, explain(evidence))
+        found = await job_reader.remembered(job, text, evidence.now)
+        evidence = msgspec.structs.replace(evidence, remembered=found)
+    return evidence
+
+
+async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now: Nanos) -> Incidents:
+    """The same incidents, the first MOST_RECALLED with what the memory knows of their failure."""
+    every = [*found.groups, *found.alone]
+    for number, one in enumerate(every[:MOST_RECALLED]):
+        job = store.job(one.first) if one.text else None
+        if job is not None:
+            with suppress(Unreadable):
+                every[number] = one._replace(seen=(await job_reader.remembered(job, one.text, now)).seen)
+    groups = len(found.groups)
+    return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
+
+
 class Gatherer:
     """Gathers what is known at one moment.
 
@@ -159,7 +184,7 @@ class Gatherer:
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
-        return await self.with_killer(await self.with_memory(found))
+        return await self.with_killer(await with_memory(found, self._job_reader))
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""
@@ -175,34 +200,13 @@ class Gatherer:
             return None
         return self._store.jobs[chosen.job_id], tuple(self._store.correlation.ops_of(chosen.job_id))
 
-    async def with_memory(self, evidence: Evidence) -> Evidence:
-        """Evidence on a job, with what is remembered of finished runs like it."""
-        from jobtui.analysis.signature import failure_text  # looks at many jobs do without
-
-        job = evidence.job
-        if job is None or job.status is JobStatus.COMPLETED:
-            return evidence
-        text = failure_text(job, explain(evidence))
-        with suppress(Unreadable):  # `seen` tells what is wrong with a memory
-            found = await self._job_reader.remembered(job, text, self._now)
-            return msgspec.structs.replace(evidence, remembered=found)
-        return evidence
-
-    async def _with_seen(self, incident: Incident) -> Incident:
-        """An incident, with whether its failure was seen before."""
-        job = self._store.job(incident.first)
-        if job is not None and incident.text:
-            with suppress(Unreadable):
-                found = await self._job_reader.remembered(job, incident.text, self._now)
-                return incident._replace(seen=found.seen)
-        return incident
-
     async def at_hand(self, job_id: JobId) -> Evidence:
         """The same, but that no server, scheduler or cluster is asked for the record."""
         job = self._store.job(job_id)
         if job is None or self._is_asked_for(job):
-            return await self.with_memory(await self.gather(job_id))
-        return await self.with_memory(await self._with_record(job_id, await self._kept_record(job)))
+            return await with_memory(await self.gather(job_id), self._job_reader)
+        found = await self._with_record(job_id, await self._kept_record(job))
+        return await with_memory(found, self._job_reader)
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
@@ -470,10 +474,7 @@ class Gatherer:
                 grouping.add(await self.sample(job))
             await rest()
         found = grouping.found(self.blind_spots(), min(until, self._now))
-        every = (*found.groups, *found.alone)
-        seen = [await self._with_seen(one) for one in every[:MOST_RECALLED]]
-        every, groups = (*seen, *every[MOST_RECALLED:]), len(found.groups)
-        return found._replace(groups=every[:groups], alone=every[groups:])
+        return await _with_seen(found, self._store, self._job_reader, self._now)
 
     async def compared(
         self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]

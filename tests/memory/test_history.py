@@ -8,8 +8,8 @@ import pytest
 
 from jobtui.analysis.recurrence import (
     Day,
-    Stretch,
-    Tally,
+    Frequency,
+    RunCounts,
     changes,
     deviation,
     on_same_days,
@@ -52,12 +52,12 @@ def places_said(one: World) -> Said:
     runs = Counter(one.facts["host"])
     bad = Counter(host for host, number in zip(one.facts["host"], one.failures, strict=True) if number >= 0)
     tallies = [
-        Tally("host", host, bad[host], n, bad.total() - bad[host], RUNS - n) for host, n in runs.items()
+        Frequency("host", host, bad[host], n, bad.total() - bad[host], RUNS - n) for host, n in runs.items()
     ]
     return {("places", share.field, share.value) for share in unusual(tallies, len(tallies), 10)}
 
 
-def stretch(one: World, part: slice) -> Stretch:
+def stretch(one: World, part: slice) -> RunCounts:
     failures = one.failures[part]
     counts = Counter({("all", ""): len(failures)})
     failed = Counter({("all", ""): sum(number >= 0 for number in failures)})
@@ -65,7 +65,7 @@ def stretch(one: World, part: slice) -> Stretch:
     for name, values in one.facts.items():
         counts.update((name, value) for value in values[part])
         failed.update((name, value) for value, n in zip(values[part], failures, strict=True) if n >= 0)
-    return Stretch(len(failures), counts, failed, {})
+    return RunCounts(len(failures), counts, failed, {})
 
 
 def changes_said(one: World) -> Said:

@@ -15,16 +15,15 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.memory import Finished
 from jobtui.recording.database import RecordingError
 from tests.commands.running import AT, Runner, environment, sources_of
+from tests.memory.runs import DAY, a_run, written
 from tests.waiting import wait_for
 
 FAILED = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
-DAY = 20_758
-"""The first of November 2026."""
 WRITES = """
 import sys, time
 from pathlib import Path
 from jobtui.memory.writer import MemoryThread, MemoryWriter
-from tests.memory.test_memory import a_run
+from tests.memory.runs import a_run
 thread = MemoryThread(MemoryWriter(Path(sys.argv[1]), 1 << 30))
 number = 0
 while True:
@@ -34,24 +33,6 @@ while True:
     if number % 100 == 0:
         print(number, thread.kept, flush=True)
 """
-
-
-def a_run(number: int, text: str = "", **fields: str) -> Finished:
-    values: dict[str, str] = {"user": f"user{number % 7}", "host": f"v{number % 3}", "app": "srw"} | fields
-    return Finished(
-        id=f"job-{number}", system="sirepo", kind="sirepo\tsrw", verdict="x", is_failed=bool(text), text=text,
-        ended_at=Nanos((DAY * 86_400 + number) * SECOND), waited_s=1.0, ran_s=2.0, **values,
-    )  # fmt: skip
-
-
-def written(path: Path, *runs: Finished, most: int = 1 << 30) -> Memory:
-    writer = MemoryWriter(path, most)
-    with writer.together():
-        for one in runs:
-            writer.add(one)
-        writer.flush()
-    writer.close()
-    return Memory(path)
 
 
 def rows(path: Path) -> int:
@@ -206,7 +187,7 @@ def test_a_full_disk_costs_nothing_that_was_written(tmp_path: Path) -> None:
 
         def is_full() -> bool:
             nonlocal number
-            for _ in range(500):
+            for _ in range(500 if number < 20_000 else 0):
                 number += 1
                 thread.put(a_run(number, f"broke at {number}", model=f"m{number}"))
             return thread.problem is not None
