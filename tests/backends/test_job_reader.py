@@ -15,7 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Wanted
 from jobtui.session import Session
-from tests.builders import a_step
+from tests.builders import a_job, a_step
 
 LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 RECORD = (
@@ -87,6 +87,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "read_file": ("/run", "a"),
     "noted_on_cluster": (None,),
     "host_messages": ("v4", "", Nanos(0), Nanos(1)),
+    "remembered": (a_job(), "x", Nanos(0)),
     "script": (Wanted("1"),),
 }
 """What a job_reader can be asked, with what."""
@@ -103,7 +104,7 @@ async def test_a_fault_in_answering_is_said(question: str, expected_faults: Faul
     def fail(*asked: object) -> Any:
         raise LookupError("hunter2")
 
-    job_reader = Broken(fail, fail, fail)
+    job_reader = Broken(fail, fail, fail, fail)
     named = {"tail": False} if question == "read_file" else {}
     with pytest.raises(Unreadable) as raised:
         await getattr(job_reader, question)(*ASKED[question], **named)
