@@ -1,6 +1,7 @@
 """Flags: what looks wrong with a job, and why."""
 
 import asyncio
+import tomllib
 from typing import Any
 
 import msgspec
@@ -14,9 +15,6 @@ from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, us
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
 from jobtui.analysis.filter import FilterContext, parse
 from jobtui.analysis.flags import (
-    AGENT_START_S,
-    LIMIT_GRACE_S,
-    Flag,
     flags_of,
     limit_s,
     needs_person,
@@ -36,9 +34,9 @@ from tests.analysis.explain.cases import Played, evidence_of, gatherer_of, playe
 from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
+from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation
 
-CPU = "Waiting for CPU resources await=cpu_slot"
 GRAVE = {"no_progress", "over_limit", "exception", "stale"}
 """Flags that need a person."""
 
@@ -50,85 +48,25 @@ def a_case(status: JobStatus, mode: str = "parallel", **fields: Any) -> Job:
     return a_job(id=JobId("EPRSqtUW-IVh7w74d-animation"), status=status, mode=mode, **values)
 
 
-PENDING, RUNNING = JobStatus.PENDING, JobStatus.RUNNING
-COMPLETED, CANCELED = JobStatus.COMPLETED, JobStatus.CANCELED
-
-CASES = [
-    # an agent that never started
-    (a_case(PENDING, queued=3), (), "its agent"),
-    (a_case(PENDING, queued=AGENT_START_S), (), "its agent"),
-    (a_case(PENDING, queued=372), (Flag.NO_PROGRESS,), "no agent answered for 6m12s (limit 20s)"),
-    (a_case(PENDING, "sequential", queued=21), (Flag.NO_PROGRESS,), "no agent answered for 21s (limit 20s)"),
-    (a_case(PENDING, written=60), (Flag.NO_PROGRESS,), "no agent answered for 1m (limit 20s)"),
-    (a_case(PENDING), (), "its agent"),
-    (a_case(PENDING, queued=-100), (), "its agent"),
-    # Slurm's queue looks the same and is no fault
-    (a_case(PENDING, "sbatch", queued=5000), (), "Slurm or its agent"),
-    (a_case(PENDING, "", queued=5000), (), "its agent"),
-    # slots, in the words of all versions
-    (a_case(PENDING, queued=60, message=CPU), (), "CPU slot"),
-    (a_case(PENDING, queued=700, message=CPU), (Flag.LONG_WAIT,), "CPU slot"),
-    (
-        a_case(PENDING, queued=60, message="Waiting for another sim op to complete await=op_slot"),
-        (),
-        "another op of this user",
-    ),
-    (
-        a_case(PENDING, queued=60, message="Waiting for another simulation to complete"),
-        (),
-        "another op of this user",
-    ),
-    (
-        a_case(PENDING, queued=60, message="Waiting for access to sim state await=run_dir_slot"),
-        (),
-        "another op in its run directory",
-    ),
-    (a_case(PENDING, queued=60, message="Something new"), (), "Something new"),
-    (
-        a_case(PENDING, queued=60, message=f"Exception: boom, while {CPU}"),
-        (Flag.EXCEPTION,),
-        f"Exception: boom, while {CPU}",
-    ),
-    # limits
-    (a_case(RUNNING, started=3000), (), None),
-    (a_case(RUNNING, started=3600 + LIMIT_GRACE_S - 1), (), "59s over its limit"),
-    (a_case(RUNNING, started=3840), (Flag.OVER_LIMIT,), "4m over its limit"),
-    (a_case(RUNNING, started=3840, plan="premium"), (), None),
-    (a_case(RUNNING, started=7440, plan="enterprise"), (Flag.OVER_LIMIT,), "4m over its limit"),
-    (a_case(RUNNING, "sequential", started=430, plan="premium"), (Flag.OVER_LIMIT,), "1m10s over its limit"),
-    (a_case(RUNNING, "sbatch", started=100_000), (), None),
-    (a_case(RUNNING, started=-50), (), None),
-    (a_case(RUNNING), (), None),
-    # records that nobody writes any more
-    (a_case(RUNNING, "sbatch", started=9 * 86400, written=4 * 86400), (Flag.STALE,), "no word for 4d"),
-    (a_case(RUNNING, "sbatch", started=9 * 86400, written=86400), (), None),
-    (
-        a_case(RUNNING, started=90_000, written=89_000),
-        (Flag.OVER_LIMIT, Flag.STALE),
-        "1d over its limit",
-    ),
-    # what has ended
-    (a_case(COMPLETED, queued=9999, started=9000), (), None),
-    (a_case(COMPLETED, alert="mesh is coarse"), (Flag.ALERT,), None),
-    (a_case(CANCELED, limit_s=20.0), (Flag.TIME_LIMIT,), None),
-    (a_case(JobStatus.MISSING, is_quasi=True), (Flag.QUASI,), None),
-    (a_case(JobStatus.UNKNOWN), (Flag.UNKNOWN_STATUS,), None),
-    (a_case(JobStatus.FAILED, message=CPU), (), None),
-]
+def case_of(told: dict[str, Any]) -> Job:
+    told = {key: value for key, value in told.items() if key not in ("flags", "reason")}
+    return a_case(JobStatus(told.pop("status")), **told)
 
 
-@pytest.mark.parametrize(("job", "flags", "reason"), CASES)
-def test_flags_and_reason_and_whether_a_person_is_needed(
-    job: Job, flags: tuple[str, ...], reason: str | None
-) -> None:
-    assert flags_of(job, NOW) == flags
-    assert waits_for(job, NOW) == reason
-    assert needs_person(job, NOW) == bool(GRAVE & set(flags))
+CASES = tomllib.loads((FIXTURES / "flags.toml").read_text())["case"]
+
+
+@pytest.mark.parametrize("told", CASES, ids=str)
+def test_flags_and_reason_and_whether_a_person_is_needed(told: dict[str, Any]) -> None:
+    job, flags = case_of(told), told.get("flags", [])
+    assert [*flags_of(job, NOW)] == flags
+    assert waits_for(job, NOW) == told.get("reason")
+    assert needs_person(job, NOW) == bool(GRAVE & {*flags})
 
 
 def test_limits() -> None:
-    assert limit_s(a_case(RUNNING)) == 3600
-    assert limit_s(a_case(RUNNING, "sbatch")) is None
+    assert limit_s(a_case(JobStatus.RUNNING)) == 3600
+    assert limit_s(a_case(JobStatus.RUNNING, "sbatch")) is None
 
 
 LIVE = job_id(9_999)
