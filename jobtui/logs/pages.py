@@ -223,7 +223,7 @@ class LogPages(Log):
         # Imported here, as reading on does not need it
         from jobtui.logs.search import FileSearch
 
-        return FileSearch(self, query, around)
+        return FileSearch(self, query)
 
     async def aclose(self) -> None:
         self._closed = True

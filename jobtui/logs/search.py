@@ -1,10 +1,10 @@
 """A search through lines as they are shown, of a file or in memory, off the event loop and bounded in time.
 
-A text is looked for here, the lines nearest to the reader's place first; in a large file ripgrep does it
-where it is installed. A regular expression is evaluated in a process of its own, which can be stopped:
-ripgrep, else a small filter in Python. Its arguments are fixed but for the pattern; there is no shell. The
-file is handed over open, so that it is the one that is shown, whatever has become of its name. What is found
-in a file counts only where it is in the line as it is shown, its secrets masked.
+A text is looked for here; in a large file ripgrep does it, if it is installed. A regular expression is
+evaluated in a process of its own, which can be stopped: ripgrep, else a small filter in Python. Its arguments
+are fixed but for the pattern; there is no shell. The file is handed over open, so that it is the one that is
+shown, whatever has become of its name. What is found in a file counts only where it is in the line as it is
+shown, its secrets masked.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from array import array
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.numbers import whole
@@ -297,14 +297,6 @@ def _look_at(working: "asyncio.Future[None]") -> None:
         working.exception()
 
 
-class Chunk(NamedTuple):
-    """Bytes `begin` .. `end` of a file."""
-
-    segment: Segment
-    begin: int
-    end: int
-
-
 class _ShownLines:
     """Lines of a file as they are shown, by a byte in them; read in blocks, as hits may lie together."""
 
@@ -335,140 +327,86 @@ class SearchedFiles(Protocol):
 
 
 class FileSearch(Search):
-    """A search in a file and the ones rotated away from it. All but `_search_...` is for its own thread."""
+    """A search in a file and the ones rotated away from it, on from where it was searched.
 
-    def __init__(self, log: SearchedFiles, query: Query, around: Place, *, limit_s: float = LIMIT_S) -> None:
+    All but `_search_all` and `_search_new` is for its own thread.
+    """
+
+    def __init__(self, log: SearchedFiles, query: Query, *, limit_s: float = LIMIT_S) -> None:
         extent = log.extent
-        is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES and ripgrep() is not None
-        self._by_program = not is_plain(query) or is_large
-        place = extent.begin if self._by_program else max(extent.begin, min(around, extent.end))
-        super().__init__(query, Hits(place), limit_s, HITS_KEPT)
+        super().__init__(query, Hits(extent.begin), limit_s, HITS_KEPT)
         self._log = log
+        self._is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES
         self._searched_to = extent.begin
 
     async def _search_all(self) -> None:
-        await self._worker.run(self._search_whole)
-
-    async def _search_new(self) -> None:
         await self._worker.run(self._search_on)
+
+    _search_new = _search_all
 
     @property
     def _has_new(self) -> bool:
         return self._log.extent.end > self._searched_to
 
-    def _search_whole(self) -> None:
-        end = self._log.extent.end
-        if self._by_program:
-            self._search_by_program()
-        else:
-            self._search_outwards()
-        self._settle(end)
-
     def _search_on(self) -> None:
-        end = self._log.extent.end
+        end, segments = self._log.extent.end, self._log.segments
         self.hits.forget_from(self.hits.high)
-        if is_plain(self.query):
-            for chunk in self._upwards(self.hits.high):
-                self._search_up(chunk)
-        else:
-            self._search_pieces(self.hits.high)
-        self._settle(end)
-
-    def _settle(self, end: Place) -> None:
-        """Note how far all is searched; a last line that is not finished is searched again."""
-        self._searched_to = end
-        segment = self._log.segments[-1] if self._log.segments else None
-        if segment is not None and not self._stopping:
-            offset = min(end - segment.base, segment.size)
-            self.hits.high = segment.base + line_start(segment.source, max(0, offset))
-
-    def _search_outwards(self) -> None:
-        self.hits.low = self.hits.high = place = self._line_start(self.hits.high)
-        up, down = self._upwards(place), self._downwards(place)
-        while not self._stopping:
-            above, below = next(up, None), next(down, None)
-            if above is None and below is None:
-                return
-            if below is not None:
-                self._search_down(below)
-            if above is not None:
-                self._search_up(above)
-
-    def _line_start(self, place: Place) -> Place:
-        """Where the line begins that holds `place`."""
-        for segment in self._log.segments:
-            if segment.base <= place < segment.end:
-                return segment.base + line_start(segment.source, place - segment.base)
-        return place
-
-    def _upwards(self, place: Place) -> Iterator[Chunk]:
-        for segment in self._log.segments:
-            while place < segment.end and not self._stopping:
-                begin = max(0, place - segment.base)
-                end = _line_end(segment.source, min(segment.size, begin + CHUNK_BYTES), segment.size)
-                yield Chunk(segment, begin, end)
-                place = segment.base + end
-
-    def _downwards(self, place: Place) -> Iterator[Chunk]:
-        for segment in reversed(self._log.segments):
-            while place > segment.base and not self._stopping:
-                end = min(segment.size, place - segment.base)
-                begin = line_start(segment.source, max(0, end - CHUNK_BYTES))
-                yield Chunk(segment, begin, end)
-                place = segment.base + begin
-
-    def _search_up(self, chunk: Chunk) -> None:
-        self.hits.add_above(self._found(chunk), chunk.segment.base + chunk.end)
-        self._stop_when_full()
-
-    def _search_down(self, chunk: Chunk) -> None:
-        found = self._found(chunk)
-        found.reverse()
-        self.hits.add_below(found, chunk.segment.base + chunk.begin)
-        self._stop_when_full()
-
-    def _found(self, chunk: Chunk) -> "array[int]":
-        data = chunk.segment.source.read(chunk.begin, chunk.end - chunk.begin)
-        needle = self.query.text.encode("utf-8", "surrogateescape")
-        if self.query.ignores_case:
-            data = data.lower()
-        found = array("q")
-        lines = _ShownLines(chunk.segment.source)
-        at = data.find(needle)
-        while at >= 0 and not self._stopping:
-            if holds(self.query, lines.at(chunk.begin + at)):
-                found.append(chunk.segment.base + chunk.begin + at)
-            end = data.find(b"\n", at)
-            at = data.find(needle, end) if end >= 0 else -1
-        return found
-
-    def _search_by_program(self) -> None:
-        segments = self._log.segments
-        if ripgrep() is None or any(segment.is_packed for segment in segments):
-            self._search_pieces(self.hits.low)
-            return
         for segment in segments:
-            descriptor = segment.opened.plain.duplicate()
-            try:
-                found = self._new_program().found_in_file(descriptor)
-                lines = _ShownLines(segment.source)
-                if is_plain(self.query):
-                    held = ([at for at in some if holds(self.query, lines.at(at))] for some in found)
-                    self._take((array("q", some) for some in held), segment.base)
-                else:
-                    shown = ((at, lines.at(at)) for some in found for at in some)
-                    self._take_shown(shown, segment.base)
-            finally:
-                os.close(descriptor)
+            if self.hits.high >= segment.end or self._stopping:
+                continue
+            begin = max(0, self.hits.high - segment.base)
+            for offsets in self._found(segment, begin):
+                places = array("q", [segment.base + offset for offset in offsets])
+                self.hits.add_above(places, places[-1] if places else self.hits.high)
+                self._stop_when_full()
             self.hits.high = segment.end
+        self._searched_to = end
+        if segments and not self._stopping:
+            last = segments[-1]
+            offset = min(end - last.base, last.size)
+            # a last line that is not finished is searched again
+            self.hits.high = last.base + line_start(last.source, max(0, offset))
 
-    def _search_pieces(self, place: Place) -> None:
-        for segment in self._log.segments:
-            if place < segment.end and not self._stopping:
-                self._take_shown(self._shown_lines(segment, max(0, place - segment.base)), segment.base)
-                self.hits.high = place = segment.end
+    def _found(self, segment: Segment, begin: int) -> Iterator["array[int]"]:
+        """Offsets in the lines that are hits, in order, from byte `begin` of a file on."""
+        if is_plain(self.query) and not (self._is_large and _is_for_program(segment, begin)):
+            yield from self._found_text(segment, begin)
+            return
+        if not _is_for_program(segment, begin):
+            yield from self._tried(self._shown_lines(segment, begin))
+            return
+        descriptor = segment.opened.plain.duplicate()
+        try:
+            found, lines = self._new_program().found_in_file(descriptor), _ShownLines(segment.source)
+            if is_plain(self.query):
+                for some in found:
+                    yield array("q", [at for at in some if holds(self.query, lines.at(at))])
+            else:
+                yield from self._tried((at, lines.at(at)) for some in found for at in some)
+        finally:
+            os.close(descriptor)
 
-    def _take_shown(self, lines: Iterator[tuple[int, str]], base: Place) -> None:
+    def _found_text(self, segment: Segment, begin: int) -> Iterator["array[int]"]:
+        needle = self.query.text.encode("utf-8", "surrogateescape")
+        lines = _ShownLines(segment.source)
+        while begin < segment.size and not self._stopping:
+            data = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
+            if begin + len(data) < segment.size:
+                data = data[: data.rfind(b"\n") + 1] or data
+            if not data:
+                return
+            text = data.lower() if self.query.ignores_case else data
+            found, at = array("q"), text.find(needle)
+            while at >= 0 and not self._stopping:
+                if holds(self.query, lines.at(begin + at)):
+                    found.append(begin + at)
+                end = data.find(b"\n", at)
+                at = text.find(needle, end) if end >= 0 else -1
+            yield found
+            begin += len(data)
+
+    def _tried(self, lines: Iterator[tuple[int, str]]) -> Iterator["array[int]"]:
+        """The offsets of those lines, as they are shown, that the program finds."""
         offsets = array("q")
 
         def texts() -> Iterator[str]:
@@ -476,8 +414,8 @@ class FileSearch(Search):
                 offsets.append(offset)
                 yield text
 
-        found = self._new_program().found_in_lines(texts())
-        self._take((array("q", [offsets[nth] for nth in some]) for some in found), base)
+        for some in self._new_program().found_in_lines(texts()):
+            yield array("q", [offsets[nth] for nth in some])
 
     def _shown_lines(self, segment: Segment, begin: int) -> Iterator[tuple[int, str]]:
         rest = b""
@@ -495,18 +433,11 @@ class FileSearch(Search):
         if rest:
             yield begin - len(rest), _shown(rest)
 
-    def _take(self, found: Iterator["array[int]"], base: Place) -> None:
-        for offsets in found:
-            places = array("q", [base + offset for offset in offsets])
-            self.hits.add_above(places, places[-1] if places else self.hits.high)
-            self._stop_when_full()
+
+def _is_for_program(segment: Segment, begin: int) -> bool:
+    """Whether ripgrep can search the file: the whole of it, as it is stored."""
+    return not begin and not segment.is_packed and ripgrep() is not None
 
 
 def _shown(line: bytes) -> str:
     return mask_line(line.removesuffix(b"\r").lstrip(b"\0").decode("utf-8", "replace"))
-
-
-def _line_end(source: ByteSource, offset: int, size: int) -> int:
-    """Behind the newline at which the line that holds byte `offset - 1` ends, not too far away."""
-    newline = source.read(offset - 1, min(CHUNK_BYTES, size - offset + 1)).find(b"\n")
-    return offset + newline if newline >= 0 else min(size, offset + CHUNK_BYTES)

@@ -243,7 +243,7 @@ class Log(LineSource, Protocol):
         """Where the first line of this time or later begins, None without any. Raises LogUnreadable."""
 
     def search(self, query: Query, around: Place) -> LogSearch:
-        """A search, nearest lines first; not yet begun."""
+        """A search, not yet begun; one that takes long begins at `around`."""
 
     def rest(self) -> None:
         """Hold no more lines, of those it can read again, than there is use for while nobody looks."""
