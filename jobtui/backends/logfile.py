@@ -32,7 +32,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_from
-from jobtui.transport.files import FileId, Look, OpenFile, look, open_file, rotated, source_error
+from jobtui.transport.files import FileId, Look, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
@@ -69,7 +69,7 @@ class LogFile:
         self._timer = timer
         self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
         self._worker = Worker(f"logfile {path}")
-        self._watch = Watch(self._worker, [path], lambda: _look_quietly(path) != self._looked)
+        self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: Look | None = None
         self.others: Callable[[], Iterable[LogFile]] = tuple
         """The logs that are read beside it; it is not read where one before it reads the same file."""
@@ -116,7 +116,7 @@ class LogFile:
         return await self._worker.run(lambda: self._poll(cursor))
 
     def _poll(self, cursor: str | None) -> Batch:
-        self._looked = _look_quietly(self._path)
+        self._looked = look_quietly(self._path)
         if (note := self._read_elsewhere()) is not None:
             return Batch(cursor=cursor or FROM_START, note=note)
         leader, self._led_by = self._led_by, None
@@ -166,7 +166,7 @@ class LogFile:
 
     def _files(self) -> set[FileId]:
         """The file at its path, and those that it reads."""
-        seen = _look_quietly(self._path)
+        seen = look_quietly(self._path)
         return {*self._follower.files, *([seen.id] if seen else ())}
 
     def _is_led_by(self, other: "LogFile", is_before: bool) -> bool:
@@ -186,14 +186,14 @@ class LogFile:
 
     def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
-        theirs = _look_quietly(other._path)
+        theirs = look_quietly(other._path)
         if theirs is None or not 0 < mine.size <= theirs.size or (mine.size == theirs.size and not is_before):
             return False
         key = (other.name, mine, theirs)
         if self._compared[0] != key:
             self._compared = key, False
             with suppress(SourceError, OSError), closing(open_file(other._path)) as whole:
-                self._compared = key, self._ask(self._path, lambda part: begins_with(whole, part, mine.size))
+                self._compared = key, _ask(self._path, lambda part: begins_with(whole, part, mine.size))
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
@@ -211,7 +211,7 @@ class LogFile:
         The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
         """
         find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
-        return await self._worker_for_question(lambda: self._ask(self._path, find))
+        return await self._worker_for_question(lambda: _ask(self._path, find))
 
     async def lines_from(
         self, offset: int, count: int, *, line: int | None = None, expect: str = ""
@@ -228,7 +228,7 @@ class LogFile:
             problem: SourceError | None = None
             for path in (self._path, *reversed(rotated(self._path))):
                 try:
-                    found = self._ask(path, read)
+                    found = _ask(path, read)
                 except SourceError as error:
                     problem = problem or error
                     continue
@@ -244,17 +244,11 @@ class LogFile:
         with a_worker(f"question to {self._path}") as worker:
             return await worker.run(question)
 
-    def _ask(self, path: Path, question: Callable[[OpenFile], T]) -> T:
-        with closing(open_file(path)) as opened:
-            try:
-                return question(opened)
-            except OSError as error:
-                raise source_error(error, path) from error
 
-
-def _look_quietly(path: Path) -> Look | None:
-    """What `stat` says of the file, None when there is none to read."""
-    try:
-        return look(path)
-    except SourceError:
-        return None
+def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:
+    """What an open file says of itself. Raises SourceError."""
+    with closing(open_file(path)) as opened:
+        try:
+            return question(opened)
+        except OSError as error:
+            raise source_error(error, path) from error

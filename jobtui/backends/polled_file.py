@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from jobtui.backends.base import Batch, PolledSource
-from jobtui.transport.files import Look, OpenFile, open_file, source_error
-from jobtui.transport.watch import FileState, Watch, state_of
+from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, source_error
+from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
 Place = TypeVar("Place")
@@ -20,8 +20,8 @@ class PolledFile(PolledSource, Generic[Place]):
         self._path = path
         self._begin = self._place = begin
         self._worker = Worker(f"{what} in {path}")
-        self._read_state: FileState = None
-        self._watch = Watch(self._worker, [path], lambda: state_of(self._path) != self._read_state)
+        self._looked: Look | None = None
+        self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
 
     async def read(self, *, begins: bool) -> Batch:
         return await self._worker.run(lambda: self._read_file(self._begin if begins else self._place))
@@ -36,7 +36,7 @@ class PolledFile(PolledSource, Generic[Place]):
         self._worker.close()
 
     def _read_file(self, place: Place) -> Batch:
-        self._read_state = state_of(self._path)
+        self._looked = look_quietly(self._path)
         opened = open_file(self._path)
         try:
             batch, self._place = self._read_since(place, opened, opened.look())

@@ -8,6 +8,7 @@ waits for a search. No method blocks the event loop.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,8 @@ from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 from jobtui.model.source_errors import SourceError, SourceMissing
-from jobtui.transport.files import Look, look, open_file, source_error
+from jobtui.transport.blocks import BlockReader, Limits, Position, align
+from jobtui.transport.files import Look, look, look_quietly, open_file, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker
 
@@ -51,10 +53,7 @@ class LogPages(Log):
         return await self._read(self._look)
 
     def is_changed(self) -> bool:
-        try:
-            return look(self._path) != self._looked
-        except SourceError:
-            return self._looked is not None
+        return look_quietly(self._path) != self._looked
 
     async def changed(self, timeout_s: float) -> None:
         await self._watch.changed(timeout_s)
@@ -179,13 +178,8 @@ class LogPages(Log):
         if not self.segments:
             return None
         segment = self.segments[-1]
-        offset = await self._work(lambda: segment.index.offset_of(number))
-        counted = at = 0
-        while offset is None:
-            before = at
-            at, counted = await self._work(partial(segment.count_to, number, at, counted))
-            if counted == number - 1 or at == before or at >= segment.size:
-                offset = at
+        while (offset := await self._work(lambda: segment.index.offset_of(number))) is None:
+            await self.work()
         return segment.base + min(offset, max(0, segment.size - 1))
 
     async def place_of_time(self, at: Nanos) -> Place | None:
@@ -254,36 +248,23 @@ class LogPages(Log):
 SAMPLE_BYTES = 16 << 20
 NEWEST_BYTES = 256 << 10
 """In how much of its end the newest time of a log is looked for."""
-LINE_BYTES = 1 << 20
-"""A longer line is given in pieces."""
-_STEP_BYTES = 1 << 20
 
 
 def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
     """The lines in the last `size` bytes of a log, or in the first of a packed one. Raises SourceError."""
-    opened = open_file(path)
-    try:
-        start = 0 if opened.packed is not None else max(0, opened.look().size - size)
-        end = start + size
-        rest = b""
-        first_is_cut = start > 0
-        while start < end and (data := opened.source.read(start, min(_STEP_BYTES, end - start))):
-            start += len(data)
-            *lines, rest = (rest + data).split(b"\n")
-            if first_is_cut and lines:
-                lines.pop(0)
-                first_is_cut = False
-            yield from lines
-            if len(rest) > LINE_BYTES:
-                yield rest
-                rest = b""
-        is_cut = first_is_cut or (opened.packed is not None and start >= end)
-        if rest and not is_cut:
-            yield rest
-    except OSError as error:
-        raise source_error(error, path) from error
-    finally:
-        opened.close()
+    limits = Limits()
+    with closing(open_file(path)) as opened:
+        try:
+            end = size if opened.packed else opened.look().size
+            begin = align(opened.source, max(0, end - size), limits.line)
+            if begin is None:
+                return
+            reader = BlockReader(opened.source, "", Position(begin), limits)
+            reader.end = end
+            while (block := reader.next(release=True)) is not None or reader.more:
+                yield from block.data.split(b"\n")[:-1] if block is not None else ()
+        except OSError as error:
+            raise source_error(error, path) from error
 
 
 def newest_time(path: Path, role: str) -> Nanos | None:

@@ -391,20 +391,6 @@ class Segment:
         offset = offset_of_time(self.source, self.size, at, self._timer())
         return offset if offset is not None and offset < self.size else None
 
-    def count_to(self, number: int, begin: int, counted: int) -> tuple[int, int]:
-        """Go on counting lines at byte `begin`, where `counted` lines end: the next byte and count.
-
-        Stops at the beginning of line `number`.
-        """
-        data = self.source.read(begin, 4 << 20)
-        lines = data.count(b"\n")
-        if counted + lines < number - 1:
-            return begin + len(data), counted + lines
-        at = 0
-        for _ in range(number - 1 - counted):
-            at = data.find(b"\n", at) + 1
-        return begin + at, number - 1
-
 
 def _unpacked(opened: OpenFile, name: str) -> TextBytes:
     try:

@@ -272,6 +272,14 @@ def look(path: Path) -> Look:
     return _look(status)
 
 
+def look_quietly(path: Path) -> Look | None:
+    """What `stat` says of the regular file at `path`, None when there is none to read."""
+    try:
+        return look(path)
+    except SourceError:
+        return None
+
+
 def open_file(path: Path) -> OpenFile:
     """Open the regular file at `path`. Never blocks on a pipe. Raises SourceError."""
     look(path)

@@ -266,18 +266,6 @@ class _Seen(Enum):
     """Nothing changed, and the kernel will not tell."""
 
 
-FileState = tuple[int, int, int] | None
-
-
-def state_of(path: Path) -> FileState:
-    """What tells that a file has changed: which it is, its size, its time; None where there is none."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return (status.st_ino, status.st_size, status.st_mtime_ns)
-
-
 class Watch:
     """Waits for `is_changed` to be true of these files. One wait at a time.
 
