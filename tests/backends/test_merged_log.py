@@ -335,7 +335,8 @@ async def test_repeats_over_copies_are_dropped_and_new_copies_come(
     write_copy(tmp_path, "20261120204749-remote-after-start.log", records(1, 2, 3))
     first = await source.poll(None)
     assert prefixes(first) == ["ab01", "ab02", "ab03"]
-    assert prefixes(nothing := await source.poll(first.cursor)) == []
+    nothing = await source.poll(first.cursor)
+    assert prefixes(nothing) == []
     write_copy(tmp_path, "20261120204852-remote-before-start.log", records(2, 3, 4))
     second = await source.poll(nothing.cursor)
     assert prefixes(second) == ["ab04"]
