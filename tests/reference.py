@@ -1,4 +1,4 @@
-"""The tables of docs/reference.md that are made from the program's own: keys, fields of the filter language.
+"""The tables of pages that are made from the program's own: keys, fields of the filter, actions, styles.
 
 python -m tests.reference      # renews them; a test says when that is due
 """
@@ -10,8 +10,11 @@ from pathlib import Path
 from jobtui.actions import ACTIONS, Action, Topic
 from jobtui.analysis.filter_fields import FIELDS
 from jobtui.backends.registry import SOURCES
+from jobtui.render.columns import JOB_COLUMNS
+from jobtui.render.styles import STYLE_NAMES
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference.md"
+DOCS = Path(__file__).parents[1] / "docs"
+REFERENCE, CONFIGURATION = DOCS / "reference.md", DOCS / "configuration.md"
 
 
 def keys_tables() -> Iterator[str]:
@@ -21,10 +24,13 @@ def keys_tables() -> Iterator[str]:
         )
 
 
+def _keys(action: Action) -> str:
+    return " ".join(f"`{key}`" for key in action.shown_keys.split())
+
+
 def _row(action: Action) -> str:
-    keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
     where = f" ({action.where})" if action.where else ""
-    return f"| {keys} | {action.help}{where} |"
+    return f"| {_keys(action)} | {action.help}{where} |"
 
 
 def fields_tables() -> Iterator[str]:
@@ -43,23 +49,35 @@ def sources_table() -> Iterator[str]:
     yield "\n".join(["| flag | reads |", "|---|---|", *rows])
 
 
-TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
-    "keys": keys_tables,
-    "fields": fields_tables,
-    "sources": sources_table,
+def actions_table() -> Iterator[str]:
+    rows = dict.fromkeys(f"| `{action.name}` | {_keys(action)} | {action.help} |" for action in ACTIONS)
+    yield "\n".join(["| action | keys | |", "|---|---|---|", *rows])
+
+
+def styles_table() -> Iterator[str]:
+    rows = (f"| `{name}` | {about} |" for name, about in STYLE_NAMES.items())
+    yield "\n".join(["| colour | |", "|---|---|", *rows])
+
+
+def columns_row() -> Iterator[str]:
+    yield ", ".join(f"`{column.key}`" for column in JOB_COLUMNS)
+
+
+TABLES: Mapping[Path, Mapping[str, Callable[[], Iterator[str]]]] = {
+    REFERENCE: {"keys": keys_tables, "fields": fields_tables, "sources": sources_table},
+    CONFIGURATION: {"actions": actions_table, "styles": styles_table, "columns": columns_row},
 }
-"""What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
+"""What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->` of each page."""
 
 
-def renewed(text: str) -> str:
-    """The text with its tables as they should be. Raises ValueError when one has no place."""
-    for name, tables in TABLES.items():
-        text = between(text, name, "\n\n".join(tables()))
+def renewed(page: Path, text: str) -> str:
+    """The text of a page with its tables as they should be. Raises ValueError when one has no place."""
+    for name, tables in TABLES[page].items():
+        text = _between(text, name, "\n\n".join(tables()))
     return text
 
 
-def between(text: str, name: str, body: str) -> str:
-    """The text with this between the marks of a name. Raises ValueError when they are not there once."""
+def _between(text: str, name: str, body: str) -> str:
     marks = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
     text, count = marks.subn(lambda match: f"{match[1]}\n{body}\n\n{match[2]}", text)
     if count != 1:
@@ -68,4 +86,5 @@ def between(text: str, name: str, body: str) -> str:
 
 
 if __name__ == "__main__":
-    REFERENCE.write_text(renewed(REFERENCE.read_text()))
+    for path in TABLES:
+        path.write_text(renewed(path, path.read_text()))

@@ -22,7 +22,7 @@ from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style
 from jobtui.theme import THEMES, VARIABLE
-from tests.personal_tables import PAGE, renewed
+from tests.reference import CONFIGURATION
 
 NO_FLAGS: Mapping[str, tuple[str, ...]] = {}
 
@@ -560,13 +560,8 @@ def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert key_of("not there") == ""
 
 
-def test_the_page_names_every_action_column_and_colour() -> None:
-    page = PAGE.read_text()
-    assert renewed(page) == page, "renew it: .venv/bin/python -m tests.personal_tables"
-
-
 def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (example,) = re.findall(r"```toml\n(.*?)```", CONFIGURATION.read_text(), re.DOTALL)
     looks = config_of(tmp_path, example).looks
     assert looks.columns
     assert looks.keys
