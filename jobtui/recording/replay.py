@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -68,24 +68,31 @@ class ReplayClock:
         await self._moved.wait()
 
 
+class OpenRecording(NamedTuple):
+    """A recording, the thread that reads it, and the time that it is at."""
+
+    recording: Recording
+    worker: Worker
+    clock: ReplayClock
+
+    async def answer(self, what: What, source: int | None, key: str) -> Any:
+        """The last answer to a question by the time that it is at, None when it was not asked."""
+        if source is None:
+            return None
+        until = self.clock.now()
+        found = await self.worker.run(lambda: self.recording.answer(what, source, key, until))
+        return None if found is None else found.value
+
+
 class ReplayedSource:
     """A source as it was. `number` is that in the recording, None for one of which nothing was kept."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        worker: Worker,
-        clock: ReplayClock,
-        kind: str,
-        name: str,
-        number: int | None,
-    ) -> None:
+    def __init__(self, opened: OpenRecording, kind: str, name: str, number: int | None) -> None:
         self.kind = kind
         self.name = name
         self.number = number
-        self._recording = recording
-        self._worker = worker
-        self._clock = clock
+        self._opened = opened
+        self._recording, self._worker, self._clock = opened
         self._seq = -1
         self._read_to: Nanos | None = None
 
@@ -101,11 +108,7 @@ class ReplayedSource:
 
     async def answer(self, what: What, key: str) -> Any:
         """What it answered to a question by the time of the clock, None when it was not asked."""
-        number, until = self.number, self._clock.now()
-        if number is None:
-            return None
-        found = await self._worker.run(lambda: self._recording.answer(what, number, key, until))
-        return None if found is None else found.value
+        return await self._opened.answer(what, self.number, key)
 
     async def asked(self, what: What) -> list[str]:
         number = self.number
@@ -189,16 +192,8 @@ SPEEDS = (1, 10, 60, 600)
 class ReplayPlayer:
     """See `model.clock.Player`. `begin_anew` lets all that is known be read from its beginning again."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        worker: Worker,
-        clock: ReplayClock,
-        begin_anew: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._recording = recording
-        self._worker = worker
-        self._clock = clock
+    def __init__(self, opened: OpenRecording, begin_anew: Callable[[], Awaitable[None]]) -> None:
+        recording, _, clock = self._recording, self._worker, self._clock = opened
         self._begin_anew = begin_anew
         self._reading = asyncio.Lock()
         self._asked = 0
@@ -384,15 +379,11 @@ class ReplayedJobReader(SessionJobReader):
     def __init__(
         self,
         sources: Callable[[], Sequence[Source]],
-        recording: Recording,
-        worker: Worker,
-        clock: ReplayClock,
+        opened: OpenRecording,
         told: Told = nothing_told,
     ) -> None:
         super().__init__(sources, _stays, told)
-        self._recording = recording
-        self._worker = worker
-        self._clock = clock
+        self._opened = opened
 
     async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         found = await self._answer(What.LINES, key_of_step(step))
@@ -428,12 +419,7 @@ class ReplayedJobReader(SessionJobReader):
         return answer if isinstance(answer, Remembered) else Remembered(now)
 
     async def _answer(self, what: What, key: str) -> Any:
-        number = self._recording.source(ANSWERS, "")
-        if number is None:
-            return None
-        until = self._clock.now()
-        found = await self._worker.run(lambda: self._recording.answer(what, number, key, until))
-        return None if found is None else found.value
+        return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key)
 
     @staticmethod
     def _given(answer: object, what: str) -> Any:
@@ -456,16 +442,12 @@ ENTRIES_AT_ONCE = 500
 class ReplayedLogs:
     """A `LogBook` on a recording: of each log those lines whose meaning is known, as they were understood."""
 
-    def __init__(
-        self, recording: Recording, worker: Worker, clock: ReplayClock, sources: Callable[[], Sequence[int]]
-    ) -> None:
-        self._recording = recording
-        self._worker = worker
-        self._clock = clock
+    def __init__(self, opened: OpenRecording, sources: Callable[[], Sequence[int]]) -> None:
+        self._opened = opened
         self._sources = sources
 
     def names(self) -> tuple[str, ...]:
-        return self._recording.logs(self._sources())
+        return self._opened.recording.logs(self._sources())
 
     def open(self, name: str) -> Log:
         return self._log(name, frozenset({name}))
@@ -474,9 +456,7 @@ class ReplayedLogs:
         return self._log("", frozenset(self.names() if names is None else names))
 
     def _log(self, name: str, names: frozenset[str]) -> Log:
-        return ReplayedLog(
-            name, ReplayedLines(self._recording, self._worker, self._clock, self._sources(), names)
-        )
+        return ReplayedLog(name, ReplayedLines(self._opened, self._sources(), names))
 
 
 class ReplayedLog(ListedLog):
@@ -497,17 +477,8 @@ class ReplayedLog(ListedLog):
 class ReplayedLines:
     """The lines of some logs, the earliest first. `begins_late` says that there are earlier ones."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        worker: Worker,
-        clock: ReplayClock,
-        sources: Sequence[int],
-        names: frozenset[str],
-    ) -> None:
-        self._recording = recording
-        self._worker = worker
-        self._clock = clock
+    def __init__(self, opened: OpenRecording, sources: Sequence[int], names: frozenset[str]) -> None:
+        self._recording, self._worker, self._clock = opened
         self._sources = sources
         self._names = names
         self._read_to: Nanos | None = None
@@ -586,25 +557,25 @@ class RecordingReplay:
         about = self.recording.about
         present = about.at if about.job_id else self.recording.ends_at or about.at
         self.clock = ReplayClock(present if at is None else at)
-        self._worker = Worker(f"replay {path}")
+        self._opened = OpenRecording(self.recording, Worker(f"replay {path}"), self.clock)
 
     def in_place_of(self, source: Source) -> Source:
         """What is polled in place of a source, which itself is never opened."""
         make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
         number = self.recording.source(source.kind, source.name)
-        return make(self.recording, self._worker, self.clock, source.kind, source.name, number)
+        return make(self._opened, source.kind, source.name, number)
 
     def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobReader:
-        return ReplayedJobReader(sources, self.recording, self._worker, self.clock, told)
+        return ReplayedJobReader(sources, self._opened, told)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
-        return ReplayedLogs(self.recording, self._worker, self.clock, lambda: _numbers(sources()))
+        return ReplayedLogs(self._opened, lambda: _numbers(sources()))
 
     def player(self, begin_anew: Callable[[], Awaitable[None]]) -> Player:
-        return ReplayPlayer(self.recording, self._worker, self.clock, begin_anew)
+        return ReplayPlayer(self._opened, begin_anew)
 
     def close(self) -> None:
-        self._worker.close(self.recording.close)
+        self._opened.worker.close(self.recording.close)
 
 
 def _numbers(sources: Sequence[Source]) -> tuple[int, ...]:

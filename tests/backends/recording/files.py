@@ -10,7 +10,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.recording.database import About, Recording, What
 from jobtui.recording.recorder import RecordingWriter
-from jobtui.recording.replay import ReplayClock, ReplayedSource
+from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedSource
 from jobtui.transport.worker import a_worker
 
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -46,7 +46,7 @@ def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSourc
     with a_worker("test") as worker:
         clock = ReplayClock(Nanos(NOW + second * SECOND))
         number = recording.source("logfile", "a.log")
-        found = asyncio.run(polled(kind(recording, worker, clock, "logfile", "a.log", number)))
+        found = asyncio.run(polled(kind(OpenRecording(recording, worker, clock), "logfile", "a.log", number)))
     recording.close()
     return found
 

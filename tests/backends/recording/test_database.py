@@ -22,7 +22,7 @@ from jobtui.model.traces import Resource, Span
 from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
-from jobtui.recording.replay import ReplayClock, ReplayedJobs, ReplayedLogs
+from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import a_worker
 from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
 from tests.builders import a_job, job_id
@@ -129,7 +129,7 @@ def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     path = written(tmp_path / "r", (What.BATCH, batch(job), 0))
     recording = Recording(path)
     with a_worker("test") as worker:
-        source = ReplayedJobs(recording, worker, ReplayClock(NOW), "logfile", "a.log", 1)
+        source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(NOW)), "logfile", "a.log", 1)
         detail = asyncio.run(source.detail(job.id))
         assert detail is not None
         assert detail.job == job
@@ -303,7 +303,7 @@ def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
     writer.close()
     recording = Recording(tmp_path / "r")
     with a_worker("test") as worker:
-        yield ReplayedLogs(recording, worker, clock, lambda: (1, 2))
+        yield ReplayedLogs(OpenRecording(recording, worker, clock), lambda: (1, 2))
     recording.close()
 
 
