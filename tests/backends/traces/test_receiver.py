@@ -68,18 +68,15 @@ async def test_the_exports_of_a_job_arrive_one_after_the_other() -> None:
     )
 
 
-async def test_requests_one_after_the_other_in_one_body_are_one_request() -> None:
-    data = capture_file("job-fail", "otlp.pb").read_bytes()
+@pytest.mark.parametrize(
+    ("name", "times", "kind", "spans"),
+    [("job-fail.otlp.pb", 2, PROTOBUF, 58), ("node-sdk.otlp.json", 1, JSON, 3)],
+    ids=["two requests in one body", "the JavaScript SDK"],
+)
+async def test_what_was_sent_by_others(name: str, times: int, kind: str, spans: int) -> None:
     async with listening() as receiver:
-        assert (await send(receiver, data * 2, PROTOBUF)).status == 200
-        assert len((await taken(receiver)).spans) == 58
-
-
-async def test_what_the_javascript_sdk_sends() -> None:
-    data = (CAPTURES / "node-sdk.otlp.json").read_bytes()
-    async with listening() as receiver:
-        assert (await send(receiver, [data], JSON)).status == 200
-        assert len((await taken(receiver)).spans) == 3
+        assert (await send(receiver, (CAPTURES / name).read_bytes() * times, kind)).status == 200
+        assert len((await taken(receiver)).spans) == spans
 
 
 @pytest.mark.parametrize(("body", "kind"), [(b"", PROTOBUF), (b"{}", JSON), (b'{"resourceSpans": []}', JSON)])
