@@ -330,6 +330,8 @@ COMMANDS: tuple[Command, ...] = (
             Argument("THING", "where it opens; or demo, or replay FILE", required=False, many=True), (
         _valued("listen", "HOST:PORT", "where, 127.0.0.1:8417 without it; port 0 for any that is free"),
     ), prints=False),
+    Command("mcp", "answer an assistant over the Model Context Protocol, on standard input and output",
+            prints=False),
     Command("login", "log in to a server, and keep the login where its own client looks",
             Argument("SYSTEM", "balsam", choices=("balsam",)), prints=False),
     Command("init", "find out what there is to read, and write the configuration file when told to",

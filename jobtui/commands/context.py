@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +42,8 @@ class Context(NamedTuple):
     clock: Clock
     since: Nanos | None = None
     until: Nanos | None = None
+    write: Callable[[Iterable[str]], object] | None = None
+    """What takes the lines of the answer; None prints them."""
     replay: "Replay | None" = None
     """What stands in for the systems, as a recording does."""
     remembers: bool = True

@@ -61,6 +61,7 @@ class Report(NamedTuple):
 
 def print_report(report: Report, context: "Context", reader: "Reader | None" = None) -> None:
     """Print a report in the format that was asked for; `reader` is None where no source was read."""
+    write = context.write or print_lines
     match context.format:
         case OutputFormat.JSON:
             from jobtui.render.json_output import document, document_lines, fault_records
@@ -70,12 +71,12 @@ def print_report(report: Report, context: "Context", reader: "Reader | None" = N
                 body = {**body, "faults": faults}
             sources, is_partial = (reader.sources, reader.partial) if reader is not None else ((), False)
             whole = document(report.command, body, sources, context.clock.now(), partial=is_partial)
-            print_lines(document_lines(whole))
+            write(document_lines(whole))
         case OutputFormat.CSV:
             if report.columns:
                 print_csv(report.columns, report.records())
         case _:
-            print_lines(report.lines(context.width, context.colour))
+            write(report.lines(context.width, context.colour))
 
 
 def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
