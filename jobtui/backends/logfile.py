@@ -28,7 +28,7 @@ from jobtui.backends.log_start import (
     find_time,
 )
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_from
@@ -123,11 +123,11 @@ class LogFile:
         if leader is not None and not self._follower.files and (beginning := leader.beginning) is not None:
             # not before that one: what is older was read by nobody, or is known from an earlier reading
             at = beginning.at
-            self._follower.start = TailBytes(0) if at is None else FromTime(Nanos(at + SECOND))
+            self._follower.start = TailBytes(0) if at is None else FromTime(at)
             self._since = Nanos(0) if at is None else at
         batch = self._follower.poll(cursor)
         if self._since:  # what is packed is read from its start
-            kept = tuple(one for one in batch.records if one.at is None or one.at > self._since)
+            kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
         if leader is not None:
             batch = structs.replace(batch, note=batch.note or "")  # what was said of it holds no longer
