@@ -37,7 +37,7 @@ TOOLS: Mapping[str, str] = {
     "explain": "What is the matter with a job, how sure that is, the evidence, and what to do next.",
     "timeline": "What happened to a job, step by step, with times and the lines that tell.",
     "logs": f"The log lines that belong to a job, the last {LINES} without `lines`.",
-    "overview": f"{', '.join(OVERVIEWS)}: a job beside its last good run, what went wrong lately, what came before.",
+    "overview": f"{', '.join(OVERVIEWS)}: a job beside its last good run, or failures, new and remembered.",
 }
 MOST_TEXT = 2_000
 _TEXT = {"type": "string", "minLength": 1, "maxLength": MOST_TEXT}
