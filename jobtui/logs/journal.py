@@ -493,7 +493,8 @@ class JournalPages(Log):
         async with self._looking:
             if self._tail is None:
                 self._tail = await self._end_of_it()
-            await self._take(self._tail)
+            else:
+                await self._take(self._tail)
             return self.extent
 
     @property
@@ -513,7 +514,7 @@ class JournalPages(Log):
         return part
 
     async def _take(self, tail: Passage) -> None:
-        if self._following is None:
+        if self._following is None:  # whoever looks once never follows
             start = Beside(tail.kept[-1][0]) if tail.kept else Head()
             self._following = self._pieces.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
@@ -529,11 +530,11 @@ class JournalPages(Log):
                 return
 
     async def changed(self, timeout_s: float) -> None:
-        if self._following is None:
+        if self._tail is None:
             await asyncio.sleep(timeout_s)
-            return
-        with suppress(SourceError):
-            await self._following.changed(timeout_s)
+        elif self._following is not None:  # else the next look begins to follow
+            with suppress(SourceError):
+                await self._following.changed(timeout_s)
 
     # Pages.
 

@@ -248,6 +248,7 @@ class LaneFollowing:
         self._looked_at = 0.0
         self._lost = False
         self._news = asyncio.Event()
+        self._opening = asyncio.Lock()
         self._is_closed = False
 
     async def take(self, most: int) -> Slice:
@@ -267,6 +268,7 @@ class LaneFollowing:
         return Slice(tuple(entries), self._cursor, at_edge, lost, self._note)
 
     async def changed(self, timeout_s: float) -> None:
+        self._check_open()
         if self._hosts is None:
             await self._begin()
         if any(lane.held for lane in self._lanes) and not any(lane.is_awaited for lane in self._lanes):
@@ -293,6 +295,7 @@ class LaneFollowing:
                 while any(lane.is_awaited for lane in self._lanes):
                     self._news.clear()
                     await self._news.wait()
+        self._check_open()
         for lane in self._lanes:
             if lane.task.done() and not lane.task.cancelled():
                 lane.task.result()
@@ -335,11 +338,19 @@ class LaneFollowing:
 
     # Lanes.
 
-    async def _begin(self) -> None:
+    def _check_open(self) -> None:
         if self._is_closed:
             raise SourceError(f"{self._reader.name}: is closed")
+
+    async def _begin(self) -> None:
+        self._check_open()
         if self._lanes:
             return
+        async with self._opening:
+            if not self._lanes:
+                await self._open_first()
+
+    async def _open_first(self) -> None:
         hosts = await self._found_hosts()
         if (known := places_of(self._start)) is not None:
             self._for_new = known.for_new
@@ -358,6 +369,7 @@ class LaneFollowing:
 
     def _open(self, places: dict[Match, Start]) -> None:
         """Open a lane for each host from its place on; one for all there are as long as that is one host."""
+        self._check_open()
         self._known = hosts = list(places)
         apart = len(hosts) if len(hosts) <= LANES_MOST else LANES_MOST - 1
         groups: list[tuple[Match, ...]] = [(host,) for host in hosts[:apart]]
@@ -401,9 +413,10 @@ class LaneFollowing:
         if not self._known:
             self._known = [fresh.pop(0)] if fresh else []
         if fresh:
-            places = self._places()
-            await self._close_lanes()
-            self._open({**dict.fromkeys((*self._known, *fresh), self._for_new), **places})
+            async with self._opening:
+                places = self._places()
+                await self._close_lanes()
+                self._open({**dict.fromkeys((*self._known, *fresh), self._for_new), **places})
         return bool(fresh)
 
     @property
