@@ -1,6 +1,9 @@
 """Entries in the order of their cursors, and what journalctl is asked for."""
 
+import os
 import random
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,11 +13,12 @@ from hypothesis import strategies as st
 from jobtui.backends.journal import client
 from jobtui.backends.journal.client import Ask
 from jobtui.backends.journal.cursors import compare, from_micros, merged, position, time_cursor
-from jobtui.backends.journal.journalctl import LocalJournal, match_words, words_of
+from jobtui.backends.journal.journalctl import JournalctlReader, LocalJournal, match_words, words_of
 from jobtui.formats.journal_export import Raw
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, Matches, Tail
-from jobtui.model.source_errors import SourceError
+from jobtui.model.source_errors import SourceDenied, SourceError
+from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.journal.make import (
     BOOT,
     START_US,
@@ -117,3 +121,63 @@ def test_which_entries_are_wanted() -> None:
 def test_what_no_journal_can_be_asked_is_refused(field: str, value: str) -> None:
     with pytest.raises(SourceError, match=r"^here: "):
         client.checked((((field, value),),), "here")
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that every user may enter, as pytest's own are not."""
+    with tempfile.TemporaryDirectory() as text:
+        Path(text).chmod(0o755)
+        yield Path(text)
+
+
+class NobodysShell(LocalShell):
+    """A shell of a user who is in no group."""
+
+    async def run(self, line: str) -> Running:
+        user = ("--reuid=65534", "--regid=65534", "--clear-groups")
+        return Running(["setpriv", *user, "/bin/sh", "-c", line], {})
+
+
+@needs_journal_tools
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+async def test_what_a_user_may_not_read_is_said_with_the_remedy(open_to_all: Path) -> None:
+    make_journal(open_to_all, [entry(0, "secret")], "user-0.journal").chmod(0o600)
+    reader = JournalctlReader(NobodysShell(str(open_to_all)), str(open_to_all))
+    with pytest.raises(SourceDenied, match="usermod -aG systemd-journal"):
+        await all_forward(reader)
+    make_journal(open_to_all, [entry(5, "open")], "user-5.journal").chmod(0o644)
+    assert [each.message for each in await all_forward(reader)] == ["open"]
+    condition = await reader.condition()
+    assert condition.files == 1
+    assert "only entries of this user are to be seen; join the group systemd-journal" in condition.note
+    await reader.aclose()
+
+
+@needs_journal_tools
+async def test_files_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> None:
+    reader = LocalJournal(str(tmp_path))
+    assert await all_forward(reader) == []
+    assert "no journal files" in (await reader.condition()).note
+    whole = make_journal(tmp_path, [entry(0, "m0")], "system.journal").read_bytes()
+    (tmp_path / "newer.journal").write_bytes(whole[:12] + b"\xff" * 4 + whole[16:])  # flags nobody knows
+    (tmp_path / "noise.journal").write_bytes(random.Random(1).randbytes(9_000))
+    (tmp_path / "empty.journal").touch()
+    assert [each.message for each in await all_forward(reader)] == ["m0"]
+    condition = await reader.condition()
+    assert (condition.files, condition.unreadable) == (1, 3)
+    told = (
+        "empty.journal is truncated",
+        "newer.journal uses an unsupported feature",
+        "noise.journal corrupted",
+    )
+    assert condition.note.startswith("1 of 4 journal files read, not ")
+    assert all(words in condition.note for words in told)
+    await reader.aclose()
+
+
+async def test_the_journal_of_this_machine_answers() -> None:
+    reader = LocalJournal("local")
+    assert len((await reader.backward(Tail(), (), 5)).entries) <= 5
+    assert (await reader.condition()).unreadable >= 0
+    await reader.aclose()

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from jobtui.backends.journal import journalctl
 from jobtui.backends.journal.gatewayd import LIMITS, VALUES_ASKED, GatewayJournal, questions
 from jobtui.backends.journal.journalctl import SshJournal
 from jobtui.model.journal import Cursor, Head, Matches, Tail
@@ -98,14 +99,17 @@ async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, 
     assert ("ssh -N" in str(raised.value)) is is_offered
 
 
-async def test_nobody_there() -> None:
-    fault = await fault_of(f"http://127.0.0.1:{free_port()}")
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (f"http://127.0.0.1:{free_port()}", "(Connection refused); on 127.0.0.1: systemctl status"),
+        ("http://nowhere.invalid:19531", "no host is called nowhere.invalid"),
+    ],
+)
+async def test_nobody_there(spec: str, said: str) -> None:
+    fault = await fault_of(spec)
     assert isinstance(fault, SourceUnreachable)
-    assert "connected to (Connection refused); on 127.0.0.1: systemctl status" in str(fault)
-
-
-async def test_a_host_that_nobody_knows() -> None:
-    assert "no host is called nowhere.invalid" in str(await fault_of("http://nowhere.invalid:19531"))
+    assert said in str(fault)
 
 
 async def test_no_body_is_no_hit() -> None:
@@ -315,42 +319,29 @@ async def test_a_host_that_runs_something_else_is_told(client: SshClient, script
     assert said in str(await ssh_fault_of())
 
 
-@pytest.mark.parametrize("script", ["sleep 600", "echo ann@node1s password: >/dev/tty; read x; sleep 600"])
-async def test_a_host_that_hangs_is_given_up(
-    client: SshClient, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shell.SshShell, "start_s", 0.3)
-    client.replace(script)
-    fault = await asyncio.wait_for(ssh_fault_of(), LONG_S)
-    assert "no answer within 0.3 s" in str(fault)
-    assert "ssh -p 2222 ann@node1" in str(fault)
-
-
-async def test_a_host_that_hangs_in_the_middle_is_given_up(
-    client: SshClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (shell, __import__("jobtui.backends.journal.journalctl", fromlist=["x"])):
-        monkeypatch.setattr(module, "SILENCE_S", 0.3)
-    client.replace(
-        'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; sleep 600'
-    )
-    assert "no answer within 0.3 s" in str(await ssh_fault_of())
-
-
+BEGINS = 'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; '
 TRICKLES = "while :; do printf x; sleep 0.05; done"
 
 
-@pytest.mark.parametrize("begins", [False, True], ids=["before its answer", "within it"])
-async def test_a_host_that_trickles_is_given_up(
-    client: SshClient, monkeypatch: pytest.MonkeyPatch, begins: bool
+@pytest.mark.parametrize(
+    ("script", "limit", "what"),
+    [
+        ("sleep 600", "start_s", "answer"),
+        ("echo ann@node1s password: >/dev/tty; read x; sleep 600", "start_s", "answer"),
+        (TRICKLES, "start_s", "answer"),
+        (f"{BEGINS}sleep 600", "SILENCE_S", "answer"),
+        (f"{BEGINS}{TRICKLES}", "WHOLE_S", "whole answer"),
+    ],
+)
+async def test_a_host_that_hangs_is_given_up(
+    client: SshClient, script: str, limit: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell, "WHOLE_S", 0.5)
-    if not begins:
-        monkeypatch.setattr(shell.SshShell, "start_s", 0.5)
-    first = 'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; '
-    client.replace(first * begins + TRICKLES)
+    for place in (shell, journalctl, shell.SshShell):
+        monkeypatch.setattr(place, limit, 0.5, raising=False)
+    client.replace(script)
     fault = await asyncio.wait_for(ssh_fault_of(), LONG_S)
-    assert f"no {'whole ' * begins}answer within 0.5 s" in str(fault)
+    assert f"no {what} within 0.5 s" in str(fault)
+    assert "ssh -p 2222 ann@node1" in str(fault)
 
 
 async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
