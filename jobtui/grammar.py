@@ -241,8 +241,10 @@ COMMANDS: tuple[Command, ...] = (
     )),
     Command("compare", "a run beside the last good one, or beside that of another job",
             Argument("ID", "a job, and perhaps another one to compare it with", many=True)),
-    Command("status", "how things stand in one line, for a status bar"),
-    Command("wait", "wait until a job is over, has failed, or needs a person: --until done, failed, stuck",
+    Command("status", "how things stand in one line, for a status bar", None, (
+        Flag("prometheus", "the counts in Prometheus' text format"),
+    )),
+    Command("wait", "wait until a job is over or needs a person: --until done, failed, stuck",
             _ID, (
         _valued("timeout", "T", "give up after so long, such as 10m"),
     ), prints=False, reads=("until",)),

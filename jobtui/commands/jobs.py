@@ -187,16 +187,24 @@ def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
 
 
 LATELY_S = 3600
+NEWEST = 5_000
+"""So many records of Sirepo `status` looks at, those that were written last: it is asked again and again."""
 COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down")
 
 
 async def run_status(reader: Reader) -> Exit:
     """Print the line; ATTENTION when a job is stuck, or its sources contradict each other."""
-    await reader.read_jobs()
+    has_more = await reader.read_newest(NEWEST)
     counts = _counts(reader)
-    report = Report(
-        "status", lambda: counts, COUNTS, lambda: [counts], lambda width, colour: [_line(counts, colour)]
-    )
+    newest = NEWEST if has_more else None
+
+    def lines(width: int | None, colour: bool) -> Iterable[str]:
+        if reader.context.flag("prometheus") is not None:
+            return _metrics(counts, newest)
+        more = f" of the newest {newest:,}" if newest else ""
+        return [f"{_line(counts, colour)}{more}"]
+
+    report = Report("status", lambda: {**counts, "newest": newest}, COUNTS, lambda: [counts], lines)
     return answer(report, reader, Exit.ATTENTION if counts["stuck"] or counts["disputed"] else Exit.FINE)
 
 
@@ -214,6 +222,17 @@ def _counts(reader: Reader) -> dict[str, int]:
         "disputed": sum(map(_is_disputed(reader), jobs)),
         "sources_down": sum(1 for source in reader.sources if source.state is SourceState.DOWN),
     }
+
+
+def _metrics(counts: dict[str, int], newest: int | None) -> Iterator[str]:
+    """The counts in Prometheus' text format, for its node exporter's textfile collector."""
+    about = f"of the newest {newest} records" if newest else "by what is read now"
+    yield f"# HELP jobtui_jobs Jobs in each state, {about}."
+    yield "# TYPE jobtui_jobs gauge"
+    yield from (f'jobtui_jobs{{state="{name}"}} {counts[name]}' for name in COUNTS[:-1])
+    yield "# HELP jobtui_sources_down Sources that cannot be read."
+    yield "# TYPE jobtui_sources_down gauge"
+    yield f"jobtui_sources_down {counts[COUNTS[-1]]}"
 
 
 def _line(counts: dict[str, int], colour: bool) -> str:

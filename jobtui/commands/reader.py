@@ -128,6 +128,19 @@ class Reader:
         else:
             await self.read_logs(None)
 
+    async def read_newest(self, most: int) -> bool:
+        """Read jobs, of Sirepo's records only about so many, the newest; whether there are more."""
+        self.add_job_sources()
+        kinds = {source.kind for source in self.sources}
+        if not kinds:
+            await self.read_logs(None)
+        elif SIREPO_DB.kind not in kinds:
+            await self.read_jobs()
+        else:
+            await self.watched(self.session.catch_up((SIREPO_DB.kind,), most))
+            await self.watched(self.session.catch_up(kinds - {SIREPO_DB.kind}))
+        return any(source.is_first_read for source in self.sources)
+
     async def look_up(self, job_id: JobId) -> JobDetail | None:
         self.add_job_sources()
         known = {source.name for source in self.session.sources}

@@ -7,6 +7,7 @@ stands for a word: each change is one line, the state first, then whose and whic
 
 import asyncio
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -165,7 +166,7 @@ async def _lost(job: Job, reader: Reader) -> str | None:
 
 UNTIL: Mapping[str, Reached] = {"done": _is_done, "failed": _has_failed, "stuck": _is_stuck}
 """What may be waited for."""
-DEFAULT_UNTIL = "done"
+DEFAULT_UNTIL = "done,stuck"
 
 
 def run_wait(context: Context) -> Exit:
@@ -221,7 +222,7 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
 async def _until_reached(
     reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None
 ) -> Job | None:
-    store, changed = reader.session.store, asyncio.Event()
+    store, changed, told = reader.session.store, asyncio.Event(), ""
     unsubscribe = store.subscribe(lambda changes: changed.set() if job_id in changes.jobs else None)
     reading = asyncio.ensure_future(reader.session.run())
     try:
@@ -229,6 +230,10 @@ async def _until_reached(
             job = store.job(job_id)
             if job is not None and any([await UNTIL[word](job, reader) for word in wanted]):
                 return job
+            if job is not None and sys.stderr.isatty():
+                before, told = told, f"{job.status.value}{await _reason(job, reader)}"
+                if told != before:
+                    complain(f"waiting for {job_id} to be {' or '.join(wanted)}: {told}")
             left_s = LOOK_S if end is None else min(LOOK_S, end - time.monotonic())
             if left_s <= 0 or reading.done():
                 return None

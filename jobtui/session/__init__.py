@@ -123,11 +123,14 @@ class Session:
             self._traces = SessionTraces(self.store, lambda: self.sources, self.clock)
         return self._traces
 
-    async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
-        """Read all sources (of these kinds) at the same time until each has no more for now."""
+    async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
+        """Read all sources (of these kinds) at the same time until each has no more for now.
+
+        Or, with `most`, until it gave so many records.
+        """
         while self._announced:
             self._make_next()
-        await asyncio.gather(*(poller.catch_up() for poller in self._of_kinds(kinds)))
+        await asyncio.gather(*(poller.catch_up(most) for poller in self._of_kinds(kinds)))
 
     async def run(self, kinds: Iterable[str] | None = None) -> None:
         """Keep the store up to date with every source (of these kinds) until cancelled."""

@@ -72,10 +72,14 @@ class Poller:
         if waiting.fault is not None:
             await asyncio.sleep(longest_s)
 
-    async def catch_up(self) -> None:
-        """Poll until the source has no more for now."""
-        while await self.poll_once():  # noqa: ASYNC110 - there is more at once, others get their turn
-            await asyncio.sleep(0)
+    async def catch_up(self, most: int | None = None) -> None:
+        """Poll until the source has no more for now, or gave `most` records or more."""
+        count = 0
+        while (batch := await self.fetch()) is not None and await self.take(batch):
+            count += batch.count
+            if most is not None and count >= most:
+                return
+            await asyncio.sleep(0)  # others get their turn
 
     async def poll_once(self) -> bool:
         """Poll once and apply the batch. True if there is more to read at once."""

@@ -1,6 +1,7 @@
 """`wait` and `status` on records that change while they look."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.streams import Exit
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.condor import event, executing, submitted
+from tests.pty_program import PtyProgram
 
 DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
 FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
@@ -45,7 +48,7 @@ def test_a_job_that_is_over_is_not_waited_for(job: str, code: int, run: Runner) 
 
 def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
     change(srdb, status="running")
-    ran = run("wait", DONE, "--timeout", "0s", "--srdb", srdb)
+    ran = run("wait", DONE, "--until", "done", "--timeout", "0s", "--srdb", srdb)
     assert ran.code == 3
     assert f"{DONE} is still running after 0s" in ran.err
 
@@ -62,7 +65,7 @@ def test_it_ends_when_the_job_does(srdb: Path) -> None:
 
 def test_a_stuck_job_needs_a_person(srdb: Path, run: Runner) -> None:
     change(srdb, status="pending", computeJobStart=0, jobStatusMessage=None)
-    ran = run("wait", DONE, "--until", "done,stuck", "--timeout", "60s", "--srdb", srdb)
+    ran = run("wait", DONE, "--timeout", "60s", "--srdb", srdb)
     assert ran.code == 3
     assert "no agent answered" in ran.out
 
@@ -78,6 +81,33 @@ def test_status_is_one_line(run: Runner) -> None:
     assert ran.code == 0
     counts = run("status", "--json", "--at", AT, *sources_of("local")).json
     assert (counts["running"], counts["pending"], counts["stuck"], counts["failed_1h"]) == (0, 0, 0, 4)
+
+
+def test_status_for_prometheus_and_of_the_newest_records(
+    srdb: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = run("status", "--prometheus", "--at", AT, *sources_of("local"))
+    assert 'jobtui_jobs{state="failed_1h"} 4\n' in ran.out
+    assert ran.out.endswith("jobtui_sources_down 0\n")
+    for nth in range(3):
+        old = srdb / "supervisor-job" / f"{nth}{DONE[1:]}.json"
+        old.write_text((srdb / "supervisor-job" / f"{DONE}.json").read_text().replace(DONE, old.stem))
+        os.utime(old, (nth, nth))
+    change(srdb, status="running", computeJobStart=1, lastUpdateTime=1)
+    monkeypatch.setattr("jobtui.commands.jobs.NEWEST", 1)
+    monkeypatch.setattr(
+        SirepoDb.__init__, "__kwdefaults__", {**(SirepoDb.__init__.__kwdefaults__ or {}), "batch_files": 1}
+    )
+    assert run("status", "--srdb", srdb).out == "●1 ○0 !1 of the newest 1\n"
+    assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
+
+
+def test_a_terminal_is_told_what_is_waited_for(srdb: Path) -> None:
+    change(srdb, status="pending", computeJobStart=0, computeJobQueued=2**32, jobStatusMessage=None)
+    with PtyProgram(["-m", "jobtui", "wait", DONE, "--timeout", "60s", "--srdb", str(srdb)]) as program:
+        program.wait_seen(f"waiting for {DONE} to be done or stuck: pending: its agent".encode())
+        change(srdb, status="completed")
+        program.wait_seen(f"{DONE} completed".encode())
 
 
 def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
