@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.sirepo.client import (
     MAX_BYTES,
     SUFFIX,
@@ -173,7 +173,7 @@ BATCH_FILES = 2_000
 T = TypeVar("T")
 
 
-class SirepoDb:
+class SirepoDb(PolledSource):
     """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
 
     `timer` is a monotonic clock in seconds.
@@ -192,21 +192,17 @@ class SirepoDb:
         make_watch: WatchMaker = DirectoryWatch,
         silent: Callable[[str], str | None] = silent_file_system,
     ) -> None:
-        self.name = str(root)
+        super().__init__(str(root))
         self._path = os.path.join(self.name, DIRECTORY)
         self._files = JobFiles(self._path, self.name, max_bytes)
         self._batch_files = batch_files
         self._max_bytes = max_bytes
         self._worker = Worker(f"sirepo_db {self.name}")
         self._changes = ChangeWatch(self._path, self._files, make_watch, silent, timer, sweep_s)
-        self._sent = 0
-        self._last: Batch | None = None
-        self._closed = False
 
-    async def poll(self, cursor: str | None) -> Batch:
-        """What changed since `cursor`; None asks for the beginning. Raises SourceError."""
+    async def read(self, *, begins: bool) -> Batch:
         self._changes.news.clear()
-        return await self._run(partial(self._poll, cursor))
+        return await self._worker.run(partial(self._poll, begins=begins))
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a file was told to have changed, or after `timeout_s` at the latest.
@@ -214,7 +210,7 @@ class SirepoDb:
         Without notification, as late as keeps the work for looking at every file small; the first call sets
         up the notification and returns.
         """
-        if self._closed:
+        if self.closing.is_set():
             return
         loop = asyncio.get_running_loop()
 
@@ -236,18 +232,16 @@ class SirepoDb:
 
     async def aclose(self) -> None:
         """Stop watching and let the thread go. May be called twice."""
-        self._closed = True
+        await super().aclose()
         await self._worker.finish(self._changes.close)
 
     async def _run(self, call: Callable[[], T]) -> T:
-        if self._closed:
+        if self.closing.is_set():
             raise SourceError(f"{self.name}: is closed")
         return await self._worker.run(call)
 
-    def _poll(self, cursor: str | None) -> Batch:
-        if self._last is not None and cursor == str(self._sent - 1):
-            return self._last  # it was lost on its way, as when whoever awaited it was cancelled
-        if cursor != str(self._sent):
+    def _poll(self, *, begins: bool) -> Batch:
+        if begins:
             self._files.forget()
             self._changes.sweep_now()
         with self._directory() as directory:
@@ -256,10 +250,8 @@ class SirepoDb:
             return self._sending(self._files.read(directory, self._batch_files))
 
     def _sending(self, reading: Reading) -> Batch:
-        quiet = not (reading.count or reading.gone or reading.recovered)
-        self._sent += not quiet
-        batch = Batch(
-            cursor=str(self._sent),
+        return Batch(
+            cursor="",
             jobs=reading.jobs,
             gone=reading.gone,
             skipped=reading.skipped,
@@ -269,8 +261,6 @@ class SirepoDb:
             more=reading.more,
             note=self._changes.note,
         )
-        self._last = self._last if quiet else batch
-        return batch
 
     def _detail(self, job_id: JobId) -> JobDetail | None:
         path = os.path.join(self._path, job_id + SUFFIX)
