@@ -10,7 +10,6 @@ told as a fact (`LOG_GAP`), so that jobs in it are not taken to go on for ever.
 """
 
 import itertools
-import os
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Teller
 from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceError
-from jobtui.transport.files import Look, OpenFile, open_file
+from jobtui.transport.files import Look, OpenFile, open_file, rotated
 from jobtui.transport.files import look as look_at
 
 PIECE_BYTES = 64 << 10
@@ -46,8 +45,6 @@ GLOBAL_HEAD = b"Global JobLog:"
 """What the first event of a schedd's own log says. It is written anew when the log is rotated."""
 GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
-_OLDER = re.compile(r"[.-](?:old|\d+)(?P<packed>\.(?:gz|xz|bz2|zst))?")
-"""What follows the name of a log that was rotated, and perhaps packed."""
 _PACKED = frozenset({".gz", ".xz", ".bz2", ".zst"})
 _ENDS: Mapping[Form, bytes] = {
     Form.CLASSIC: b"\n...\n",
@@ -157,13 +154,10 @@ class CondorFile(PolledFile[ReadPlace]):
     def _older_logs(self) -> list[tuple[Path, Look]]:
         """The files beside this one that had its name before, the oldest first."""
         found = []
-        names = {name for name in os.listdir(self._path.parent) if name.startswith(self._path.name)}
-        for name in names:
-            older = _OLDER.fullmatch(name, len(self._path.name))
-            if older and not (older["packed"] and name.removesuffix(older["packed"]) in names):
-                with suppress(SourceError):
-                    found.append((path := self._path.with_name(name), look_at(path)))
-        return sorted(found, key=lambda one: one[1].mtime_ns)
+        for path in rotated(self._path):
+            with suppress(SourceError):
+                found.append((path, look_at(path)))
+        return found
 
     def _gap(self, rotation: int, part: int = 0) -> CondorFact:
         text = f"{self.name} was rotated or cut short, and a part was gone before it was read"
