@@ -6,7 +6,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,87 @@ async def test_gives_what_is_there_and_then_what_is_appended(path: Path) -> None
     assert opened.reading.note is None
 
 
-async def test_an_empty_file_is_fine_and_grows(path: Path) -> None:
-    opened = await Opened.on(path, b"")
-    assert opened.reading.texts == []
-    await opened.append(b"one\n")
-    assert opened.reading.texts == ["one"]
+Doing = Callable[[Path], None]
+
+
+def adds(data: bytes) -> Doing:
+    return lambda path: append(path, data)
+
+
+def anew(data: bytes) -> Doing:
+    return lambda path: write(path, data)
+
+
+def aside(path: Path) -> None:
+    path.rename(path.with_name(f"{path.name}-20261122-{len(os.listdir(path.parent))}"))
+
+
+ALIKE = b"alike\n" * 1_000
+"""As where a script that is long, and always the same, is the first that is logged in each file."""
+STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
+    "an empty file grows": (b"", [adds(b"one\n")], b"one\n"),
+    "an unfinished line waits for its newline": (b"one\ntw", [adds(b"o\n")], b"one\ntwo\n"),
+    "one written anew to a greater size": (
+        b"one\n",
+        [anew(b"another\nand more\n")],
+        b"one\nanother\nand more\n",
+    ),
+    "a file that is away for a moment": (b"one\n", [aside, adds(b"two\n")], b"one\ntwo\n"),
+    "files that begin alike": (
+        ALIKE,
+        [aside, anew(b"between\n"), aside, anew(ALIKE + b"then\n"), aside, adds(b"last\n")],
+        ALIKE + b"between\n" + ALIKE + b"then\nlast\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("is_watched", [False, True], ids=["at the end", "at each step"])
+@pytest.mark.parametrize("story", STORIES)
+async def test_every_line_is_given_whenever_it_is_read(path: Path, story: str, is_watched: bool) -> None:
+    data, doings, given_text = STORIES[story]
+    opened = await Opened.on(path, data, Limits(hold_s=3600))
+    for doing in doings:
+        doing(path)
+        if is_watched:
+            await opened.reading.drain()
+    await opened.reading.drain()
+    assert opened.reading.texts == given_text.decode().splitlines()
+    assert not opened.reading.skips
+
+
+def denied(path: Path) -> None:
+    write(path, b"one\n")
+    os.chmod(path, 0)
+    for parent in (path.parent, path.parent.parent, path.parent.parent.parent):
+        parent.chmod(0o755)
+
+
+REFUSED: dict[str, tuple[Doing, str, type[SourceError], str]] = {
+    "none there": (lambda path: None, "", SourceMissing, r"supervisor\.log: no such file"),
+    "below a file": (anew(b""), "below", SourceMissing, "no such file"),
+    "a pipe": (os.mkfifo, "", SourceError, "is a pipe, not a log file"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "", SourceError, "is a device"),
+    "a directory": (os.mkdir, "", SourceError, "is a directory"),
+    "a name with NUL": (lambda path: None, "a\0b", SourceError, "."),
+    "a very long name": (lambda path: None, "x" * 5000, SourceError, "."),
+    "not to be read": (denied, "", SourceDenied, "permission denied"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+async def test_what_is_no_log_is_refused_at_once_and_in_words(path: Path, case: str) -> None:
+    make, below, error, words = REFUSED[case]
+    make(path)
+    with nobody() if make is denied else nullcontext(), pytest.raises(error, match=words):
+        await asyncio.wait_for(Opened(path / below if below else path, Limits()).log.poll(None), LONG_S)
+
+
+@pytest.mark.parametrize("happens", [adds(b"two\n"), Path.unlink, aside])
+async def test_changed_returns_early_when_something_happens(path: Path, happens: Doing) -> None:
+    opened = await Opened.on(path, b"one\n")
+    waiting = asyncio.create_task(opened.log.changed(LONG_S))
+    happens(path)
+    await asyncio.wait_for(waiting, LONG_S / 2)
 
 
 async def test_a_second_reader_from_the_beginning_gets_the_same(path: Path) -> None:
@@ -70,13 +147,6 @@ async def test_a_cursor_of_someone_else_begins_anew(path: Path) -> None:
     write(path, b"one\n")
     batch = await Opened(path).log.poll("of:another:source")
     assert [record.text for record in batch.records] == ["one"]
-
-
-async def test_an_unfinished_line_waits_for_its_newline(path: Path) -> None:
-    opened = await Opened.on(path, b"one\ntw", Limits(hold_s=3600))
-    assert opened.reading.texts == ["one"]
-    await opened.append(b"o\n")
-    assert opened.reading.texts == ["one", "two"]
 
 
 async def test_an_unfinished_line_is_let_go_after_a_while_and_its_newline_is_no_line(path: Path) -> None:
@@ -128,12 +198,6 @@ async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
     assert opened.reading.note == (
         "read from byte 119004 of 120000 on, 1970-01-01T05:31:57Z; what is before was not read"
     )
-
-
-async def test_the_tail_of_a_small_file_is_all_of_it(path: Path) -> None:
-    opened = await Opened.on(path, b"one\ntwo\n", start=TailBytes(8))
-    assert opened.reading.texts == ["one", "two"]
-    assert opened.reading.note is None
 
 
 async def test_begins_at_a_time(path: Path) -> None:
@@ -294,20 +358,6 @@ async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path:
     ]
 
 
-async def test_files_that_begin_alike_are_all_read(path: Path) -> None:
-    """As where a script that is long, and always the same, is the first that is logged in each."""
-    alike = b"alike\n" * 1_000
-    opened = await Opened.on(path, alike)
-    rename(path, "supervisor.log-20261122-1")
-    write(path, b"between\n")
-    rename(path, "supervisor.log-20261122-2")
-    write(path, alike + b"then\n")
-    rename(path, "supervisor.log-20261122-3")
-    await opened.append(b"last\n")
-    assert opened.reading.texts[-3:] == ["alike", "then", "last"]
-    assert opened.reading.texts.count("between") == 1
-
-
 async def test_a_file_that_is_rotated_twice_in_the_middle_of_a_poll_is_read_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,13 +413,6 @@ async def test_a_truncated_file_begins_again_and_says_so(path: Path) -> None:
     assert opened.reading.skip_count == 0
 
 
-async def test_a_file_written_anew_to_a_greater_size_begins_again(path: Path) -> None:
-    opened = await Opened.on(path, b"one\ntwo\n")
-    write(path, b"quite another text\nand more\n")
-    await opened.reading.drain()
-    assert opened.reading.texts[2:] == ["quite another text", "and more"]
-
-
 async def test_bytes_that_a_truncation_took_before_they_were_read_are_reported(path: Path) -> None:
     opened = await Opened.on(path, b"one\nunfinished", Limits(hold_s=3600))
     os.truncate(path, 0)
@@ -377,17 +420,6 @@ async def test_bytes_that_a_truncation_took_before_they_were_read_are_reported(p
     assert opened.reading.skip_count == 1
     assert "10 bytes" in opened.reading.skips[0].why
     assert opened.reading.skips[0].where == f"{path}:2 (byte 4)"
-
-
-async def test_a_missing_file_is_missing_at_once(path: Path) -> None:
-    with pytest.raises(SourceMissing, match=r"supervisor\.log: no such file"):
-        await Opened(path, Limits()).log.poll(None)
-
-
-async def test_a_file_below_a_file_is_missing(path: Path) -> None:
-    write(path, b"")
-    with pytest.raises(SourceMissing):
-        await Opened(path / "below").log.poll(None)
 
 
 async def test_a_vanished_file_is_read_to_its_end_then_missing_and_read_anew_when_it_is_back(
@@ -400,14 +432,6 @@ async def test_a_vanished_file_is_read_to_its_end_then_missing_and_read_anew_whe
     assert opened.reading.texts == ["one", "two"]
     await opened.append(b"three\n")
     assert opened.reading.texts == ["one", "two", "three"]
-
-
-async def test_a_file_that_is_away_for_a_moment_is_not_missing(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n", Limits())
-    rename(path, "supervisor.log.1")
-    await opened.reading.drain()
-    await opened.append(b"two\n")
-    assert opened.reading.texts == ["one", "two"]
 
 
 async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(path: Path) -> None:
@@ -441,54 +465,11 @@ async def test_replaced_by_a_directory(path: Path) -> None:
     assert opened.reading.texts == ["one", "two"]
 
 
-async def test_a_pipe_is_refused_without_blocking(path: Path) -> None:
-    os.mkfifo(path)
-    with pytest.raises(SourceError, match="is a pipe, not a log file"):
-        await asyncio.wait_for(Opened(path).log.poll(None), LONG_S)
-
-
-@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/", "a directory")])
-async def test_what_is_no_file_is_refused(name: str, kind: str) -> None:
-    with pytest.raises(SourceError, match=f"is {kind}"):
-        await Opened(Path(name)).log.poll(None)
-
-
-async def test_a_path_that_cannot_be_is_an_error_of_the_source(tmp_path: Path) -> None:
-    for name in ("a\0b", "x" * 5000):
-        with pytest.raises(SourceError):
-            await Opened(tmp_path / name).log.poll(None)
-
-
-async def test_changed_returns_early_when_something_was_written(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    waiting = asyncio.create_task(opened.log.changed(LONG_S))
-    append(path, b"two\n")
-    await asyncio.wait_for(waiting, LONG_S / 2)
-
-
-@pytest.mark.parametrize("happens", [Path.unlink, lambda path: rename(path, "other")])
-async def test_changed_returns_early_when_the_file_is_gone(
-    path: Path, happens: Callable[[Path], None]
-) -> None:
-    opened = await Opened.on(path, b"one\n")
-    happens(path)
-    await asyncio.wait_for(opened.log.changed(LONG_S), LONG_S / 2)
-
-
 async def test_changed_returns_in_time_when_nothing_was_written(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     started = time.monotonic()
     await opened.log.changed(0.2)
     assert 0.19 <= time.monotonic() - started < LONG_S
-
-
-async def test_an_unreadable_file_is_denied(path: Path) -> None:
-    write(path, b"one\n")
-    os.chmod(path, 0)
-    for parent in (path.parent, path.parent.parent, path.parent.parent.parent):
-        parent.chmod(0o755)
-    with nobody(), pytest.raises(SourceDenied, match="permission denied"):
-        await Opened(path).log.poll(None)
 
 
 LIMITS = Limits(block=16, line=64, batch=100, batch_records=5, hold_s=1000, retire_s=1e9, gone_s=1000)
