@@ -31,6 +31,7 @@ PROGRAMS = (
     "charts",
     "balsam",
     "traces",
+    "memory",
 )
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 

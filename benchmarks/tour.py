@@ -24,6 +24,7 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "log values": ("2", "c"),
     "trace": ("5", ENTER),
     "trace changes": ("5", "C"),
+    "seen": ("1", ":", "seen" + ENTER),
 }
 """What to type to come to a screen that no action goes to by its name; `{user}` is one with several jobs."""
 TYPED: Mapping[str, str] = {

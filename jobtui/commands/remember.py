@@ -39,7 +39,7 @@ from jobtui.session.finished import FinishedRuns
 
 DEFAULT_MB, LEAST_MB = 2_000, 10
 SAID_EVERY_S = 1.0
-MOST_DAYS = 92
+MOST_DAYS = 28
 """Days of a stretch that is compared with another."""
 NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
 

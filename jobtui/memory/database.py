@@ -16,6 +16,7 @@ from typing import Any
 
 from jobtui.analysis.recurrence import (
     BASELINE_DAYS,
+    DEVIANT_DAYS,
     LEAST,
     Day,
     Frequency,
@@ -68,7 +69,7 @@ MOST_DAYS, OLDEST_DAYS = 400, 3_650
 """The newest days with a failure that are compared, and how far back such days are looked for."""
 CANDIDATES = 3
 """The most frequent values of each field that are looked at."""
-MOST_SHOWN, MOST_FOUND = 20, 1_000
+MOST_SHOWN, MOST_FOUND = 15, 1_000
 """Signatures that are shown without a limit, and found by a text."""
 LIKE_RUNS = 600
 """The newest like runs of which ranges are told."""
@@ -328,18 +329,18 @@ class _Reading:
         return unusual(tallies, len(tallies), MOST_PLACES)
 
     def deviations(self, name: str, today: int) -> Iterator[Deviation]:
-        days: dict[str, dict[int, Day]] = {}
+        days: dict[int, dict[int, Day]] = {}
         sql = (
-            "SELECT word.text, signature, runs, waited, wait FROM tally JOIN word ON word.id = value"
+            "SELECT value, signature, runs, waited, wait FROM tally"
             " WHERE field = ? AND day = ? AND signature <= ?"
         )
-        for day in range(today - BASELINE_DAYS - 2, today + 1):
-            for text, mark, runs, waited, wait in self._rows(sql, NUMBERS[name], day, FAILED):
-                known = days.setdefault(text, {}).get(day, Day())
+        for day in range(today - BASELINE_DAYS - DEVIANT_DAYS, today + 1):
+            for value, mark, runs, waited, wait in self._rows(sql, NUMBERS[name], day, FAILED):
+                known = days.setdefault(value, {}).get(day, Day())
                 one = known._replace(failed=runs) if mark else Day(runs, known.failed, waited or 0, wait or 0)
-                days[text][day] = one
-        for text, of_site in days.items():
-            yield from deviation(name, text, of_site, today)
+                days[value][day] = one
+        for value, of_site in days.items():
+            yield from deviation(name, self._word(value), of_site, today)
 
     def stretch(self, days: range) -> RunCounts:
         every, failed = (sum(self._on(days, 0, mark)[0].values()) for mark in (ALL, FAILED))
@@ -355,8 +356,13 @@ class _Reading:
         for day in days:
             for mark, runs in self._rows(sql, day, FAILED):
                 marks[mark] += runs
-        counts |= {("signature", self.text_of(mark)): runs for mark, runs in marks.items()}
+        counts |= self._texts(marks)
         return RunCounts(every, counts, bad, slow)
+
+    def _texts(self, marks: Mapping[int, int]) -> dict[tuple[str, str], int]:
+        """How many runs there are of each signature, by its text."""
+        sql = f"SELECT id, text FROM signature WHERE id IN ({_listed(marks)})"
+        return {("signature", text): marks[mark] for mark, text in self._rows(sql)}
 
     def having(self, name: str, value: str) -> RunCounts:
         """All runs with a value in a field."""
@@ -368,7 +374,7 @@ class _Reading:
         found = {mark: (runs, *sums) for mark, runs, *sums in self._rows(sql, NUMBERS[name], word)}
         every, timed, slow, squares = found.pop(ALL, (0, 0, 0.0, 0.0))
         failed, *_ = found.pop(FAILED, (0,))
-        counts = {("signature", self.text_of(mark)): runs for mark, (runs, *_) in found.items()}
+        counts = self._texts({mark: runs for mark, (runs, *_) in found.items()})
         key = (ALL_RUNS, "")
         lengths = (timed or 0, slow or 0.0, squares or 0.0)
         return RunCounts(every, {**counts, key: every}, {key: failed}, {key: lengths})
