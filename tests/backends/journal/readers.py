@@ -6,9 +6,10 @@ is a function and a line in READERS.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,31 +22,43 @@ from tests.backends.journal.ssh_rig import a_server, needs_sshd
 MakeReader = Callable[[], JournalReader]
 
 
+@dataclass(slots=True)
+class Host:
+    """What is called for a reader of a directory. What serves it can die, and start again."""
+
+    reader: MakeReader
+    start: Callable[[], None] = lambda: None
+    die: Callable[[], None] = lambda: None
+
+    def __call__(self) -> JournalReader:
+        return self.reader()
+
+
 class Way(NamedTuple):
     """A way to read a directory, and what has to be there for it."""
 
-    open: Callable[[Path], AbstractContextManager[MakeReader]]
+    open: Callable[[Path], AbstractContextManager[Host]]
     needs: tuple[pytest.MarkDecorator, ...] = ()
 
 
 @contextmanager
-def journalctl(directory: Path) -> Iterator[MakeReader]:
-    yield lambda: LocalJournal(str(directory))
+def journalctl(directory: Path) -> Iterator[Host]:
+    yield Host(lambda: LocalJournal(str(directory)))
 
 
 @contextmanager
-def over_ssh(directory: Path) -> Iterator[MakeReader]:
+def over_ssh(directory: Path) -> Iterator[Host]:
     with a_server() as server:
-        yield lambda: SshJournal(server.address_of(directory))
+        yield Host(lambda: SshJournal(server.address_of(directory)), server.start, server.die)
 
 
 @contextmanager
-def over_http(directory: Path) -> Iterator[MakeReader]:
+def over_http(directory: Path) -> Iterator[Host]:
     with TemporaryDirectory() as text:
         server = Gatewayd(directory, Path(text) / "log")
         server.start()
         try:
-            yield lambda: GatewayJournal(server.spec)
+            yield Host(lambda: GatewayJournal(server.spec), server.start, server.die)
         finally:
             server.die()
 
@@ -56,6 +69,10 @@ READERS: dict[str, Way] = {
     "gatewayd": Way(over_http, (needs_gatewayd,)),
 }
 
-each_way = pytest.mark.parametrize(
-    "way", [pytest.param(way, id=name, marks=way.needs) for name, way in READERS.items()]
-)
+
+def ways(*names: str) -> list[Any]:
+    """The parameters of these ways."""
+    return [pytest.param(READERS[name], id=name, marks=READERS[name].needs) for name in names]
+
+
+each_way = pytest.mark.parametrize("way", ways(*READERS))

@@ -11,13 +11,11 @@ import pytest
 
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.journal import following
-from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.source import Journal
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
-from tests.backends.journal.gateway_rig import Gatewayd
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import READERS, MakeReader
+from tests.backends.journal.readers import READERS
 from tests.backends.journal.ssh_rig import children_of
 
 UNIT = "sirepo_job_supervisor.service"
@@ -42,19 +40,11 @@ class JournalRig:
         patch = self._stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(following, "RETRY_S", 0.05)
         patch.setattr(following, "RETRY_MOST_S", 0.1)
-        self._server = Gatewayd(self._directory, folder / "log") if way == "gatewayd" else None
-        self._make_reader = self._maker(way)
-
-    def _maker(self, way: str) -> MakeReader:
-        if self._server is None:
-            return self._stack.enter_context(READERS[way].open(self._directory))
-        self._server.start()
-        self._stack.callback(self._server.die)
-        spec = self._server.spec
-        return lambda: GatewayJournal(spec)
+        self._is_served = way == "gatewayd"
+        self._host = self._stack.enter_context(READERS[way].open(self._directory))
 
     def source(self) -> Source:
-        return Journal(self._make_reader().name, self._make_reader, since=Nanos(0))
+        return Journal(self._host().name, self._host, since=Nanos(0))
 
     def _write(self, message: str, **fields: str) -> None:
         self._written += 1
@@ -73,8 +63,8 @@ class JournalRig:
 
     def go_away(self) -> None:
         """Be gone, and what serves those who follow, too."""
-        if self._server is not None:
-            self._server.die()
+        if self._is_served:
+            self._host.die()
             return
         self._directory.rename(self._away)
         for pid in children_of(os.getpid()):
@@ -83,8 +73,8 @@ class JournalRig:
                     os.kill(pid, signal.SIGKILL)
 
     def come_back(self) -> None:
-        if self._server is not None:
-            self._server.start()
+        if self._is_served:
+            self._host.start()
         else:
             self._away.rename(self._directory)
 

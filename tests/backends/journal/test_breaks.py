@@ -2,10 +2,9 @@
 
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -14,19 +13,15 @@ from hypothesis import strategies as st
 from jobtui.backends.journal import following
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.cursors import Places, cursor_of, places_of
-from jobtui.backends.journal.gatewayd import GatewayJournal
-from jobtui.backends.journal.journalctl import SshJournal
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, Head, Matches, Start, Tail
 from jobtui.model.source_errors import SourceUnreachable
-from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.live import Writer, writer
 from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import READERS, MakeReader, Way, each_way
+from tests.backends.journal.readers import READERS, Host, MakeReader, Way, each_way, ways
 from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd, ssh_client
 
 pytestmark = [needs_journal_tools]
 
@@ -34,50 +29,13 @@ WANTED = of(_SYSTEMD_UNIT="wanted.service")
 TWO_FIELDS: Matches = ((("_SYSTEMD_UNIT", "wanted.service"),), (("CONTAINER_NAME", "srj"),))
 
 
-class Host(NamedTuple):
-    """A host that can die."""
-
-    journal: Callable[[], JournalReader]
-    start: Callable[[], None]
-    die: Callable[[], None]
-
-
-@contextmanager
-def over_ssh(root: Path, directory: Path, client: SshClient) -> Iterator[Host]:
-    server = Sshd(root)
-    server.prepare()
-    server.start()
-    with (client.root / "config").open("a") as settings:
-        settings.write(f'Match originalhost 127.0.0.1 exec "test %p = {server.port}"\n')
-        settings.write(f"  IdentityFile {root}/user_key\n  IdentitiesOnly yes\n")
-        settings.write(f"  UserKnownHostsFile {root}/known_hosts\n  StrictHostKeyChecking accept-new\n")
-    yield Host(lambda: SshJournal(f"{server.spec}{directory}"), server.start, server.die)
-    server.die()
-
-
-@contextmanager
-def over_http(root: Path, directory: Path, client: SshClient) -> Iterator[Host]:
-    root.mkdir()
-    server = Gatewayd(directory, root / "log")
-    server.start()
-    yield Host(lambda: GatewayJournal(server.spec), server.start, server.die)
-    server.die()
-
-
-WAYS = [
-    pytest.param(over_ssh, id="ssh", marks=needs_sshd),
-    pytest.param(over_http, id="gatewayd", marks=needs_gatewayd),
-]
-MakeHost = Callable[[Path, Path, SshClient], contextlib.AbstractContextManager[Host]]
+far_ways = pytest.mark.parametrize("way", ways("ssh", "gatewayd"))
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
+def tries_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "RETRY_S", 0.1)
     monkeypatch.setattr(following, "RETRY_MOST_S", 0.2)
-    with ssh_client(tmp_path / "client", monkeypatch) as made:
-        (made.root / "config").write_text("")
-        yield made
 
 
 class Numbered:
@@ -97,11 +55,9 @@ class Numbered:
 
 
 @contextmanager
-def written(way: MakeHost, root: Path, client: SshClient) -> Iterator[tuple[Numbered, Host]]:
+def written(way: Way, directory: Path) -> Iterator[tuple[Numbered, Host]]:
     """A host whose journal is being written."""
-    directory = root / "journal"
-    directory.mkdir()
-    with writer(directory) as journal, way(root / "host", directory, client) as host:
+    with writer(directory) as journal, way.open(directory) as host:
         yield Numbered(journal), host
 
 
@@ -134,14 +90,13 @@ async def there(reader: JournalReader) -> None:
 
 
 @pytest.mark.parametrize("matches", [WANTED, TWO_FIELDS], ids=["one field", "two fields"])
-@pytest.mark.parametrize("way", WAYS)
-async def test_nothing_is_lost_and_nothing_comes_twice(
-    way: MakeHost, matches: Matches, tmp_path: Path, client: SshClient
-) -> None:
+@pytest.mark.usefixtures("tries_soon")
+@far_ways
+async def test_nothing_is_lost_and_nothing_comes_twice(way: Way, matches: Matches, tmp_path: Path) -> None:
     """A host that dies while it gives much, while nothing comes, and while it is written."""
-    with written(way, tmp_path, client) as (numbered, host):
+    with written(way, tmp_path) as (numbered, host):
         numbered.write(6_000)
-        reader = host.journal()
+        reader = host.reader()
         await there(reader)
         follower = Follower(reader.follow(Head(), matches))
         while len(follower.found) < 500:
@@ -162,11 +117,12 @@ async def test_nothing_is_lost_and_nothing_comes_twice(
         await reader.aclose()
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_a_break_before_anything_came(way: MakeHost, tmp_path: Path, client: SshClient) -> None:
-    with written(way, tmp_path, client) as (numbered, host):
+@pytest.mark.usefixtures("tries_soon")
+@far_ways
+async def test_a_break_before_anything_came(way: Way, tmp_path: Path) -> None:
+    with written(way, tmp_path) as (numbered, host):
         numbered.journal.write([entry(0, "before")])
-        reader = host.journal()
+        reader = host.reader()
         await there(reader)
         follower = Follower(reader.follow(Tail(), WANTED))
         await follower.take()
