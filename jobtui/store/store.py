@@ -63,22 +63,27 @@ class ChangeLog:
         self._drop_old()
         return {change.job_id for change in fresh}
 
-    def replace(self, job_id: JobId, changes: Iterable[StateChange]) -> bool:
-        """Let these, in order, be all changes of a job; whether they are others than before."""
-        own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
-        before = self._by_job.get(job_id, ())
-        if own == before:
-            return False
-        for change in before:
-            if change not in own:
-                place = bisect_left(self._changes, _order(change), key=_order)
-                del self._changes[self._changes.index(change, place)]
-        self._by_job[job_id] = tuple(change for change in before if change in own)
-        self.version += 1
-        self.add(own)
-        if not own:
-            del self._by_job[job_id]
-        return True
+    def replace(self, told: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
+        """Let these be all changes of some jobs; the jobs that had others before."""
+        changed: set[JobId] = set()
+        fresh: list[StateChange] = []
+        for job_id, changes in told.items():
+            own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
+            before = self._by_job.get(job_id, ())
+            if own == before:
+                continue
+            changed.add(job_id)
+            fresh += own
+            self._by_job[job_id] = tuple(change for change in before if change in own)
+            for change in before:
+                if change not in own:
+                    place = bisect_left(self._changes, _order(change), key=_order)
+                    del self._changes[self._changes.index(change, place)]
+            if not self._by_job[job_id]:
+                del self._by_job[job_id]
+        self.version += bool(changed)
+        self.add(fresh)
+        return changed
 
     def forget(self, jobs: Iterable[JobId]) -> None:
         """Let go of all changes of jobs that were deleted: nobody can tell how these went on."""
@@ -428,8 +433,7 @@ class Store:
         changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
         self._jobs.update((job.id, job) for job in news.jobs)
         gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
-        went = {job_id for job_id, own in news.changes.items() if self.changes.replace(job_id, own)}
-        return frozenset(changed | went) - gone, gone
+        return frozenset(changed | self.changes.replace(news.changes)) - gone, gone
 
     def _with_others(self, job: Job, known: Job) -> Job:
         """A job as a source tells it now, with what other sources told of the same id."""

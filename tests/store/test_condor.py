@@ -718,6 +718,22 @@ async def test_others_have_their_turn_while_facts_are_taken_in() -> None:
     assert 0 < known[-1] < JOBS
 
 
+def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> None:
+    store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
+    store.add_source("a.log", "condor_log")
+    end = event(5, "2026-11-20 04:02:00", "Job terminated.", "(1) Normal termination (return value 0)", "",
+                "Job terminated of its own accord at 2026-11-20T10:02:00Z with exit-code 0.")  # fmt: skip
+    log = submitted("2026-11-20 04:00:00") + executing("2026-11-20 04:01:00") + end
+    for fact in facts_of(log.encode()):
+        store.apply("a.log", Batch(cursor="1", condor=(fact,)))
+    detail = store.detail(JobId(JOB))
+    assert detail is not None
+    assert [shown(change.at) for change in detail.changes] == [
+        f"2026-11-20T10:0{minute}:00Z" for minute in range(3)
+    ]
+    assert tuple(store.changes.all()) == detail.changes
+
+
 async def test_what_is_cut_short_is_told_with_what_comes_next() -> None:
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
     facts = facts_of(rounds(1).encode())
