@@ -12,6 +12,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -92,6 +93,24 @@ class Issued:
 
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
 """The fields of a batch that hold records or skips."""
+COUNTS = ("skip_count", "recovered", "count")
+"""What a batch counts."""
+
+
+def merged(batches: Iterable[Batch]) -> Batch:
+    """Batches as one, in their order. Of several notes, and of several clocks, the last counts."""
+    told = tuple(batches)
+    parts: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(one, name) for one in told)) for name in LISTS
+    }
+    return Batch(
+        cursor="",
+        more=any(one.more for one in told),
+        note=next((one.note for one in reversed(told) if one.note is not None), None),
+        ahead_s=next((one.ahead_s for one in reversed(told) if one.ahead_s), 0.0),
+        **parts,
+        **{name: sum(getattr(one, name) for one in told) for name in COUNTS},
+    )
 
 
 class Source(Protocol):

@@ -80,9 +80,6 @@ TYPES: Mapping[What, Any] = {
 }  # fmt: skip
 """The type of each; a text in place of what was asked for says why there is none."""
 
-COUNTS = ("skip_count", "recovered", "count")
-"""What a batch counts."""
-
 
 def packed(value: object) -> bytes:
     """A value with its secrets masked, as bytes. Raises NotPacked for what JSON cannot hold.

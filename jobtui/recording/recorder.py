@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.backends.base import LISTS, Batch, Source
+from jobtui.backends.base import COUNTS, LISTS, Batch, Source
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Clock, Nanos, utc_of
 from jobtui.model.ids import JobId
@@ -19,7 +19,6 @@ from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import JobDetail
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.recording.database import (
-    COUNTS,
     RECORDING,
     About,
     Damaged,

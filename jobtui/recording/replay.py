@@ -8,13 +8,12 @@ The answers are kept as they were given, secrets masked, under a key that holds 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from jobtui.backends.base import LISTS, Batch, DetailSource, Source, Told, TraceSource
+from jobtui.backends.base import Batch, DetailSource, Source, Told, TraceSource, merged
 from jobtui.backends.job_reader import SessionJobReader, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
@@ -42,7 +41,7 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key, masked_lines
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
-from jobtui.recording.database import COUNTS, Entry, Recording, What
+from jobtui.recording.database import Entry, Recording, What
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 50
@@ -132,8 +131,7 @@ class ReplayedSource:
         batches = [Batch(cursor="", jobs=early, count=0)] + [
             one.value for one in taken if one.what is What.BATCH
         ]
-        merged: dict[str, Any] = reduce(_merge, map(_parts, batches))
-        return Batch(cursor=str(self._seq), more=more, **merged)
+        return msgspec.structs.replace(merged(batches), cursor=str(self._seq), more=more)
 
 
 class ReplayedJobs(ReplayedSource):
@@ -164,19 +162,6 @@ def _run_of(job: Job) -> Run:
     """The present run of a job, as far as the job itself tells of it."""
     shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}
     return Run(number=max(1, job.runs), **shared)
-
-
-def _parts(batch: Batch) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in (*LISTS, *COUNTS, "note", "ahead_s")}
-
-
-def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Two batches in one; of what is told twice the later holds."""
-    return {
-        **{name: one[name] + other[name] for name in (*LISTS, *COUNTS)},
-        "note": other["note"] if other["note"] is not None else one["note"],
-        "ahead_s": other["ahead_s"] or one["ahead_s"],
-    }
 
 
 def _up_to_gone(entries: list[Entry]) -> int:

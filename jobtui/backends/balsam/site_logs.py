@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import TailBytes
 from jobtui.formats.parser import SiteLogParser
@@ -92,7 +92,8 @@ class SiteLogs(PolledSource):
                 continue
             self._logs[path] = log._replace(cursor=batch.cursor)
             batches.append(batch)
-        return _merged(batches, skips, self._note())
+        told = Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), note=self._note())
+        return merged((*batches, told))
 
     def _note(self) -> str:
         return f"{self._left_out:,} older files were not read" if self._left_out else ""
@@ -139,15 +140,3 @@ def _logs_among(entries: Iterator["os.DirEntry[str]"]) -> Iterator[tuple[int, st
             return
         if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
             yield entry.stat(follow_symlinks=False).st_mtime_ns, entry.path
-
-
-def _merged(batches: list[Batch], skips: list[Skip], note: str) -> Batch:
-    return Batch(
-        cursor="",
-        records=tuple(record for batch in batches for record in batch.records),
-        skipped=(*(skip for batch in batches for skip in batch.skipped), *skips),
-        skip_count=sum(batch.skip_count for batch in batches) + len(skips),
-        count=sum(batch.count for batch in batches),
-        more=any(batch.more for batch in batches),
-        note=note,
-    )

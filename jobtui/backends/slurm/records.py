@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from jobtui.backends.base import Batch
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, queued_job
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
-from jobtui.model.ids import JobId, jid_of_run_dir, system_job_id
+from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, ended_words, reason_of
 
@@ -174,17 +175,6 @@ one of them says otherwise, and how often it had run before; and the job. One fl
 of garbage are looked for."""
 
 
-class News(msgspec.Struct):
-    """What is new since it was asked before: jobs, ids of those that are no more, and what made no sense."""
-
-    jobs: list[Job]
-    gone: list[JobId]
-    skipped: tuple[Skip, ...] = ()
-    skip_count: int = 0
-    recovered: int = 0
-    count: int = 0
-
-
 class _Read(NamedTuple):
     """The jobs of an answer, and which of its rows made no sense, those that are new and those mended."""
 
@@ -223,12 +213,12 @@ class Known:
         self.wants_accounting = False
         """Whether a job has ended of which accounting has not told yet."""
 
-    def forget(self) -> News:
+    def forget(self) -> Batch:
         self._sent.clear()
         self._bad = {name: {} for name in self._bad}
         return self._news(_Read([], [], 0))
 
-    def take_queue(self, answer: CommandAnswer, now: Nanos) -> News:
+    def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
         """Learn from an answer of squeue, which was asked `now`."""
         self._queue_at = now
         read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
@@ -250,7 +240,7 @@ class Known:
         self.wants_accounting = any(self._is_untold(job, now) for job in self._queue.values())
         return self._news(read)
 
-    def take_accounts(self, answer: CommandAnswer, now: Nanos) -> News:
+    def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
         read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
         for job in read.jobs:
             self.cluster = self.cluster or job.cluster
@@ -353,7 +343,7 @@ class Known:
             newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
             self._ended = dict(newest)
 
-    def _news(self, read: _Read) -> News:
+    def _news(self, read: _Read) -> Batch:
         now = {**self._ended, **self._queue}
         jobs: list[Job] = []
 
@@ -380,13 +370,14 @@ class Known:
             del self._sent[key]
             self._runs.pop(key, None)
         self._components = {raw: job for raw, job in self._components.items() if job.id in now}
-        return News(
-            jobs,
-            [system_job_id(self._label, key) for key in gone],
-            tuple(read.fresh[:NAMED_SKIPS]),
-            len(read.fresh),
-            read.recovered,
-            len(read.jobs),
+        return Batch(
+            cursor="",
+            jobs=tuple(jobs),
+            gone=tuple(system_job_id(self._label, key) for key in gone),
+            skipped=tuple(read.fresh[:NAMED_SKIPS]),
+            skip_count=len(read.fresh),
+            recovered=read.recovered,
+            count=len(read.jobs),
         )
 
     def _job(self, key: str) -> Job:

@@ -12,18 +12,18 @@ not told. A job's own record is asked for only when somebody looks at it.
 
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from jobtui.backends.base import Batch, PolledSource
+import msgspec
+
+from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import fetch_detail
-from jobtui.backends.slurm.records import MOST_ENDED, Known, News
+from jobtui.backends.slurm.records import MOST_ENDED, Known
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
-from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, named
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.model.source_errors import SourceError, SourceMissing
@@ -179,38 +179,25 @@ class Slurm(PolledSource):
         self._queue_pace, self._accounts_pace = Pace(timer, share), Pace(timer, share)
         self._known = Known(self.name, self._system)
         self._worker = Worker(f"slurm {self.name}")
-        self._news: deque[Job] = deque()
-        self._gone: list[JobId] = []
-        self._skips: list[Skip] = []
-        self._skip_count, self._recovered, self._count = 0, 0, 0
+        self._news = Batch(cursor="")
+        """What is known and not given yet."""
         self._fault = ""
         self._has_queue = False
 
     async def read(self, *, begins: bool) -> Batch:
         if begins:
-            self._news.clear()
+            self._news = Batch(cursor="")
             await self._learn(self._known.forget)
             await self._ask()
-        elif not self._news:
+        elif not self._news.jobs:
             await self._ask()
         return self._batch()
 
     def _batch(self) -> Batch:
-        jobs = tuple(self._news.popleft() for _ in range(min(len(self._news), self._batch_jobs)))
-        batch = Batch(
-            cursor="",
-            jobs=jobs,
-            gone=tuple(self._gone),
-            skipped=tuple(self._skips),
-            skip_count=self._skip_count,
-            recovered=self._recovered,
-            count=self._count,
-            more=bool(self._news) or self._is_accounts_turn,
-            note=self._note(),
-        )
-        self._gone, self._skips = [], []
-        self._skip_count, self._recovered, self._count = 0, 0, 0
-        return batch
+        told, count = self._news, self._batch_jobs
+        self._news = Batch(cursor="", jobs=told.jobs[count:])
+        more = bool(self._news.jobs) or self._is_accounts_turn
+        return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note=self._note())
 
     @property
     def _is_accounts_turn(self) -> bool:
@@ -256,17 +243,8 @@ class Slurm(PolledSource):
         soon = self._known.wants_accounting and not self._fault
         return self._accounts_pace.wait_s(ACCOUNTS_SOON_S if soon else ACCOUNTS_EVERY_S)
 
-    async def _learn(self, take: Callable[[], News]) -> None:
-        await self._worker.run(lambda: self._keep(take()))
-
-    def _keep(self, news: News) -> None:
-        """Have news ready for the next batches; in the thread, so that a poll that is given up loses none."""
-        self._news.extend(news.jobs)
-        self._gone += news.gone
-        self._skips += news.skipped
-        self._skip_count += news.skip_count
-        self._recovered += news.recovered
-        self._count += news.count
+    async def _learn(self, take: Callable[[], Batch]) -> None:
+        self._news = merged((self._news, await self._worker.run(take)))
 
     def _note(self) -> str:
         return "; ".join(self._notes())

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.explain.case import LIKELY, Evidence
 from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.base import Batch
 from jobtui.backends.slurm import client as slurm_commands
 from jobtui.backends.slurm import records as slurm_known
 from jobtui.backends.slurm.client import CommandAnswer, Commands
-from jobtui.backends.slurm.records import Known, News
+from jobtui.backends.slurm.records import Known
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.formats.slurm import SACCT, SQUEUE, time_of
 from jobtui.model.clock import SECOND, Nanos
@@ -589,7 +590,7 @@ def test_what_was_told_bit_by_bit_is_what_is_known(
     assert {job.id: job for job in known.forget().jobs} == told
 
 
-def take(known: Known, *rows: dict[str, str]) -> News:
+def take(known: Known, *rows: dict[str, str]) -> Batch:
     return known.take_accounts(answer(tuple(SACCT), list(rows)), NOW)
 
 
@@ -598,7 +599,7 @@ def test_the_same_answer_again_is_no_news() -> None:
     rows = answer(tuple(SQUEUE), [queued(str(number), "RUNNING", "N/A") for number in range(50)])
     assert len(known.take_queue(rows, NOW).jobs) == 50
     again = known.take_queue(rows, NOW)
-    assert (again.jobs, again.gone, again.count) == ([], [], 50)
+    assert (again.jobs, again.gone, again.count) == ((), (), 50)
 
 
 def test_a_number_that_came_back_is_the_newer_job() -> None:
