@@ -735,6 +735,8 @@ TRIED_BY = {
     "reading what is recorded": f"{HERE}test_what_is_recorded_is_read_again_after_its_reader_died",
     "reading what was sent": f"{HERE}test_what_was_sent_and_raises_is_answered_and_counted",
     "reading what was typed": TYPING,
+    "remembering": "memory/test_memory.py::test_a_run_that_cannot_be_remembered_costs_no_other",
+    "asking the memory": "screens/test_seen.py::test_a_fault_in_asking_is_counted_and_the_screen_stays",
     "recording": f"{HERE}test_a_recorder_that_raises_loses_that_and_says_so",
     "running the command": f"{HERE}test_a_command_that_raises_says_so_in_a_line",
     "searching from the palette": f"{SCREENS}test_a_search_of_the_palette_that_raises_costs_no_other",

@@ -14,6 +14,7 @@ from textual.app import App
 from jobtui.analysis.alerts import Trouble
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
+from jobtui.model.faults import contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.memory import Overview
@@ -150,7 +151,10 @@ class Alarm:
 
     async def _look_at_sites(self, overview: Callable[[Nanos], Overview]) -> None:
         """Say once that sites deviate from their past, whichever and however many, until none does."""
-        with suppress(SourceError):  # `seen` tells what is wrong with a memory
+        with (
+            contained("asking the memory"),
+            suppress(SourceError),
+        ):  # `seen` tells what is wrong with a memory
             sites = (await asyncio.to_thread(overview, self._shared.clock.now())).sites
             if sites and not self._deviates:
                 self._app.notify(sites_words(sites), severity="warning", timeout=30, markup=False)

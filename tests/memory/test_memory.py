@@ -12,6 +12,7 @@ import pytest
 from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import CUT_AT_ONCE, MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import Faults
 from jobtui.model.memory import Finished
 from jobtui.recording.database import RecordingError
 from tests.commands.running import AT, Runner, environment, sources_of
@@ -202,6 +203,25 @@ def test_a_full_disk_costs_nothing_that_was_written(tmp_path: Path) -> None:
         assert (rows(place / FILE_NAME), thread.lost) == (number + 1, 0)
     finally:
         subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_run_that_cannot_be_remembered_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    add = MemoryWriter.add
+
+    def breaks(writer: MemoryWriter, one: Finished) -> bool:
+        if one.id == "job-3":
+            raise LookupError("hunter2")
+        return add(writer, one)
+
+    monkeypatch.setattr(MemoryWriter, "add", breaks)
+    thread = MemoryThread(MemoryWriter(tmp_path / FILE_NAME, 1 << 30))
+    for number in range(7):
+        thread.put(a_run(number))
+    thread.close()
+    assert (thread.kept, thread.lost, rows(tmp_path / FILE_NAME)) == (6, 1, 6)
+    assert {fault.stage for fault in expected_faults.all()} == {"remembering"}
 
 
 def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_path: Path) -> None:

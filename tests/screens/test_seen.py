@@ -6,6 +6,7 @@ import pytest
 
 from jobtui.memory.database import Memory
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import Faults
 from jobtui.model.memory import Deviation, Overview
 from jobtui.recording.database import RecordingError
 from jobtui.screens.seen import SeenScreen
@@ -53,6 +54,19 @@ async def test_it_says_why_there_is_nothing(answer: Exception | None, said: str)
     async with read(scene) as (_, pilot):
         await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
         await see(scene.app, pilot, said)
+
+
+async def test_a_fault_in_asking_is_counted_and_the_screen_stays(expected_faults: Faults) -> None:
+    def asked(now: Nanos) -> Overview:
+        raise LookupError("hunter2")
+
+    scene = Scene()
+    scene.app._shared.overview = asked
+    async with read(scene) as (_, pilot):
+        await press(pilot, "colon", *"seen", "enter", until=SeenScreen)
+        await wait_until(lambda: expected_faults, pilot)
+        assert {fault.stage for fault in expected_faults.all()} >= {"asking the memory"}
+        await see(scene.app, pilot, "Nothing is remembered")
 
 
 async def test_sites_that_deviate_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
