@@ -423,7 +423,7 @@ class JobtuiApp(TerminalApp[None]):
 def keymap_of(looks: Looks) -> tuple[Action, ...]:
     if not looks.keys:
         return ACTIONS
-    from jobtui.keymap import with_wishes  # most have the usual keys
+    from jobtui.actions import with_wishes  # most have the usual keys
 
     return with_wishes(looks.keys)
 

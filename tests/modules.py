@@ -12,7 +12,7 @@ BELOW_TERMINAL = frozenset(
      "store", "render", "session", "config", "grammar", "views"}
 )  # fmt: skip
 
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "keymap", "terminal", "allocator"})
+TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "terminal", "allocator"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -28,12 +28,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "store": frozenset({"model", "backends.base", "backends.record_replay", "backends.registry"}),
     "render": frozenset({"model", "analysis", "backends.registry"}),
     "grammar": frozenset({"model", "backends.registry"}),
-    "config": frozenset(
-        {"model", "grammar", "actions", "keymap", "render", "transport", "backends.registry"}
-    ),
+    "config": frozenset({"model", "grammar", "actions", "render", "transport", "backends.registry"}),
     "views": frozenset({"model", "transport"}),
     "actions": frozenset({"model"}),
-    "keymap": frozenset({"actions", "model"}),
     "theme": frozenset({"model", "render"}),
     "terminal": frozenset({"model", "render"}),
     "allocator": frozenset(),

@@ -12,12 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.actions import ACTIONS, Keymap, Place, key_of
+from jobtui.actions import (
+    ACTIONS,
+    NEEDED,
+    Keymap,
+    NoSuchKey,
+    Place,
+    clashes,
+    key_named,
+    key_of,
+    unreachable,
+    with_wishes,
+)
 from jobtui.config import Config, ConfigError, load
 from jobtui.config.file import Keys, places_of
 from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.grammar import SETTING_BY_NAME
-from jobtui.keymap import NEEDED, NoSuchKey, clashes, key_named, unreachable, with_wishes
 from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style
@@ -571,7 +581,7 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
 def test_who_wants_nothing_otherwise_pays_nothing() -> None:
     code = (
         "import sys; from jobtui.config import load; load({}, {}); "
-        "unwanted = {'jobtui.config.personal', 'jobtui.keymap', 'jobtui.actions', 'jobtui.render'}; "
+        "unwanted = {'jobtui.config.personal', 'jobtui.actions', 'jobtui.actions', 'jobtui.render'}; "
         "sys.exit(', '.join(unwanted & set(sys.modules)) or 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

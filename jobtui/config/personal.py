@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from jobtui.actions import ACTIONS, Place
+from jobtui.actions import ACTIONS, NoSuchKey, Place, clashes, key_named, unreachable
 from jobtui.config.file import ConfigFile, Keys
 from jobtui.grammar import nearest
-from jobtui.keymap import NoSuchKey, clashes, key_named, unreachable
 from jobtui.model.settings import ANYWHERE, KeyWish, Looks
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style

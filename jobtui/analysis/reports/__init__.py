@@ -1,1 +1,0 @@
-"""Reports and charts on jobs: rates, utilization, time in states. Pure."""

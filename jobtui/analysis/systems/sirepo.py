@@ -18,9 +18,9 @@ from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mar
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.systems.sirepo_ended import ENDED_RULES as ENDED
+from jobtui.analysis.systems.sirepo_ended import noted
 from jobtui.analysis.systems.sirepo_live import RUNNING_RULES as RUNNING
 from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
-from jobtui.analysis.systems.sirepo_noted import noted
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.health import unread

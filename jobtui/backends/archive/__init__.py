@@ -1,1 +1,0 @@
-"""Archives of job scripts: directories, Elasticsearch, Kafka, and the spool of Slurm itself."""

@@ -1,1 +1,0 @@
-"""Files of HTCondor and jobsub jobs."""

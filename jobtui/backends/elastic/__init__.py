@@ -1,1 +1,0 @@
-"""Logs and job records that sites keep in Elasticsearch or OpenSearch."""

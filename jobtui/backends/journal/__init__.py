@@ -1,1 +1,0 @@
-"""Journals of systemd, wherever they are: one contract, several transports."""

@@ -1,1 +1,0 @@
-"""Records of jobs that Sirepo's job supervisor keeps in files."""

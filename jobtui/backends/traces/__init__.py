@@ -1,1 +1,0 @@
-"""Servers of traces, and the receiver of what is sent to us."""
