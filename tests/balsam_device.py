@@ -43,7 +43,6 @@ class DeviceLogin:
         self._answer = "denied"
 
     def begin(self, request: httpx.Request) -> httpx.Response:
-        """`POST /auth/device/login`."""
         form = _form(request)
         try:
             UUID(form["client_id"])
@@ -64,7 +63,6 @@ class DeviceLogin:
         )
 
     def token(self, request: httpx.Request) -> httpx.Response:
-        """`POST /auth/device/token`."""
         form, now = _form(request), self.clock()
         if form.get("grant_type") != GRANT:
             return _refused(400, "unsupported_grant_type")

@@ -164,13 +164,11 @@ def expected_faults() -> Faults:
 
 @pytest.fixture
 def clock() -> FixedClock:
-    """A clock that stands at `NOW` until it is moved."""
     return FixedClock(NOW)
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Runner:
-    """Runs a command line in this process."""
     return Runner(capsys)
 
 

@@ -29,8 +29,6 @@ VAGUE = frozenset(
 
 
 class Limit(NamedTuple):
-    """What a measure may be at most, and what it is to become."""
-
     most: int
     wanted: int
 
@@ -46,8 +44,6 @@ LIMITS: Mapping[str, Limit] = {
 
 
 class Module(NamedTuple):
-    """A file of the package: its lines, its classes and what it imports."""
-
     lines: int
     classes: frozenset[str]
     imports: tuple[Import, ...]
@@ -66,7 +62,6 @@ def modules(package: Path) -> dict[str, Module]:
 
 
 def edges(found: Mapping[str, Module], *, deferred: bool) -> dict[str, set[str]]:
-    """Which modules each imports; those in functions and for types only with `deferred`."""
     every: dict[str, set[str]] = {}
     for name, module in found.items():
         paths = (one.path for one in module.imports if deferred or not one.deferred)
@@ -76,8 +71,6 @@ def edges(found: Mapping[str, Module], *, deferred: bool) -> dict[str, set[str]]
 
 
 def circles(graph: Mapping[str, set[str]]) -> Iterator[set[str]]:
-    """The sets of two or more modules that import each other, directly or through others."""
-
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
         todo = list(graph[start])
@@ -112,12 +105,10 @@ def fragments(found: Mapping[str, Module]) -> list[str]:
 
 
 def lines_below(folder: Path) -> int:
-    """Lines of the Python files below a folder."""
     return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
 
 
 def measures() -> dict[str, int]:
-    """The figure of each measure of LIMITS."""
     found = modules(PACKAGE)
     lengths = sorted(module.lines for module in found.values())
     where: dict[str, set[str]] = defaultdict(set)

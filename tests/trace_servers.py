@@ -32,8 +32,6 @@ def as_json(document: object, status: int = 200, kind: str = JSON) -> Answer:
 
 
 class Spans:
-    """The captured traces as OTLP JSON. `hidden` are span ids that were not sent yet."""
-
     def __init__(self) -> None:
         self.hidden: set[str] = set()
         self._otlp = {ID[name]: json.loads((CAPTURES / f"{name}.otlp.json").read_text()) for name in NAMES}

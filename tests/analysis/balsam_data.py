@@ -20,13 +20,11 @@ def load(name: str) -> list[dict[str, object]]:
 
 
 def nanos(text: str) -> Nanos:
-    """The naive UTC time of an event."""
     moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
     return Nanos(int(moment.timestamp()) * 10**9 + moment.microsecond * 1_000)
 
 
 def change_of(event: Mapping[str, object]) -> StateChange:
-    """An event as it is recorded."""
     data = event["data"]
     assert isinstance(data, dict)
     nodes = data.get("num_nodes")

@@ -23,8 +23,6 @@ LARGEST_BLOCK = 60
 
 
 class Seen(NamedTuple):
-    """What is compared of an op."""
-
     jid: str | None
     op: str
     name: str
@@ -42,7 +40,6 @@ def seen(op: Op) -> Seen:
 
 @cache
 def expected(capture: str) -> dict[str, Any]:
-    """The truth of a capture."""
     found: dict[str, Any] = json.loads((ROOT / capture / "expected.json").read_text())
     return found
 

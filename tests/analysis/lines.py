@@ -60,27 +60,22 @@ def correlated(*messages: str) -> Correlator:
 
 
 def created(name: str, op: str, run_dir: str = RUN_DIR) -> str:
-    """The line that makes an op."""
     return f"_Op({name}, {op}) runDir={run_dir}"
 
 
 def assigned(name: str, op: str, agent: str = AGENT) -> str:
-    """The line that gives an op its driver."""
     return f"assigned driver={agent} to op=_Op({name}, {op})"
 
 
 def sent(name: str, op: str, agent: str = AGENT, run_dir: str = RUN_DIR) -> str:
-    """The line that sends an op."""
     return f"{agent} _Op({name}, {op}) runDir={run_dir}"
 
 
 def message(op_name: str, op: str = "None", agent: str = AGENT) -> str:
-    """What an agent says, in answer to an op or not."""
     return f"{agent} opName={op_name} o={op}"
 
 
 def job(status: str = "running", ops: str = "", jid: str = JID) -> str:
-    """How a supervisor writes a job."""
     return f"_ComputeJob({jid} u={jid[:8]} {status} [{ops}])"
 
 
@@ -95,12 +90,10 @@ def update(status: str, which: str = "new") -> list[str]:
 
 
 def arrived(name: str = "run", op: str = "abcd", run_dir: str = RUN_DIR) -> str:
-    """What an agent writes of an op that came."""
     return f"opName={name} o={op} runDir={run_dir}"
 
 
 def cmd(op: str = "abcd", jid: str = JID, kind: str = "_Cmd", agent: str = "t7K7") -> str:
-    """How an agent writes what it runs for an op."""
     return f"{kind}(a={agent} jid={jid} o={op} job_cmd=compute run_dir=/srv/x)"
 
 

@@ -104,7 +104,6 @@ HOUR = 3_600 * SECOND
 
 
 def curve(*points: tuple[int, float]) -> Curve:
-    """A curve of points in seconds."""
     x, y = [Nanos(at * SECOND) for at, _ in points], [value for _, value in points]
     return at_once(curve_turns(Series("s", "jobs", x, y)))
 

@@ -10,12 +10,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
 def text(value: object) -> bool:
-    """A text."""
     return isinstance(value, str)
 
 
 def number(value: object) -> bool:
-    """A number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -30,28 +28,22 @@ def time(value: object) -> bool:
 
 
 def mapping(value: object) -> bool:
-    """An object."""
     return isinstance(value, dict)
 
 
 def texts(value: object) -> bool:
-    """An array of texts."""
     return isinstance(value, list) and all(map(text, value))
 
 
 def or_null(check: Check) -> Check:
-    """What passes the check, or null."""
     return lambda value: value is None or check(value)
 
 
 def one_of(*words: str) -> Check:
-    """One of these words."""
     return lambda value: value in words
 
 
 def each(keys: Mapping[str, Check]) -> Check:
-    """An array of objects with these keys."""
-
     def check(value: object) -> bool:
         assert isinstance(value, list), value
         for item in value:
@@ -62,8 +54,6 @@ def each(keys: Mapping[str, Check]) -> Check:
 
 
 def an(keys: Mapping[str, Check]) -> Check:
-    """An object with these keys."""
-
     def check(value: object) -> bool:
         has(value, keys)
         return True
@@ -72,7 +62,6 @@ def an(keys: Mapping[str, Check]) -> Check:
 
 
 def has(document: object, keys: Mapping[str, Check]) -> None:
-    """Assert that an object has these keys with such values."""
     assert isinstance(document, dict), document
     for name, check in keys.items():
         assert name in document, f"no {name} in {sorted(document)}"
@@ -146,7 +135,6 @@ BODIES: Mapping[str, Mapping[str, Check]] = {
 
 
 def check_document(document: dict[str, Any], command: str, keys: Sequence[str] = ()) -> None:
-    """Assert that a command's document keeps the contract."""
     names = list(document)
     assert names[0] == "schema"
     assert names[-1] == "sources"

@@ -23,15 +23,12 @@ AT = "2026-11-20T21:00:00Z"
 
 
 class Ran(NamedTuple):
-    """What a command left behind."""
-
     code: int
     out: str
     err: str
 
     @property
     def json(self) -> dict[str, Any]:
-        """What it printed, as the JSON that it must be."""
         assert self.out.isascii()
         document = json.loads(self.out)
         assert isinstance(document, dict)
@@ -39,8 +36,6 @@ class Ran(NamedTuple):
 
 
 class Runner:
-    """Runs commands in this process and gives what they print."""
-
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
@@ -51,14 +46,12 @@ class Runner:
 
 
 def environment(**more: str) -> Mapping[str, str]:
-    """The environment of a program started by a test."""
     return {**os.environ, "PYTHONPATH": str(ROOT), **more}
 
 
 def jobtui(
     *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b""
 ) -> Ran:
-    """Run the real program, without a terminal."""
     done = subprocess.run(
         [sys.executable, "-m", "jobtui", *map(str, arguments)],
         cwd=cwd,

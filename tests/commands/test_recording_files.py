@@ -31,7 +31,6 @@ SMALL_KB = 64
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of a few blocks."""
     (place := tmp_path / "disk").mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_KB}k", "none", str(place)]
     if subprocess.run(command, capture_output=True, check=False).returncode:

@@ -212,7 +212,6 @@ def test_a_recorder_that_is_killed_loses_no_more_than_the_last_second(tmp_path: 
 
 
 def kept(file: Path) -> int:
-    """Entries in a recording that is being made."""
     try:
         ((count,),) = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True).execute(
             "SELECT count(*) FROM entry"
@@ -275,7 +274,6 @@ def test_script_and_trace_of_a_job_on_a_cluster_are_in_its_bundle(tmp_path: Path
 
 
 def bodies(file: Path, what: What) -> list[bytes]:
-    """The entries of a kind in a bundle."""
     return [
         body for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry WHERE what = ?", (what,))
     ]

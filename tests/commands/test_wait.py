@@ -25,7 +25,6 @@ FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 @pytest.fixture
 def srdb(tmp_path: Path) -> Path:
-    """A database with the record of one job."""
     (tmp_path / "supervisor-job").mkdir()
     shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{DONE}.json", tmp_path / "supervisor-job")
     return tmp_path

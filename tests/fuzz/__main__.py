@@ -40,7 +40,6 @@ class Found(Exception):
 
 
 def read(target: Target, data: bytes) -> None:
-    """Let a target read. Raises what it should not raise."""
     with suppress(*target.raises):
         target.read(data)
 
@@ -65,7 +64,6 @@ def attack(target: Target, seconds: float) -> tuple[int, Found | None]:
 
 
 def keep(name: str, data: bytes) -> Path:
-    """Make an input part of the corpus."""
     path = CORPUS / name / hashlib.sha256(data).hexdigest()[:12]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)

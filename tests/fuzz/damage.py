@@ -222,7 +222,6 @@ def _empty(draw: random.Random, file: str, data: bytes) -> Edit:
 
 
 def _rows(data: bytes) -> list[tuple[int, int]]:
-    """The places and lengths of the rows of a document's lists."""
     found, text = [], data.decode("latin-1")
     for begin in LISTS.finditer(data):
         at = begin.end()
@@ -292,7 +291,6 @@ RARELY = 0.15
 
 
 def ways_for(file: str) -> tuple[Draw, ...]:
-    """How a file of this name may be damaged."""
     if file.endswith((".json", ".jsonl", ".rows")):
         return TO_DOCUMENTS
     return TO_BYTES if file.endswith((".pb", ".journal", ".gz", ".tape", ".jobtui")) else TO_LINES

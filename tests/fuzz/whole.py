@@ -68,15 +68,12 @@ class Wrong(Exception):
 
 
 class Said(NamedTuple):
-    """What a command left behind."""
-
     code: int
     out: str
     err: str
 
     @property
     def document(self) -> dict[str, Any]:
-        """The JSON that it printed; empty where it printed none."""
         found = json.loads(self.out) if self.out else {}
         assert isinstance(found, dict)
         return found
@@ -103,7 +100,6 @@ class _Limit:
         self._starved = self._until = 0.0
 
     def again(self) -> None:
-        """Begin anew, with the next thing to be done."""
         self._starved, self._until = _starved_s(), time.monotonic() + self._seconds
         signal.setitimer(signal.ITIMER_REAL, self._seconds)
 
@@ -204,7 +200,6 @@ IDS = {"world-traces": (TRACE,), "world-archive": ("1", "4_2", "10_2", "77", "sl
 
 @cache
 def ids_of(kind: str) -> tuple[str, ...]:
-    """What may be asked about in a world. Raises Wrong."""
     if kind in IDS:
         return IDS[kind]
     with world(kind, WORLDS[kind].files()) as flags:
@@ -219,7 +214,6 @@ def verdict_of(kind: str, job_id: str, absent: tuple[Edit, ...]) -> str:
 
 
 def take(kind: str, edits: Sequence[Edit], step: str) -> None:
-    """Do one step in a damaged world. Raises Wrong."""
     files = WORLDS[kind].files()
     name, *words = shlex.split(step)
     with world(kind, files, edits) as flags:
@@ -335,7 +329,6 @@ def _word(draw: random.Random, files: Files) -> str:
 
 
 def drawn_run(kind: str, seed: int) -> tuple[list[Edit], list[str]]:
-    """The edits and the steps of a seed."""
     draw = random.Random(f"{kind}/{seed}")
     made, files = WORLDS[kind], WORLDS[kind].files()
     special = draw.choice(("", "", *made.checks))
@@ -367,7 +360,6 @@ def smallest(kind: str, edits: Sequence[Edit], step: str) -> list[Edit]:
 
 
 def keep(kind: str, edits: Sequence[Edit], step: str) -> Path:
-    """Make a run part of the corpus."""
     text = json.dumps(
         {"kind": kind, "step": step, "edits": edits}, default=lambda data: data.decode("latin-1"), indent=1
     )
@@ -378,7 +370,6 @@ def keep(kind: str, edits: Sequence[Edit], step: str) -> Path:
 
 
 def kept(path: Path) -> tuple[str, list[Edit], str]:
-    """A run of the corpus: its kind, its edits, its step."""
     run = json.loads(path.read_text())
     edits = [
         Edit(file, at, length, text.encode("latin-1"), *more)

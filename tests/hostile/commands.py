@@ -60,7 +60,6 @@ CASES: Mapping[str, tuple[str, ...]] = {
 
 
 def calls(command: str, site: HostileSite) -> Iterator[Words]:
-    """The words of each call of a command."""
     for line in CASES[command]:
         yield from _filled(line.split(), site)
 
@@ -88,7 +87,6 @@ def _value(values: Mapping[str, str], name: re.Match[str]) -> str:
 
 
 def _rows(site: HostileSite) -> Iterator[dict[str, str]]:
-    """What stands for the words that change from call to call."""
     jobs = [*site.jobs.values()]
     for number, (job, text) in enumerate(zip(jobs, TEXTS.values(), strict=True), start=1):
         yield {

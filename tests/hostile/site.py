@@ -54,7 +54,6 @@ class HostileSite:
 
     @property
     def flags(self) -> list[str]:
-        """The command line that names its sources."""
         logs = (f"supervisor={self.supervisor_log}", f"server={self.server_log}")
         return [
             *self.trace_flags,
@@ -65,7 +64,6 @@ class HostileSite:
 
     @property
     def trace_flags(self) -> list[str]:
-        """The part of it that names its spans."""
         return ["--trace-file", str(self.spans)]
 
     def run_dir(self, name: str) -> Path:
@@ -126,12 +124,10 @@ class HostileSite:
 
 
 def job_of(number: int) -> JobId:
-    """A computeJid, another one for each number."""
     return JobId(f"{UID}-{number:08d}-{MODEL}")
 
 
 def trace_of(number: int) -> str:
-    """A trace id, another one for each number."""
     return f"{number:032x}"[::-1]
 
 

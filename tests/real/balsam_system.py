@@ -153,7 +153,6 @@ class BalsamSystem:
         self.api.headers["Authorization"] = f"Bearer {answer['access_token']}"
 
     def call(self, method: str, path: str, **body: Any) -> Any:
-        """Ask the server as an agent does."""
         if method == "DELETE":  # the server breaks the connection after it
             body["headers"] = {"Connection": "close"}
         answer = self.api.request(method, path, **body)

@@ -30,13 +30,11 @@ class Planted(NamedTuple):
 
 
 def shell(script: str, more: str = "") -> str:
-    """A job that runs a script."""
     quoted = script.replace("'", "''")
     return f"executable = /bin/sh\narguments = \"-c '{quoted}'\"\n{more}\n"
 
 
 def command(*words: str) -> Callable[[CondorPool, str], object]:
-    """One of HTCondor's commands about the job."""
     return lambda pool, job: pool.run(*words, job)
 
 

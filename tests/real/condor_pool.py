@@ -97,7 +97,6 @@ class CondorPool:
         self.stop()
 
     def stop(self) -> None:
-        """End all of its processes, and let nothing of it stay."""
         if self._master is not None:
             self._master.kill()  # unshare: the kernel ends all others with the first of their namespace
             self._master.wait()
@@ -115,7 +114,6 @@ class CondorPool:
         return ran.stdout
 
     def submit(self, text: str, *, extra: Sequence[str] = ()) -> int:
-        """Submit jobs; their cluster."""
         printed = self.run("condor_submit", "-terse", *extra, "-", text=text)
         return int(printed.partition(".")[0])
 
@@ -129,7 +127,6 @@ class CondorPool:
         return found
 
     def queued(self) -> int:
-        """How many jobs are in the queue."""
         return len(json.loads(self.run("condor_q", "-allusers", "-json") or "[]"))
 
     @property

@@ -32,7 +32,6 @@ hostname "$3" && touch /run/made && exec sleep infinity
 
 
 def run(*command: str) -> None:
-    """Run a command to its end; what it says when it fails is in the error."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
 
@@ -46,18 +45,15 @@ class Sender:
         self.sent = 0
 
     def connect(self) -> None:
-        """Wait until journald takes messages."""
         wait_for(self._is_connected)
 
     def send(self) -> int:
-        """One more line; gives its number."""
         number, self.sent = self.sent, self.sent + 1
         text = f"sirepo/job_supervisor.py:12:send _Op(run, abcd) runDir=/real/{number}"
         self._socket.send(f"MESSAGE={text}\nPRIORITY=6\nSYSLOG_IDENTIFIER={SERVICE}\n".encode())
         return number
 
     def close(self) -> None:
-        """Let go of it."""
         self._socket.close()
 
     def _is_connected(self) -> bool:
@@ -119,12 +115,10 @@ class JournalHost:
         return self.files_root / "run/log/journal"
 
     def start_journald(self) -> None:
-        """Start it and wait until it takes messages."""
         self._journald = self._start(JOURNALD)
         self.sender.connect()
 
     def kill_journald(self) -> None:
-        """End it at once."""
         end(self._journald)
 
     def pull_cable(self) -> None:
@@ -175,7 +169,6 @@ class JournalHost:
 
 
 def end(process: "subprocess.Popen[bytes] | None") -> None:
-    """End a process at once."""
     if process is not None:
         process.send_signal(signal.SIGKILL)
         process.wait()

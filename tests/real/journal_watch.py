@@ -43,7 +43,6 @@ class Watching(Store):
         self.seen: dict[str, Seen] = {}
 
     def apply(self, source: str, batch: Batch) -> Changes:
-        """Remember the numbers in a batch."""
         seen = self.seen.setdefault(source, Seen())
         now = time.time()
         for record in batch.records:
@@ -57,13 +56,11 @@ class Watching(Store):
         return changes
 
     def fail(self, source: str, error: str) -> Changes:
-        """Remember what is told of a failure."""
         changes = super().fail(source, error)
         self._note_state(source)
         return changes
 
     def state(self, source: str) -> SourceState:
-        """How a source is now."""
         return next(health.state for health in self.sources() if health.name == source)
 
     def _note_state(self, source: str) -> None:

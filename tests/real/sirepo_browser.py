@@ -28,11 +28,9 @@ class Simulation:
 
     @property
     def id(self) -> str:
-        """Its id."""
         return str(self.models["simulation"]["simulationId"])
 
     def request(self, report: str) -> Reply:
-        """The body of a request about one of its reports."""
         return {
             "models": self.models,
             "report": report,
@@ -66,7 +64,6 @@ class Browser:
         return reply if isinstance(reply, dict) else {"state": "text", "text": text}
 
     def log_in(self) -> None:
-        """Become a guest user."""
         self.call("/auth-state")
         self.call("/auth-guest-login/myapp")
         text = self.call("/auth-state")["text"]
@@ -74,12 +71,10 @@ class Browser:
         self.call("/simulation-list", {"simulationType": "myapp"})
 
     def new_simulation(self, name: str) -> Simulation:
-        """Make a simulation."""
         reply = self.call("/new-simulation", {"simulationType": "myapp", "name": name, "folder": "/"})
         return Simulation(reply["models"])
 
     def jid(self, simulation: Simulation, report: str) -> str:
-        """The computeJid of a report of this user."""
         return f"{self.uid}-{simulation.id}-{report}"
 
     def run(

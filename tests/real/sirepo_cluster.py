@@ -123,11 +123,9 @@ class ClusterJobs(Jobs):
         self._note(user, simulation, ANIMATION, "wrong_password", user.run(simulation, ANIMATION))
 
     def on_cluster(self, user: Browser) -> None:
-        """A job that completes."""
         self._ends("on_cluster")
 
     def fails(self, user: Browser) -> None:
-        """A program that fails."""
         self._ends("fails", FAILING)
 
     def refused(self, user: Browser) -> None:
@@ -143,7 +141,6 @@ class ClusterJobs(Jobs):
         self._note_end("stopped", simulation, self._user_of_cluster.call("/run-cancel", reply["nextRequest"]))
 
     def killed(self, user: Browser) -> None:
-        """A program that is killed by signal 9."""
         simulation, reply = self._runs()
         self._cluster.slurm.run("scancel", "--full", "--signal=KILL", self._slurm_id(simulation))
         self._note_end("killed", simulation, reply)
@@ -162,7 +159,6 @@ class ClusterJobs(Jobs):
         self._note_end("canceled_there", simulation, reply)
 
     def over_time(self, user: Browser) -> None:
-        """A job that runs into its time limit on the cluster."""
         simulation, reply = self._runs(sbatchHours=0.016)
         self._note_end("over_time", simulation, reply)
 

@@ -63,7 +63,6 @@ class Jobs:
             after_each()
 
     def ok(self, user: Browser) -> None:
-        """A sequential job that completes."""
         simulation = self._simulation(user)
         self._note(user, simulation, REPORT, "ok", user.run(simulation, REPORT))
 
@@ -84,7 +83,6 @@ class Jobs:
             user.call("/simulation-frame/" + "*".join(map(str, told)))
 
     def error(self, user: Browser) -> None:
-        """A program that fails."""
         simulation = self._simulation(user, FAILING)
         self._note(user, simulation, REPORT, "error", user.run(simulation, REPORT))
 
@@ -95,13 +93,11 @@ class Jobs:
         self._note(user, simulation, REPORT, "no_model", user.run(simulation, REPORT))
 
     def cancel(self, user: Browser) -> None:
-        """A job that its user stops."""
         simulation, report, reply = self._long(user, self._random.choice((ANIMATION, REPORT)))
         reply = user.call("/run-cancel", reply["nextRequest"])
         self._note(user, simulation, report, "cancel", user.wait(reply))
 
     def timeout(self, user: Browser) -> None:
-        """A job that runs into its time limit."""
         simulation, report, reply = self._long(user, REPORT)
         self._note(user, simulation, report, "timeout", user.wait(reply))
 
@@ -192,7 +188,6 @@ class Jobs:
         return simulation
 
     def _long(self, user: Browser, report: str) -> tuple[Simulation, str, Reply]:
-        """A job that is in the middle of running."""
         simulation = self._simulation(user, LONG)
         reply = user.run(simulation, report, until=STARTED)
         pause(3.0)

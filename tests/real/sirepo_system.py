@@ -65,17 +65,14 @@ class SirepoSystem:
 
     @property
     def srdb(self) -> Path:
-        """The database root."""
         return self.root / "db"
 
     @property
     def logs(self) -> Path:
-        """Where server, supervisor and containers write."""
         return self.root / "log"
 
     @property
     def witness(self) -> Path:
-        """Where the truth is noted."""
         return self.root / "witness.jsonl"
 
     def __enter__(self) -> Self:
@@ -98,7 +95,6 @@ class SirepoSystem:
         self.stop()
 
     def browser(self) -> Browser:
-        """A new user of this server, not logged in yet."""
         return Browser(self.port)
 
     def stop(self) -> None:
@@ -226,7 +222,6 @@ class SirepoSystem:
 
 
 def process_ids() -> list[int]:
-    """Ids of all processes there are."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
@@ -251,7 +246,6 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def argv_of(pid: int) -> list[str]:
-    """The command line of a process, nothing when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
     except OSError:
@@ -259,7 +253,6 @@ def argv_of(pid: int) -> list[str]:
 
 
 def parent_of(pid: int) -> int:
-    """The parent of a process, 0 when it has ended."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:

@@ -76,12 +76,10 @@ class SlurmSystem:
 
     @property
     def conf(self) -> Path:
-        """What SLURM_CONF must name."""
         return self.root / "slurm.conf"
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment in which Slurm's commands find it."""
         return {**os.environ, "SLURM_CONF": str(self.conf), "TZ": "UTC", "PATH": SYSTEM_PATH}
 
     @property
@@ -187,7 +185,6 @@ class SlurmSystem:
         wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False), timeout_s=START_S, step_s=0.1)
 
     def start_node(self, name: str) -> None:
-        """Start the daemon of a node and wait until the node takes jobs."""
         self.run("slurmd", "-N", name)
         words = ("sinfo", "-h", "-N", "-n", name, "-o", "%T")
         wait_for(lambda: "idle" in self.run(*words, check=False), timeout_s=START_S, step_s=0.2)
@@ -200,18 +197,15 @@ class SlurmSystem:
         return self.run_here(*self._words(words), check=check)
 
     def run_here(self, *words: str, check: bool = True) -> str:
-        """What a command of this machine prints."""
         done = subprocess.run(
             words, check=check, env=self.environment, capture_output=True, text=True, errors="replace"
         )
         return done.stdout
 
     def submit(self, script: str, *options: str) -> str:
-        """Submit a job as an ordinary user; its number."""
         return self.submit_words([*options, f"--wrap={script}"])
 
     def submit_words(self, words: Sequence[str]) -> str:
-        """The same with the words of sbatch."""
         return self.run_as_user("sbatch", "--parsable", "--export=NONE", *words).strip().partition(";")[0]
 
     def run_as_user(self, *words: str) -> str:
@@ -223,15 +217,12 @@ class SlurmSystem:
         return done.stdout
 
     def kill_node(self, name: str) -> None:
-        """End the daemon of a node at once; slurmctld finds out."""
         self.signal(f"slurmd-{name}", signal.SIGKILL)
 
     def signal(self, daemon: str, number: signal.Signals) -> None:
-        """Send a daemon a signal."""
         os.kill(int((self.root / f"{daemon}.pid").read_text()), number)
 
     def stop_daemon(self, daemon: str) -> None:
-        """End one daemon and wait until it is gone."""
         file = self.root / f"{daemon}.pid"
         if not file.exists():
             return

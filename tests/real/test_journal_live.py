@@ -50,7 +50,6 @@ class Story:
     doctor: "subprocess.CompletedProcess[str] | None" = None
 
     def note(self, what: str) -> None:
-        """Something happens now."""
         self.times[what] = time.time()
 
 

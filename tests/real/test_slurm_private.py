@@ -20,10 +20,7 @@ def system() -> Iterator[SlurmSystem]:
 
 
 class UsersShell(LocalShell):
-    """A shell of an ordinary user."""
-
     async def run(self, line: str) -> Running:
-        """Run a line as that user."""
         become = f"setpriv --reuid={USER} --regid=nogroup --init-groups"
         return await super().run(f"exec {become} sh -c {shlex.quote(line)}")
 

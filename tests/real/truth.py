@@ -72,7 +72,6 @@ class _Fold:
 
 
 def truth_of(notes: Iterable[Mapping[str, Any]]) -> Truth:
-    """Put notes together, which must be in the order they were made."""
     fold = _Fold()
     take = {"made": fold.made, "sent": fold.sent, "received": fold.received, "written": fold.written}
     for note in notes:

@@ -74,7 +74,6 @@ class StoreWatch:
     seen: dict[str, list[Status]] = field(default_factory=dict)
 
     def __call__(self, changes: Changes) -> None:
-        """Take in one change."""
         for job_id in changes.jobs:
             job = self.store.job(job_id)
             states = self.seen.setdefault(str(job_id), [])
@@ -93,7 +92,6 @@ class DashboardWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """End watching."""
         self._stopped.set()
         self._thread.join()
 
@@ -105,7 +103,6 @@ class DashboardWatch:
 
 
 def source_flags(system: SirepoSystem) -> list[str]:
-    """The command line that names this system's sources."""
     logs = system.logs
     return [
         *("--srdb", str(system.srdb)),
@@ -116,7 +113,6 @@ def source_flags(system: SirepoSystem) -> list[str]:
 
 
 def session_of(system: SirepoSystem) -> Session:
-    """A session on the same sources."""
     specs = [
         SourceSpec("srdb", str(system.srdb)),
         SourceSpec("log", str(system.logs / "supervisor.log"), LogRole.SUPERVISOR),
@@ -126,12 +122,10 @@ def session_of(system: SirepoSystem) -> Session:
 
 
 def jobtui_command(system: SirepoSystem, *words: str) -> list[str]:
-    """A command line of jobtui on this system."""
     return [sys.executable, "-m", "jobtui", *source_flags(system), *words]
 
 
 def jobtui_environ(system: SirepoSystem) -> dict[str, str]:
-    """An environment in which jobtui finds no configuration."""
     home = str(system.root / "home")
     slurm = {"SLURM_CONF": str(system.cluster.slurm.conf)} if system.cluster else {}
     path = system.cluster.slurm.search_path if system.cluster else "/usr/bin:/bin"
@@ -139,7 +133,6 @@ def jobtui_environ(system: SirepoSystem) -> dict[str, str]:
 
 
 def printed_json(system: SirepoSystem, *words: str) -> Any:
-    """What a one-shot command prints with `--json`."""
     ran = subprocess.run(
         jobtui_command(system, *words, "--json"),
         env=jobtui_environ(system),
@@ -153,13 +146,11 @@ def printed_json(system: SirepoSystem, *words: str) -> Any:
 
 
 def explain(system: SirepoSystem, jid: str) -> dict[str, Any]:
-    """What `jobtui explain` says of a job now."""
     told: dict[str, Any] = printed_json(system, "explain", jid)
     return told
 
 
 def statuses_in_files(srdb: Path) -> dict[str, str]:
-    """The status of every job as it stands in its record."""
     return {
         path.stem: str(json.loads(path.read_text())["status"])
         for path in sorted((srdb / "supervisor-job").glob("*.json"))

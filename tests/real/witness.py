@@ -71,7 +71,6 @@ def watch(notes: TextIO) -> None:
 
 
 def wrap(owner: type, name: str, wrapper: Callable[[Function], Function]) -> None:
-    """Put a wrapper around a method, or around a class method and let it stay one."""
     found = owner.__dict__[name]
     is_of_class = isinstance(found, classmethod)
     wrapped = wrapper(found.__func__ if is_of_class else found)

@@ -13,7 +13,6 @@ MS, SECOND = 10**6, 10**9
 
 
 def drawn(trace: Trace, cells: int | None = None, most: int | None = MOST_ROWS) -> list[str]:
-    """The lines without their headings."""
     _, *lines = waterfall_lines(study_trace(trace), cells, False, most)
     return lines
 

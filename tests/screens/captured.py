@@ -29,7 +29,6 @@ CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
 
 
 def app_on(paths: Sequence[Path], theme: str = DARK.name) -> JobtuiApp:
-    """The dashboard on these logs; nothing polls them, the log screen reads for itself."""
     session = Session([LogFile(path) for path in paths], FixedClock(NOW))
     return JobtuiApp(session, theme=theme)
 

@@ -28,8 +28,6 @@ class TextFile(SingleFileSnapshotExtension):
 
 
 class Picture:
-    """What is on the screen of an app now, screens that shine through included."""
-
     def __init__(self, app: App[None]) -> None:
         update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
         assert isinstance(update, LayoutUpdate)

@@ -40,7 +40,6 @@ TABLES = tomllib.loads((FIXTURES / "scene.toml").read_text("utf-8"))
 
 
 def rows(kind: str, words: Mapping[str, type[StrEnum]]) -> Iterator[dict[str, Any]]:
-    """What the table tells of each, as builders take it."""
     for told in TABLES[kind]:
         given = {key: value for key, value in told.items() if key != "null"}
         for key, value in told.items():
@@ -119,7 +118,6 @@ async def read(
 
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    """The table of jobs, once all of them are in it."""
     table = scene.app.screen_stack[0].query_one(JobTable)
     await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
     return table

@@ -76,7 +76,6 @@ async def at_stop(
 
 
 def has(app: JobtuiApp, signs: str) -> bool:
-    """Whether each of the texts, with | between them, is on the screen."""
     return all(sign in text(app) for sign in signs.split("|"))
 
 

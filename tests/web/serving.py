@@ -19,15 +19,12 @@ END_S = 20.0
 
 
 class Served(NamedTuple):
-    """A server of dashboards, by the line it printed."""
-
     process: asyncio.subprocess.Process
     host: str
     token: str
 
     @property
     def url(self) -> str:
-        """Its address without the token."""
         return f"http://{self.host}"
 
     def origin(self, **more: str) -> Mapping[str, str]:

@@ -33,7 +33,6 @@ RECORD_CHARACTERS = 6_000
 
 
 def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, now: Nanos) -> Evidence:
-    """The evidence on a job out of these logs and its record."""
     job_id = JobId(jid)
     correlator = Correlator()
     for name, data in logs.items():
@@ -92,7 +91,6 @@ def check_incidents_say_the_same(
 
 
 def incidents(samples: Iterable[Sample]) -> Incidents:
-    """What went wrong among these."""
     grouping = Grouping()
     for sample in samples:
         grouping.add(sample)
@@ -108,7 +106,6 @@ def _text_at(data: bytes, offset: int) -> str:
 
 
 def record_in(folder: Path, jid: str) -> JobDetail | None:
-    """The record of a job in a database."""
     path = folder / "supervisor-job" / f"{jid}.json"
     if not path.exists():
         return None
@@ -116,13 +113,10 @@ def record_in(folder: Path, jid: str) -> JobDetail | None:
 
 
 def written_at(detail: JobDetail | None) -> Nanos:
-    """When a record was written."""
     return Nanos((detail.job.written_at if detail is not None else None) or 0)
 
 
 class Played:
-    """A simulated incident when it has been played: its logs, its record, and the time."""
-
     def __init__(self, name: str, seed: int, driver: DriverName, played_s: int) -> None:
         docker = driver is DriverName.DOCKER
         settings = Settings(users=2, sbatch_users=1, driver=driver)
@@ -183,7 +177,6 @@ class Played:
         return flags
 
     def evidence_with(self, logs: Mapping[str, bytes]) -> Evidence:
-        """What is known of it with other logs."""
         return evidence_of(self.jid, logs, self.detail, self.now)
 
 
@@ -227,7 +220,6 @@ Spoil = Callable[[bytes], bytes]
 
 
 def without(*words: str) -> Spoil:
-    """A log without the lines that hold any of these."""
     pattern = re.compile("|".join(words).encode())
     return lambda log: b"".join(line for line in log.splitlines(keepends=True) if not pattern.search(line))
 

@@ -44,7 +44,6 @@ class Told(NamedTuple):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is not what happened."""
         return self.verdict.code != INCIDENTS[self.incident].verdict
 
     @property
@@ -54,8 +53,6 @@ class Told(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What is left to be read of a world."""
-
     logs: dict[str, bytes]
     detail: JobDetail | None
 
@@ -125,7 +122,6 @@ def _no_agent(log: bytes) -> bytes:
 
 
 def damaged(draw: random.Random, whole: Sources) -> tuple[Sources, tuple[str, ...]]:
-    """Sources damaged once or twice, and in which ways."""
     left, ways = whole, []
     for _ in range(draw.choice((1, 1, 2))):
         way = draw.choice((*LEFT_OUT, *TO_LOGS, *TO_LOGS))
@@ -174,7 +170,6 @@ def _played(draw: random.Random, incident: str) -> tuple[World, str]:
 
 
 def told(number: int) -> Iterator[Told]:
-    """The verdicts on one world: whole, and damaged."""
     draw = random.Random(f"damaged/{number}")
     incident = draw.choice(list(INCIDENTS))
     world, jid = _played(draw, incident)

@@ -83,8 +83,6 @@ class World(Protocol):
 
 
 class Turn(NamedTuple):
-    """From when on a job is in a state."""
-
     at: Nanos
     state: str
     right: Code
@@ -113,7 +111,6 @@ class Turns:
         }
 
     def between(self, since: Nanos | None, until: Nanos) -> Iterator[Turn]:
-        """What happened then."""
         return (turn for turn in self.turns if (since is None or turn.at > since) and turn.at <= until)
 
     def contradict(self, draw: random.Random) -> str | None:
@@ -459,7 +456,6 @@ class SirepoWorld:
         return Batch(cursor="", records=tuple(found.records))
 
     def detail(self, until: Nanos) -> JobDetail | None:
-        """The record as it was."""
         text = self._at(until)[1]
         for one, other in self._swap.items():
             text = text.replace(f'"status": "{one}"'.encode(), f'"status": "{other}"'.encode())

@@ -25,7 +25,6 @@ def ended(how: str) -> str:
 
 
 def told(*groups: list[CondorFact]) -> tuple[Job, tuple[CondorFact, ...]]:
-    """A job and what files say of it."""
     book, news = book_of(*groups)
     job = next(job for job in news.jobs if str(job.id).startswith("7.0"))
     return job, book.facts_of(job.id)
