@@ -106,6 +106,7 @@ def merged(batches: Iterable[Batch]) -> Batch:
     return Batch(
         cursor="",
         more=any(one.more for one in told),
+        is_whole_frame=any(one.is_whole_frame for one in told),
         note=next((one.note for one in reversed(told) if one.note is not None), None),
         ahead_s=next((one.ahead_s for one in reversed(told) if one.ahead_s), 0.0),
         **parts,

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -37,7 +37,7 @@ from jobtui.backends.balsam.records import (
     site_of,
     time_of,
 )
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, merged
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
 from jobtui.model.faults import rows_of
@@ -124,8 +124,7 @@ class Questions:
 
     def with_lost(self, batch: Batch) -> Batch:
         lost, self._lost = self._lost, []
-        skips = {"skipped": (*batch.skipped, *lost), "skip_count": batch.skip_count + len(lost)}
-        return msgspec.structs.replace(batch, **skips) if lost else batch
+        return merged((batch, _of_skips(lost))) if lost else batch
 
     def _each(self, rows: Iterable[_R], make: Callable[[_R], _Made]) -> Iterator[_Made]:
         """What is made of each row; one of which nothing can be made is lost alone."""
@@ -174,8 +173,7 @@ class Questions:
             self._bad.count("/sessions/", sessions.rows, sessions.skips),
             self._bad.count("/batch-jobs/", batch_jobs.rows, batch_jobs.skips),
         ]
-        skips = tuple(skip for one in counted for skip in one.fresh)
-        return Batch(
+        found = Batch(
             cursor="",
             jobs=self._newly_alerted(),
             sites=places,
@@ -184,10 +182,8 @@ class Questions:
                 not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
             ),
             count=len(batch_jobs.rows),
-            skipped=skips,
-            skip_count=len(skips),
-            recovered=sum(one.recovered for one in counted),
         )
+        return merged((found, *counted))
 
     async def _learn_apps(self, sites: dict[int, SiteRow]) -> None:
         """Take in the sites; where there is a new one, read the apps again."""
@@ -324,16 +320,14 @@ class Questions:
         bad = self._bad.count("/jobs/", page.rows, page.skips)
         if known.parents_to_ask and self._parents_step not in self.due:
             self.due.append(self._parents_step)
-        return Batch(
+        found = Batch(
             cursor="",
             jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
             gone=known.let_go(),
             count=len(fresh),
-            skipped=bad.fresh,
-            skip_count=len(bad.fresh),
-            recovered=bad.recovered,
             more=more,
         )
+        return merged((found, bad))
 
     def _ask_for(self, numbers: Sequence[int]) -> None:
         if numbers and not self._asked_for:
@@ -427,16 +421,14 @@ class Questions:
         changes = self._changes(page.rows)
         bad = self._bad.count("/events/", page.rows, page.skips)
         self._ask_for(list(self._known.strangers(changes)))
-        return Batch(
+        found = Batch(
             cursor="",
             jobs=tuple(self._each(self._known.rows_of(changes), self._job)),
             changes=tuple(changes),
             count=len(changes),
-            skipped=bad.fresh,
-            skip_count=len(bad.fresh),
-            recovered=bad.recovered,
             more=more,
         )
+        return merged((found, bad))
 
 
 _Events = Decoded[StateChange]
@@ -796,13 +788,6 @@ class HasId(Protocol):
         """Its id in its list."""
 
 
-class Counted(NamedTuple):
-    """What of skipped rows is new, and how many are good again."""
-
-    fresh: tuple[Skip, ...] = ()
-    recovered: int = 0
-
-
 class BadRows:
     """Which rows of a server make no sense."""
 
@@ -810,7 +795,8 @@ class BadRows:
         self._source = source
         self._places: dict[str, None] = {}
 
-    def count(self, path: str, rows: Sequence[HasId], skips: Iterable[Skip]) -> Counted:
+    def count(self, path: str, rows: Sequence[HasId], skips: Iterable[Skip]) -> Batch:
+        """What of skipped rows is new, and how many are good again."""
         fresh = tuple(skip for skip in skips if skip.where not in self._places)
         recovered = 0
         if self._places:
@@ -820,7 +806,11 @@ class BadRows:
                 del self._places[place]
         for skip in fresh[: max(0, KEPT - len(self._places))]:
             self._places[skip.where] = None
-        return Counted(fresh, recovered)
+        return _of_skips(fresh, recovered)
+
+
+def _of_skips(skips: Sequence[Skip], recovered: int = 0) -> Batch:
+    return Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), recovered=recovered)
 
 
 def place_of(where: str, number: int) -> str:
