@@ -181,7 +181,10 @@ SETTINGS: tuple[Setting, ...] = (
         Kind.TEXT, choices=("on", "off"),
     ),
     Setting("fps", "N", "paint at most so many times a second", Kind.TEXT, most=120),
-    Setting("profile", "NAME", "the profile of the configuration file to use", Kind.TEXT, scope=Scope.FILE),
+    Setting(
+        "profile", "NAME", "the profile of the configuration file to use; several with commas, side by side",
+        Kind.TEXT, scope=Scope.FILE,
+    ),
     Setting(
         "config", "FILE", "the configuration file to read", Kind.TEXT,
         scope=Scope.NOWHERE, completes="file",

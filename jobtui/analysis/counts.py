@@ -1,10 +1,11 @@
 """Counts of jobs by status, and of arrivals and ends per minute."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
@@ -103,6 +104,77 @@ class Counts(NamedTuple):
     by_status: dict[JobStatus, int]
     failed_lately: int
     pace: Pace = STILL
+
+
+BASELINE_S = 24 * 3600
+"""Before the last hour; how many of the jobs that ended then had failed is usual."""
+LEAST_ENDED = 5
+"""Of fewer jobs no share is told from another."""
+UNUSUAL = 2.0
+
+
+class ProfileState(NamedTuple):
+    """How one of several profiles does: its sources, what runs, what ended and failed in the last hour.
+
+    `usual_share` is how many of those failed that ended in the day before, None where few did.
+    """
+
+    profile: str
+    up: int
+    sources: int
+    running: int
+    ended: int
+    failed: int
+    usual_share: float | None
+    longest_wait_s: float | None
+
+    @property
+    def is_unusual(self) -> bool:
+        if self.ended < LEAST_ENDED or self.usual_share is None:
+            return False
+        return self.failed >= LEAST_ENDED and self.failed / self.ended > UNUSUAL * self.usual_share
+
+
+def profile_states(
+    jobs: Iterable[Job], sources: Iterable[SourceHealth], now_of: Callable[[Job], Nanos]
+) -> list[ProfileState]:
+    """The state of each profile that names a source, in their order; none where there are no several."""
+    health: dict[str, list[SourceHealth]] = {}
+    for source in sources:
+        if source.profile:
+            health.setdefault(source.profile, []).append(source)
+    if len(health) < 2:
+        return []
+    of_source = {one.name: one.profile for named in health.values() for one in named}
+    counts: dict[str, Counter[str]] = {profile: Counter() for profile in health}
+    waits: dict[str, float] = {}
+    for job in jobs:
+        profile = of_source.get(job.source)
+        if profile is None or job.is_quasi:
+            continue
+        now = now_of(job)
+        if job.status is JobStatus.RUNNING:
+            counts[profile]["running"] += 1
+        elif job.status is JobStatus.PENDING:
+            waits[profile] = max(waits.get(profile, 0.0), job.waited_s(now) or 0.0)
+        elif job.ended_at is not None and (ago := (now - job.ended_at) // SECOND) < RECENT_S + BASELINE_S:
+            when = "lately" if ago < RECENT_S else "before"
+            counts[profile][when] += 1
+            counts[profile][f"failed {when}"] += job.status is JobStatus.FAILED
+    return [
+        ProfileState(
+            profile=profile,
+            up=sum(one.state is not SourceState.DOWN for one in named),
+            sources=len(named),
+            running=count["running"],
+            ended=count["lately"],
+            failed=count["failed lately"],
+            usual_share=count["failed before"] / count["before"] if count["before"] >= LEAST_ENDED else None,
+            longest_wait_s=waits.get(profile),
+        )
+        for profile, named in health.items()
+        for count in (counts[profile],)
+    ]
 
 
 class Tally:

@@ -6,6 +6,7 @@ from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
@@ -19,6 +20,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.json_output import job_record
+from jobtui.render.sources import profile_line
 from jobtui.render.styles import glyph
 from jobtui.render.table import paint
 
@@ -143,8 +145,10 @@ def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
             late_of=_late_of(reader),
             is_disputed=_is_disputed(reader),
             now_at=reader.session.store.now_at,
+            profile_of=reader.session.store.profile_of,
         )
-        return job_table(picked, context, width, colour)
+        has_profiles = bool(reader.session.store.profiles)
+        return job_table(picked, context, width, colour, has_profiles=has_profiles)
 
     report = Report(
         "jobs",
@@ -197,14 +201,25 @@ async def run_status(reader: Reader) -> Exit:
     has_more = await reader.read_newest(NEWEST)
     counts = _counts(reader)
     newest = NEWEST if has_more else None
+    store = reader.session.store
+    states = profile_states(store.jobs.values(), reader.sources, reader.now_of) if store.profiles else []
 
-    def lines(width: int | None, colour: bool) -> Iterable[str]:
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
         if reader.context.flag("prometheus") is not None:
-            return _metrics(counts, newest)
+            yield from _metrics(counts, newest)
+            return
         more = f" of the newest {newest:,}" if newest else ""
-        return [f"{_line(counts, colour)}{more}"]
+        yield f"{_line(counts, colour)}{more}"
+        for state in states:
+            yield "".join(paint(span.text, span.style, colour) for span in profile_line(state)).strip()
 
-    report = Report("status", lambda: {**counts, "newest": newest}, COUNTS, lambda: [counts], lines)
+    report = Report(
+        "status",
+        lambda: {**counts, "newest": newest, "profiles": [state._asdict() for state in states]},
+        COUNTS,
+        lambda: [counts],
+        lines,
+    )
     return answer(report, reader, Exit.ATTENTION if counts["stuck"] or counts["disputed"] else Exit.FINE)
 
 

@@ -93,6 +93,7 @@ def run(context: Context) -> Exit:
     session = Session(announced, context.clock, replay=context.replay)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     session.remembers = context.remembers
+    session.store.name_profiles(context.config.profile_of_source)
     session.job_attributes = context.config.job_attributes
     session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
     if not is_served():  # whoever opens a page must not start programs

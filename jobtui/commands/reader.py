@@ -386,6 +386,7 @@ async def within(
     """Run a command's body with a reader over these sources; a observer is told what they deliver."""
     async with Session((), context.clock, replay=context.replay, observer=observer) as session:
         session.hosts, session.mounts = context.config.hosts, context.config.mounts
+        session.store.name_profiles(context.config.profile_of_source)
         session.remembers = context.remembers
         session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
         return await body(Reader(context, session, tuple(specs)))

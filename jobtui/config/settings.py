@@ -1,7 +1,8 @@
 """The settings that hold, out of flags, environment and configuration file; the sources that they name."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.backends.registry import JOURNAL, of_setting, servers
@@ -266,6 +267,15 @@ class Config(NamedTuple):
     """How a command line on these sources begins where flags do not name them, such as `demo`."""
 
     @property
+    def profile_of_source(self) -> Mapping[str, str]:
+        """Which of several profiles names each source, by the name of the source."""
+        from pathlib import Path  # most read one profile
+
+        named = [spec for spec in self.sources if spec.profile]
+        names = (one.target if of_setting(one.setting).addressed else str(Path(one.target)) for one in named)
+        return {name: spec.profile for name, spec in zip(names, named, strict=True)}
+
+    @property
     def job_attributes(self) -> tuple[str, ...]:
         """The attributes in which spans name their job, as configured; none where the usual ones do."""
         return self.settings.get("job_attribute", Effective()).values
@@ -285,6 +295,11 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
     """The settings that hold out of a file, and what flags and variables give. Raises ConfigError."""
     file.check_profiles()
     layers = {keys: layer_of(file, keys, table) for keys, table, _ in file.sections(None)}
+    asked = given.get("profile") or layers[()].get("profile") or Effective()
+    names = [name.strip() for value in asked.values[-1:] for name in value.split(",")]
+    if len(names) > 1 and asked.values[-1] not in file.profiles():
+        each = [{**given, "profile": Effective((name,), asked.origin)} for name in dict.fromkeys(names)]
+        return _side_by_side([resolved(file, one, environ) for one in each])
     profile = _chosen(file, given.get("profile"), layers[()])
     of_profile = layers[PROFILES, profile] if profile is not None else {}
     settings = {setting.name: Effective() for setting in SETTINGS} | layers[()] | of_profile | dict(given)
@@ -306,6 +321,25 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
         mounts=mounts,
         alarms=alarms,
         looks=looks,
+    )
+
+
+def _side_by_side(configs: Sequence[Config]) -> Config:
+    """Several profiles as one: the sources of all, each with its profile; other settings are of the first."""
+    named = Counter((spec.setting, spec.target) for config in configs for spec in config.sources)
+    sources = {
+        (spec.setting, spec.target): spec._replace(
+            profile=config.profile or "" if named[spec.setting, spec.target] == 1 else ""
+        )
+        for config in configs
+        for spec in config.sources
+    }
+    return configs[0]._replace(
+        sources=tuple(sources.values()),
+        profile=",".join(config.profile or "" for config in configs),
+        warnings=tuple(dict.fromkeys(one for config in configs for one in config.warnings)),
+        hosts={host: spec for config in reversed(configs) for host, spec in config.hosts.items()},
+        mounts={there: here for config in reversed(configs) for there, here in config.mounts.items()},
     )
 
 

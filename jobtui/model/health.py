@@ -56,6 +56,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     ahead_s: float = 0.0
     was_at_end: bool = False
     news_late: tuple[float, ...] = ()
+    profile: str = ""
+    """The profile that names it, where several are read side by side."""
 
     @property
     def is_first_read(self) -> bool:

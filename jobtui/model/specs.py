@@ -76,6 +76,8 @@ class SourceSpec(NamedTuple):
 
     options: str = ""
     kept: int = 0
+    profile: str = ""
+    """Which of several profiles that are read side by side names it, "" where all of them do."""
 
 
 def parse_path(setting: str, expected: str, text: str) -> SourceSpec:

@@ -47,7 +47,7 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and
     `driver_of` tell what the logs know of a job; without them the record's own values are shown.
     `is_disputed` tells whether sources disagree about it, `late_of` how much longer than usual it takes,
-    `now_at` what the clock of its source shows.
+    `now_at` what the clock of its source shows, `profile_of` which of several profiles names its source.
     """
 
     now: Nanos
@@ -58,6 +58,7 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     is_disputed: Callable[[Job], bool] = lambda job: False
     late_of: TextOf = lambda job: None
     now_at: ClockOf = here
+    profile_of: Callable[[str], str] = lambda source: ""
 
     def now_of(self, job: Job) -> Nanos:
         return self.now_at(job.source, self.now)
@@ -314,6 +315,11 @@ JOB_COLUMNS: tuple[Column, ...] = (
     ),
     _text("system", "SYSTEM", "the system it belongs to", lambda job: job.system, Cells(6, 8, 12), 15,
           is_default=False),
+    Column(
+        key="profile", header="PROFILE", about="which of several profiles names its source",
+        cell=lambda job, context: show(context.profile_of(job.source)) or NONE,
+        sort=text_order(lambda job: job.source), cells=Cells(7, 8, 16), priority=80, is_default=False,
+    ),
     _text("source", "SOURCE", "the source it was read from", lambda job: job.source, Cells(6, 20, 40), 10,
           is_default=False),
 )  # fmt: skip
@@ -400,9 +406,16 @@ _WHOLE_ID = 1_000
 """Ids are never cut, they are there to be copied."""
 
 
-def job_table(jobs: Iterable[Job], context: RowContext, width: int | None, colour: bool) -> Iterator[str]:
+def job_table(
+    jobs: Iterable[Job],
+    context: RowContext,
+    width: int | None,
+    colour: bool,
+    *,
+    has_profiles: bool = False,
+) -> Iterator[str]:
     by_key = {column.key: column for column in JOB_COLUMNS}
-    columns = [by_key[key] for key in PRINTED]
+    columns = [by_key[key] for key in (*(("profile",) if has_profiles else ()), *PRINTED)]
     heads = [
         head._replace(least=_WHOLE_ID) if column.key == "id" else head
         for column, head in zip(columns, heads_of(columns, _NEVER_DROPPED), strict=True)

@@ -101,6 +101,7 @@ def _plain(name: str, value: object, *, masks: bool) -> object:
 def source_record(source: SourceHealth, now: Nanos) -> Document:
     return {
         **fields_of(source, "name kind state"),
+        **({"profile": source.profile} if source.profile else {}),
         "lag_s": source.lag_s(now),
         **fields_of(source, "records skipped error note"),
         "skips": [fields_of(skip, "where why") for skip in source.last_skips],

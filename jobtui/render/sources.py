@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jobtui.analysis.counts import ProfileState
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -40,13 +41,29 @@ def labels(sources: Sequence[SourceHealth]) -> list[str]:
 def _candidates(source: SourceHealth) -> list[str]:
     parts = source.name.rstrip("/").split("/")
     label = of_kind(source.kind).label
-    return [
+    names = [
         *([label] if label else []),
         parts[-1] or source.name,
         "/".join(parts[-2:]),
         "/".join(parts[-3:]),
         source.name,
     ]
+    return [f"{source.profile}: {name}" for name in names] if source.profile else names
+
+
+def profile_line(state: ProfileState) -> Line:
+    """How one of several profiles does: what is up, what runs, how much failed and how much usually does."""
+    up = f"{state.up} of {counted(state.sources, 'source')} up"
+    spans = [Span(f" {show(state.profile)}", "strong"), Span("  ")]
+    spans += [Span(up, "" if state.up == state.sources else "error"), SEPARATOR]
+    spans.append(Span(f"{state.running:,} running"))
+    if state.ended:
+        usual = "" if state.usual_share is None else f", usually {100 * state.usual_share:.0f} %"
+        words = f"{100 * state.failed / state.ended:.0f} % of {state.ended:,} failed in 1h{usual}"
+        spans += [SEPARATOR, Span(words, "warning" if state.is_unusual else "")]
+    if state.longest_wait_s is not None:
+        spans += [SEPARATOR, Span(f"longest wait {age(state.longest_wait_s)}")]
+    return tuple(spans)
 
 
 def judge(source: SourceHealth, now: Nanos) -> Judgement:

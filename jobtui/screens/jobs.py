@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from jobtui.actions import Place
+from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
@@ -24,7 +25,7 @@ from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
-from jobtui.widgets.frame import OneLine
+from jobtui.widgets.frame import OneLine, ProfileLines
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.text_pane import WhyList
 
@@ -189,6 +190,9 @@ class JobsScreen(JobsFilteringScreen):
         self._preview_timer: Timer | None = None
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
+        self._profiles = ProfileLines(
+            lambda: profile_states(shared.store.jobs.values(), shared.store.sources(), shared.now_of)
+        )
         self._main = self._table = JobTable(self._row_context, self.columns)
         self._about = self._why = WhyList()
         self._why.shows_cursor = False
@@ -197,6 +201,8 @@ class JobsScreen(JobsFilteringScreen):
 
     def body(self) -> Iterator[Widget]:
         yield self._one_line
+        if self.shared.store.profiles:
+            yield self._profiles
         yield from super().body()
 
     def show_trail(self) -> None:
@@ -225,6 +231,7 @@ class JobsScreen(JobsFilteringScreen):
         if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
+        self._profiles.tick()
         self._show_surroundings()
 
     def show_all(self) -> None:
@@ -413,6 +420,7 @@ class JobsScreen(JobsFilteringScreen):
             is_disputed=self._lookup.is_disputed,
             late_of=self._lookup.late_of,
             now_at=self.shared.store.now_at,
+            profile_of=self.shared.store.profile_of,
         )
 
 

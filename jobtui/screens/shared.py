@@ -131,7 +131,8 @@ class Shared:
         from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
 
         by_key = {column.key: column for column in JOB_COLUMNS}
-        return tuple(by_key[key] for key in self.looks.columns) or DEFAULT_COLUMNS
+        usual = (by_key["profile"], *DEFAULT_COLUMNS) if self.store.profiles else DEFAULT_COLUMNS
+        return tuple(by_key[key] for key in self.looks.columns) or usual
 
     def now(self) -> Nanos:
         return self.clock.now() if self.paused_at is None else self.paused_at

@@ -159,6 +159,7 @@ class Session:
             if not any(source.begins_after(at) for _, source in logs):
                 return False
             again = Store(NothingRead(), self.clock)
+            again.name_profiles(self.store.profiles)
             old = [poller for poller, _ in logs]
             fresh = [self._poller(source.starting_at(at), again) for _, source in logs]
             for poller in fresh:
@@ -203,6 +204,7 @@ class Session:
         async with self._reaching:
             old = list(self._pollers)
             again = Store(NothingRead(), self.clock)
+            again.name_profiles(self.store.profiles)
             fresh = [self._poller(self._replay.in_place_of(poller.source), again) for poller in old]
             await asyncio.gather(*(poller.catch_up() for poller in fresh))
             self._put_in_place(old, fresh)

@@ -257,6 +257,7 @@ class Store:
         self._clock = clock
         self._jobs: dict[JobId, Job] = {}
         self._health: dict[str, SourceHealth] = {}
+        self.profiles: Mapping[str, str] = {}
         self._listeners: list[Listener] = []
         self._allocations: dict[tuple[str, int], Allocation] = {}
         self._sites: dict[tuple[str, int], Site] = {}
@@ -337,9 +338,19 @@ class Store:
             self._condor = CondorBook()
         return self._condor
 
+    def name_profiles(self, profiles: Mapping[str, str]) -> None:
+        """Say which of several profiles names each source, by the name of the source."""
+        self.profiles = profiles
+        for name, health in self._health.items():
+            self._health[name] = msgspec.structs.replace(health, profile=profiles.get(name, ""))
+
+    def profile_of(self, source: str) -> str:
+        return self.profiles.get(source, "")
+
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
-        self._health.setdefault(name, SourceHealth(name=name, kind=kind, asked_at=self._clock.now()))
+        fresh = SourceHealth(name=name, kind=kind, asked_at=self._clock.now(), profile=self.profile_of(name))
+        self._health.setdefault(name, fresh)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every change; returns what ends it."""

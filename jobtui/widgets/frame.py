@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from jobtui.actions import Hint
-from jobtui.analysis.counts import Counts
+from jobtui.analysis.counts import Counts, ProfileState
 from jobtui.analysis.flags import waits_for
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.facts import matter, status_words
-from jobtui.render.sources import strip_line
+from jobtui.render.sources import profile_line, strip_line
 from jobtui.render.spans import Line, Span, fitting, pace_line, padded, spread, width_of
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES
 from jobtui.render.text import Zone, clock_time, fit, show, width
@@ -117,6 +117,31 @@ class SourceStrip(LineView):
 
     def line(self, y: int) -> Line:
         return strip_line(self.sources, self._now(), self.cells, len(FAULTS))
+
+
+class ProfileLines(LineView):
+    """A line for each of several profiles, counted again now and then."""
+
+    DEFAULT_CSS = "ProfileLines { height: auto; }"
+    EVERY_TICKS = 5
+
+    def __init__(self, states: Callable[[], Sequence[ProfileState]]) -> None:
+        super().__init__()
+        self._count = states
+        self._states: Sequence[ProfileState] = ()
+        self._ticks = 0
+
+    def tick(self) -> None:
+        is_due = self._ticks < self.EVERY_TICKS or self._ticks % self.EVERY_TICKS == 0
+        if self.is_attached and is_due:
+            self._states = self._count()
+            self.styles.height = len(self._states)
+            self.repaint()
+        self._ticks += 1
+
+    def line(self, y: int) -> Line:
+        line = profile_line(self._states[y]) if y < len(self._states) else ()
+        return padded(fitting(line, self.cells), self.cells)
 
 
 COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)

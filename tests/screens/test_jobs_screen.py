@@ -280,3 +280,14 @@ async def test_keys_are_answered_while_jobs_are_filtered() -> None:
             slowest = max(slowest, perf_counter() - begin)
         assert field.value == "beamline 12"
         assert slowest < 1.0, "a key waited for a filter"
+
+
+async def test_several_profiles_have_a_line_each_and_a_column() -> None:
+    scene = Scene()
+    scene.store.name_profiles({"/srv/db": "prod", "/var/log/supervisor.log": "hpc"})
+    async with on_jobs(scene) as (_, pilot, table):
+        lines = await see(scene.app, pilot, "hpc  1 of 1 source up")
+        assert any(line.startswith(" prod  1 of 1 source up · ") for line in lines)
+        assert any("PROFILE" in line for line in lines)
+        assert any("prod: db" in line for line in lines)
+        assert len(table.visible_jobs) > 5

@@ -55,7 +55,7 @@ complete -c jobtui -l clipboard -x -d 'how to copy: auto, osc52, tmux, file or o
 complete -c jobtui -l mouse -x -d 'whether to take the mouse: on, off, or auto, not over ssh'
 complete -c jobtui -l title -x -d 'whether to set the title of the window: on or off'
 complete -c jobtui -l fps -x -d 'paint at most so many times a second'
-complete -c jobtui -l profile -x -d 'the profile of the configuration file to use'
+complete -c jobtui -l profile -x -d 'the profile of the configuration file to use; several with commas, side by side'
 complete -c jobtui -l config -r -F -d 'the configuration file to read'
 complete -c jobtui -l since -x -d 'leave out what was before: UTC ISO time, or 2h, 15m ago'
 complete -c jobtui -l until -x -d 'leave out what came after'
