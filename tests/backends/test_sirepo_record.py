@@ -19,7 +19,7 @@ from jobtui.backends.sirepo.records import (
 )
 from jobtui.model.clock import SECOND
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import JobStatus
 from tests.backends.db_files import (
     FIXTURES,
     JID,
@@ -89,72 +89,15 @@ def test_the_jobs_are_those_that_the_supervisor_had(capture: str) -> None:
         assert [entry.native_status for entry in detail.history] == expected["historyStatuses"]
 
 
-def captured_job(name: str) -> Job:
+JOBS: dict[str, dict[str, object]] = json.loads((FIXTURES / "jobs.json").read_text())
+"""Of some captured records what their jobs have, times in nanoseconds."""
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_records_of_both_eras(name: str) -> None:
     path = FIXTURES / name
-    return read(path.read_bytes(), JobId(path.stem))[0]
-
-
-LOCAL = "local/supervisor-job/"
-OLD = "legacy-2020/supervisor-job/"
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        (
-            LOCAL + "hZk95g40-KwrjHk9u-heightWeightReport.json",
-            {"status": "canceled", "limit_s": 20.0, "ended_at": at(1795206931.8216805), "plan": "premium"},
-        ),
-        (
-            LOCAL + "DJouDZ9T-5K0DYGG3-heightWeightReport.json",
-            {"status": "failed", "native_status": "error", "error": "error exit(-9)", "runs": 1},
-        ),
-        (
-            LOCAL + "W75u0t3i-8tss89dE-heightWeightReport.json",
-            {"status": "completed", "runs": 3, "name": "Again", "percent": None, "frames": None},
-        ),
-        (
-            LOCAL + "W75u0t3i-W4sWH1zK-activityAnimation.json",
-            {"status": "missing", "runs": 1, "queued_at": None, "updated_at": None, "ended_at": None},
-        ),
-        (
-            LOCAL + "hZk95g40-_1_stlss-global_resources.json",
-            {"status": "missing", "is_quasi": True, "runs": 0, "name": None, "model": "global_resources"},
-        ),
-        (
-            LOCAL + "DJouDZ9T-3mJbMh8p-activityAnimation.json",
-            {"mode": "parallel", "percent": 0.0, "frames": 1, "driver": None, "host": None},
-        ),
-        (
-            "docker-agents-never-start/supervisor-job/V1sGQgrM-UXDr4BHx-heightWeightReport.json",
-            {"status": "pending", "started_at": None, "ended_at": None, "message": None, "runs": 1},
-        ),
-        (
-            OLD + "EPRSqtUW-ZaU3VvUy-multiElectronAnimation.json",
-            {
-                "status": "running",
-                "driver": "DockerDriver",
-                "host": "localhost.localdomain",
-                "percent": 37.5,
-                "frames": 4,
-                "plan": "basic",
-                "written_at": MTIME,
-                "ended_at": None,
-            },
-        ),
-        (
-            OLD + "LoIEQ6fa-Qa8sKd2n-multiElectronAnimation.json",
-            {"status": "canceled", "limit_s": 3600.0, "plan": "premium", "ended_at": at(1582570009)},
-        ),
-        (
-            OLD + "EPRSqtUW-IVh7w74d-heightWeightReport.json",
-            {"status": "completed", "plan": None, "limit_s": None, "driver": "LocalDriver", "host": None},
-        ),
-    ],
-)
-def test_records_of_both_eras(name: str, expected: dict[str, object]) -> None:
-    job = captured_job(name)
-    assert {field: getattr(job, field) for field in expected} == expected
+    job, _ = read(path.read_bytes(), JobId(path.stem))
+    assert {field: getattr(job, field) for field in JOBS[name]} == JOBS[name]
 
 
 @pytest.mark.parametrize(
