@@ -19,11 +19,11 @@ from jobtui.model.memory import FIELDS, Compared, Overview
 from jobtui.model.numbers import counted, whole
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING
+from jobtui.render.columns import TimeLook
 from jobtui.render.memory import (
     CHANGE_CSV,
     SEEN_COLUMNS,
     SEEN_CSV,
-    SeenLook,
     change_record,
     change_words,
     listed_record,
@@ -161,7 +161,7 @@ def _seen_lines(found: Overview, now: Nanos, width: int | None, colour: bool) ->
     if found.sites:
         yield sites_words(found.sites)
     yield from map(place_words, found.places)
-    look = SeenLook(now)
+    look = TimeLook(now)
     heads = tuple(Head(column.header, column.align, least=column.cells.least) for column in SEEN_COLUMNS[:-1])
     rows = [[Cell(column.cell(seen, look)) for column in SEEN_COLUMNS[:-1]] for seen in found.signatures]
     if rows:

@@ -14,6 +14,7 @@ from jobtui.render.columns import (
     HIGHEST_PRIORITY,
     Cells,
     TableColumn,
+    TimeLook,
     cells_of,
     fixed,
     heads_of,
@@ -24,7 +25,7 @@ from jobtui.render.columns import (
 )
 from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
 from jobtui.render.table import Cell, Head, filled_table
-from jobtui.render.text import NONE, Zone, age, date_time, short_time, show
+from jobtui.render.text import NONE, Zone, age, date_time, show
 
 RECENT_S = 3600.0
 """So long an agent that was lost or never came is something to look at."""
@@ -51,21 +52,13 @@ _RANKS: Mapping[AgentState, int] = {
 _KINDS = {"sequential": "seq", "parallel": "par"}
 
 
-class AgentLook(NamedTuple):
-    """What a cell depends on beside its agent. `relative` shows ages instead of times."""
-
-    now: Nanos
-    relative: bool = True
-    local: bool = False
-
-
-class AgentColumn(TableColumn[Agent, AgentLook], frozen=True, kw_only=True):
+class AgentColumn(TableColumn[Agent, TimeLook], frozen=True, kw_only=True):
     """One column of the table of agents."""
 
-    style: Callable[[Agent, AgentLook], str] = lambda agent, look: plain_style(agent, look)
+    style: Callable[[Agent, TimeLook], str] = lambda agent, look: plain_style(agent, look)
 
 
-def plain_style(agent: Agent, look: AgentLook) -> str:
+def plain_style(agent: Agent, look: TimeLook) -> str:
     """The style of most cells: what is settled steps back."""
     return "" if agent.state.is_live or is_trouble(agent, look.now) else "settled"
 
@@ -77,7 +70,7 @@ def is_trouble(agent: Agent, now: Nanos) -> bool:
     return agent.since is None or seconds_between(agent.since, now) < RECENT_S
 
 
-def state_style(agent: Agent, look: AgentLook) -> str:
+def state_style(agent: Agent, look: TimeLook) -> str:
     """The style of a state; what went wrong long ago is settled."""
     settled = agent.state in _BAD and not is_trouble(agent, look.now)
     return "settled" if settled else _STYLES[agent.state]
@@ -94,16 +87,8 @@ def held_words(agent: Agent) -> str:
     return agent.why
 
 
-def _since_cell(get: Callable[[Agent], Nanos | None]) -> Callable[[Agent, AgentLook], str]:
-    def cell(agent: Agent, look: AgentLook) -> str:
-        at = get(agent)
-        if at is None:
-            return NONE
-        if look.relative:
-            return age(max(0.0, seconds_between(at, look.now)))
-        return short_time(at, look.now, local=look.local)
-
-    return cell
+def _since_cell(get: Callable[[Agent], Nanos | None]) -> Callable[[Agent, TimeLook], str]:
+    return lambda agent, look: look.since(get(agent))
 
 
 def _newest_first(at: Nanos | None) -> int | None:
@@ -203,7 +188,7 @@ _NEVER_DROPPED = frozenset({"state", "agent", "user"})
 def agent_table(
     found: Iterable[tuple[Agent, AgentLog]], now: Nanos, width: int | None, colour: bool
 ) -> Iterator[str]:
-    look = AgentLook(now)
+    look = TimeLook(now)
     rows = [
         [*cells_of(AGENT_COLUMNS, agent, look), Cell(show(log.described) or NONE, "settled")]
         for agent, log in found
@@ -220,7 +205,7 @@ class AgentFact(NamedTuple):
     style: str = ""
 
 
-def agent_facts(agent: Agent, log: AgentLog, look: AgentLook) -> Iterator[AgentFact]:
+def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[AgentFact]:
     """What a person asks about an agent, the most urgent first; what is not known is left out."""
     state = f"{state_words(agent.state)}{_for(agent.since, look)}"
     yield AgentFact("state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look))
@@ -252,7 +237,7 @@ def log_facts(log: AgentLog) -> Iterator[AgentFact]:
         yield AgentFact("to read it", show(log.command), "accent")
 
 
-def _heard(agent: Agent, look: AgentLook) -> str:
+def _heard(agent: Agent, look: TimeLook) -> str:
     parts = [counted(agent.messages, "message")]
     for words, at in (
         ("last", agent.last_message_at),
@@ -264,7 +249,7 @@ def _heard(agent: Agent, look: AgentLook) -> str:
     return ", ".join(parts)
 
 
-def _for(at: Nanos | None, look: AgentLook) -> str:
+def _for(at: Nanos | None, look: TimeLook) -> str:
     if at is None:
         return ""
     if look.relative:
@@ -272,7 +257,7 @@ def _for(at: Nanos | None, look: AgentLook) -> str:
     return f" since {date_time(at)}{Zone.mark()}"
 
 
-def _told_ago(at: Nanos, look: AgentLook) -> str:
+def _told_ago(at: Nanos, look: TimeLook) -> str:
     if look.relative:
         return f"{age(max(0.0, seconds_between(at, look.now)))} ago"
     return f"{date_time(at)}{Zone.mark()}"

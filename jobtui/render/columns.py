@@ -64,6 +64,21 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.now_at(job.source, self.now)
 
 
+class TimeLook(NamedTuple):
+    """What a cell depends on beside its record. `relative` shows ages instead of times."""
+
+    now: Nanos
+    relative: bool = True
+    local: bool = False
+
+    def since(self, at: Nanos | None) -> str:
+        if at is None:
+            return NONE
+        if self.relative:
+            return age(max(0.0, seconds_between(at, self.now)))
+        return short_time(at, self.now, local=self.local)
+
+
 class Cells(NamedTuple):
     """How many cells a column takes: at least, in a table with room for all, and at most."""
 

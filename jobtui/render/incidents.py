@@ -8,23 +8,19 @@ from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
 from jobtui.render.memory import seen_record, seen_words
-from jobtui.render.spans import Line, Span, bars
+from jobtui.render.spans import bars
 from jobtui.render.table import paint
-from jobtui.render.text import clock_time, fit, show
+from jobtui.render.text import show
 from jobtui.render.verdicts import code
 
 INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
 SHARED_KEYS = ("name", "value", "count", "elsewhere", "elsewhere_of")
 INDENT = "  "
-COUNT_CELLS, CODE_CELLS, TIME_CELLS, SMALLEST_CODE = 7, 22, 10, 14
 LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
 """Jobs of a group that are named."""
-WHAT_FROM = 70
-"""Cells from which on there is room for what a group shares."""
-RATE_CELLS, RATE_FROM = 10, 100
-"""Of how often a group goes wrong, and from how many cells on that is shown."""
-HEADINGS = ("JOBS", "WHAT", "FIRST", "LAST", "RATE", "IN COMMON")
+RATE_CELLS = 10
+"""Of how often a group goes wrong."""
 
 
 def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
@@ -117,45 +113,15 @@ def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
     }
 
 
-def row_cells(
-    count: str, code: str, first: str, last: str, rate: str, what: str, cells: int
-) -> tuple[str, ...]:
-    """The texts of a row cut to its columns; what a group shares and its first time go where it is narrow."""
-    times = TIME_CELLS if cells >= COUNT_CELLS + CODE_CELLS + 2 * TIME_CELLS else 0
-    last_cells = TIME_CELLS if cells >= COUNT_CELLS + SMALLEST_CODE + TIME_CELLS else 0
-    rate_cells = RATE_CELLS + 2 if cells >= RATE_FROM else 0
-    left = cells - COUNT_CELLS - times - last_cells - rate_cells
-    code_cells = min(CODE_CELLS, left) if cells >= WHAT_FROM else left
-    return (
-        fit(count, COUNT_CELLS - 2, align="right") + "  ",
-        fit(code, max(0, code_cells)),
-        fit(first, times, align="right"),
-        fit(last, last_cells, align="right"),
-        f"  {fit(rate, RATE_CELLS)}" if rate_cells else "",
-        f"  {fit(what, left - code_cells - 2)}" if left - code_cells > 2 else "",
-    )
+def common_words(one: Incident) -> str:
+    """What the jobs of a group share first, and why they failed."""
+    shared = [shared_words(one, fact) for fact in one.shared[:1] if len(one.jobs) > 1]
+    return " · ".join((*shared, _why(one)))
 
 
-def incident_row(one: Incident, now: Nanos, cells: int, *, absolute: bool) -> Line:
-    """A group in one line: how many, what, since when, how often, what they share and why."""
-    count, is_ongoing = len(one.jobs), one.is_ongoing(now)
-    first, last = (
-        (_time(at, now, absolute) for at in (one.times[0], one.times[-1])) if one.times else ("", "")
-    )
-    shared = [shared_words(one, fact) for fact in one.shared[:1] if count > 1]
-    what = " · ".join((*shared, _why(one)))
-    texts = row_cells(f"{count:,}", show(one.code), first, last, _rate(one, now), what, cells)
-    styles = ("error" if is_ongoing else "warning", "", "dim", "" if is_ongoing else "dim", "dim", "dim")
-    return tuple(Span(text, style) for text, style in zip(texts, styles, strict=True))
-
-
-def _rate(one: Incident, now: Nanos) -> str:
+def rate_bars(one: Incident, now: Nanos) -> str:
     counts = one.rate(now, RATE_CELLS) if len(one.times) > 1 else []
     return bars(counts, max(counts, default=0))
-
-
-def _time(at: Nanos, now: Nanos, absolute: bool) -> str:
-    return clock_time(at) if absolute else age(max(0.0, seconds_between(at, now)))
 
 
 def incident_facts(one: Incident, now: Nanos) -> Iterator[tuple[str, str]]:
@@ -167,7 +133,7 @@ def incident_facts(one: Incident, now: Nanos) -> Iterator[tuple[str, str]]:
     if len(one.codes) > 1:
         yield _labelled("verdicts", _codes(one)), ""
     if times := _span(one, now):
-        yield _labelled("when", f"{times}  {_rate(one, now)}".rstrip()), ""
+        yield _labelled("when", f"{times}  {rate_bars(one, now)}".rstrip()), ""
     yield from (
         (_labelled("" if at else "shared", shared_words(one, fact)), "")
         for at, fact in enumerate(one.shared if count > 1 else ())

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from math import exp
-from typing import NamedTuple
 
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_text
-from jobtui.render.columns import Cells, TableColumn
+from jobtui.render.columns import Cells, TableColumn, TimeLook
 from jobtui.render.spans import bars
-from jobtui.render.text import clock_time, show
+from jobtui.render.text import show
 
 SEEN_CSV = ("signature", "count", "users", "first", "last", "days", "example", "job")
 CHANGE_CSV = ("what", "field", "value", "count", "of", "share", "before", "low", "high")
@@ -166,18 +165,7 @@ def change_record(one: Change) -> dict[str, object]:
     }
 
 
-class SeenLook(NamedTuple):
-    """What a cell depends on beside its failure. `relative` shows ages instead of times."""
-
-    now: Nanos
-    relative: bool = True
-
-
-def _time(at: Nanos, look: SeenLook) -> str:
-    return age(max(0.0, seconds_between(at, look.now))) if look.relative else clock_time(at)
-
-
-SEEN_COLUMNS: tuple[TableColumn[Seen, SeenLook], ...] = (
+SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (
     TableColumn(
         key="count", header="TIMES", cell=lambda seen, look: f"{seen.count:,}",
         sort=lambda seen: -seen.count, cells=Cells(5, 7, 9), priority=100, align="right",
@@ -191,11 +179,11 @@ SEEN_COLUMNS: tuple[TableColumn[Seen, SeenLook], ...] = (
         sort=lambda seen: -seen.users, cells=Cells(5, 5, 7), priority=50, align="right",
     ),
     TableColumn(
-        key="first", header="FIRST", cell=lambda seen, look: _time(seen.first, look),
+        key="first", header="FIRST", cell=lambda seen, look: look.since(seen.first),
         sort=lambda seen: -seen.first, cells=Cells(6, 8, 10), priority=40, align="right",
     ),
     TableColumn(
-        key="last", header="LAST", cell=lambda seen, look: _time(seen.last, look),
+        key="last", header="LAST", cell=lambda seen, look: look.since(seen.last),
         sort=lambda seen: -seen.last, cells=Cells(6, 8, 10), priority=70, align="right",
     ),
     TableColumn(

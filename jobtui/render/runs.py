@@ -1,44 +1,42 @@
 """The runs of a job as a table, and two of them beside each other: facts, steps, files. Masked and safe."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.compare import Comparison, FactPair, FileDiff, Side, StepPair, Took, lost_s
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.model.secrets import mask_text
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.lanes import SHORT_CELLS, SHORT_NAMES
 from jobtui.render.spans import Span
 from jobtui.render.styles import STATUS_STYLES, WORDS, glyph
 from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import NONE, Zone, date_time, duration, fit, show
-
-RUN_HEADS = (
-    Head("RUN", "right"), Head("STATE", least=6), Head("QUEUED", drop=1, least=19),
-    Head("STARTED", drop=4, least=19), Head("ENDED", drop=3, least=19),
-    Head("WAITED", "right", least=6, drop=2), Head("RAN", "right", least=6), Head("RESULT", least=12),
-)  # fmt: skip
+from jobtui.render.text import NONE, Align, Zone, date_time, duration, fit, show
 
 
-def run_lines(runs: Sequence[Run], now: Nanos, cells: int) -> tuple[Span, list[Span]]:
-    """The heading and a line for each run, oldest first, no wider than `cells`."""
-    heading, *lines = table_lines(RUN_HEADS, [_run_row(run, now) for run in runs], cells)
-    return Span(heading, "heading"), [
-        Span(line, STATUS_STYLES[run.status]) for run, line in zip(runs, lines, strict=True)
-    ]
+def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
+    return lambda run, look: NONE if (at := get(run)) is None else date_time(at)
 
 
-def _run_row(run: Run, now: Nanos) -> list[Cell]:
-    return [
-        Cell(str(run.number)),
-        Cell(state_text(run)),
-        *(
-            Cell(NONE if at is None else date_time(at))
-            for at in (run.queued_at, run.started_at, run.ended_at)
-        ),
-        Cell(duration(waited_s(run, now))),
-        Cell(duration(ran_s(run, now))),
-        Cell(result_text(run)),
-    ]
+def _run_column(
+    key: str, cell: Callable[[Run, TimeLook], str], cells: Cells, priority: int, align: Align = "left"
+) -> TableColumn[Run, TimeLook]:
+    return TableColumn(
+        key=key, header=key.upper(), cell=cell, sort=lambda run: run.number, cells=cells, priority=priority,
+        style=lambda run, look: STATUS_STYLES[run.status], align=align,
+    )  # fmt: skip
+
+
+RUN_COLUMNS = (
+    _run_column("run", lambda run, look: str(run.number), fixed(3), 100, "right"),
+    _run_column("state", lambda run, look: state_text(run), Cells(6, 11, 11), 99),
+    _run_column("queued", _time(lambda run: run.queued_at), fixed(19), 70),
+    _run_column("started", _time(lambda run: run.started_at), fixed(19), 40),
+    _run_column("ended", _time(lambda run: run.ended_at), fixed(19), 50),
+    _run_column("waited", lambda run, look: duration(waited_s(run, look.now)), fixed(6), 60, "right"),
+    _run_column("ran", lambda run, look: duration(ran_s(run, look.now)), fixed(6), 80, "right"),
+    _run_column("result", lambda run, look: result_text(run), Cells(12, 30, 10_000), 90),
+)
 
 
 def state_text(run: Run) -> str:

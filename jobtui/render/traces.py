@@ -23,16 +23,16 @@ from jobtui.analysis.traces.layout import (
     shown_lines,
 )
 from jobtui.analysis.traces.tree import Tree, Wait, flags_of_span
-from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
-from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell, text_order
+from jobtui.render.columns import Cells, SortKey, TableColumn, TimeLook, sort_records, text_cell, text_order
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Line
 from jobtui.render.table import Cell, fact_lines, paint
-from jobtui.render.text import NONE, Zone, age, clock_time, date_time, short_time, show
+from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
     WAIT_CELLS,
@@ -58,40 +58,26 @@ GLYPHS: Mapping[Standing, tuple[str, str]] = {
 _ORDER = tuple(GLYPHS)
 
 
-class TraceLook(NamedTuple):
-    """What a cell depends on beside its trace. `relative` shows ages instead of times."""
-
-    now: Nanos
-    relative: bool = True
-
-
-TraceColumn = TableColumn[ListedTrace, TraceLook]
-
-
-def _started(listed: ListedTrace, look: TraceLook) -> str:
-    at = listed.told.started_at
-    if at is None:
-        return NONE
-    return age(max(0.0, seconds_between(at, look.now))) if look.relative else short_time(at, look.now)
+TraceColumn = TableColumn[ListedTrace, TimeLook]
 
 
 def _count(number: int | None) -> str:
     return NONE if number is None else f"{number:,}"
 
 
-def _errors(listed: ListedTrace, look: TraceLook) -> str:
+def _errors(listed: ListedTrace, look: TimeLook) -> str:
     errors = listed.told.errors
     return f"✗ {errors:,}" if errors else "" if errors == 0 else NONE
 
 
-def _state_cell(listed: ListedTrace, look: TraceLook) -> str:
+def _state_cell(listed: ListedTrace, look: TimeLook) -> str:
     """How it stands; a server's summary tells of errors, and not whether they were handled."""
     if listed.standing is Standing.UNKNOWN:
         return NONE
     return f"{GLYPHS[listed.standing][0]} {listed.standing}"
 
 
-def _state_style(listed: ListedTrace, look: TraceLook) -> str:
+def _state_style(listed: ListedTrace, look: TimeLook) -> str:
     return GLYPHS[listed.standing][1]
 
 
@@ -101,7 +87,7 @@ def _source_cell(listed: ListedTrace) -> str:
     return source if "://" in source else source.rstrip("/").rpartition("/")[2]
 
 
-def _jobs(listed: ListedTrace, look: TraceLook) -> str:
+def _jobs(listed: ListedTrace, look: TimeLook) -> str:
     others = f" +{len(listed.jobs) - 1:,}" if len(listed.jobs) > 1 else ""
     return f"{show(listed.jobs[0])}{others}" if listed.jobs else NONE
 
@@ -123,7 +109,8 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
         narrow_below=70,
     ),
     TraceColumn(
-        key="started", header="START", cell=_started, sort=_newest, cells=Cells(6, 6, 6), priority=90,
+        key="started", header="START", sort=_newest,
+        cell=lambda listed, look: look.since(listed.told.started_at), cells=Cells(6, 6, 6), priority=90,
         align="right",
     ),
     TraceColumn(

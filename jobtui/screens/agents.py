@@ -13,8 +13,8 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.model.pages import Place
-from jobtui.render.agents import AGENT_COLUMNS, AgentLook, agent_facts, is_trouble, log_facts, sort_agents
-from jobtui.render.text import Zone, show
+from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, sort_agents
+from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.command_table import complete_fields
@@ -147,9 +147,6 @@ class AgentsScreen(TableScreen):
             self._table, sort_agents(passing, self.shared.now(), self._sorted_by, reverse=self._reverse)
         )
         self._show_about()
-
-    def look(self) -> AgentLook:
-        return AgentLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
 
     def log_of(self, agent: Agent) -> AgentLog:
         roots = (source.name for source in self.shared.store.sources() if SIREPO_DB.made(source))

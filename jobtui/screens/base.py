@@ -18,7 +18,7 @@ from textual.widget import Widget
 from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at, hints_at
 from jobtui.model.faults import Fault
 from jobtui.model.ids import JobId
-from jobtui.render.text import safe, show
+from jobtui.render.text import Zone, safe, show
 from jobtui.screens.shared import Shared, Taken, start
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
@@ -28,6 +28,7 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import Move, RowView
 
 if TYPE_CHECKING:
+    from jobtui.render.columns import TimeLook
     from jobtui.widgets.record_list import RecordTable
 
 FLUSH_S = 0.25
@@ -343,6 +344,11 @@ class HeadedScreen(LiveScreen):
         """Its name in its own header; safe to show."""
         return self.crumb
 
+    def look(self) -> "TimeLook":
+        from jobtui.render.columns import TimeLook
+
+        return TimeLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
+
     def show_trail(self) -> None:
         self._header.title = self.titled(self.heading)
 
@@ -421,9 +427,6 @@ class TableScreen(FilteringScreen):
         self._filter_text = ""
         self._sorted_by: str | None = None
         self._reverse = False
-
-    def look(self) -> object:
-        raise NotImplementedError
 
     def let_pass(self, text: str) -> None:
         """Set the filter. Raises FilterError, and changes nothing then."""

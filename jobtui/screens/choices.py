@@ -29,7 +29,7 @@ from jobtui.screens.command_table import CommandError, parse_command
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Store
 from jobtui.views import View
-from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList, RecordTable
+from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, RecordTable
 
 WHOLE = frozenset({Target.JOB})
 LONGEST_ID = 200
@@ -239,24 +239,24 @@ class LogSetScreen(HeadedScreen):
         follow: Callable[[tuple[str, ...]], None],
     ) -> None:
         super().__init__(shared)
-        self._names = tuple(labels)
         self._follow = follow
-        marked = [nth for nth, name in enumerate(self._names) if name in chosen]
-        choices = [Choice(label, show(name)) for name, label in labels.items()]
-        self._main = self._list = MarkedList(choices, marked)
+        self._main = self._list = ChoiceList(Choice(label, show(name)) for name, label in labels.items())
+        self._names = dict(zip(self._list.records, labels, strict=True))
+        self._list.marked = {choice for choice, name in self._names.items() if name in chosen}
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        return tuple(self._names[nth] for nth in self._list.marked)
+        return tuple(name for choice, name in self._names.items() if choice in self._list.marked)
 
     def action_mark(self) -> None:
-        self._list.toggle()
+        self._list.toggle_mark()
 
     def action_mark_all(self) -> None:
-        self._list.toggle_all()
+        self._list.marked = set() if len(self.chosen) == self._list.count else set(self._names)
+        self._list.repaint()
 
     def action_open(self) -> None:
-        chosen = self.chosen or (self._names[self._list.cursor],)
+        chosen = self.chosen or (self._names[self._list.records[self._list.cursor]],)
         self.app.pop_screen()
         self._follow(chosen)
 
@@ -264,7 +264,7 @@ class LogSetScreen(HeadedScreen):
         return Taken("\n".join(map(show, self.chosen)))
 
     def action_copy(self) -> None:
-        self.copy(show(self._names[self._list.cursor]))
+        self.copy(self._list.records[self._list.cursor].reason)
 
 
 class FacetsScreen(HeadedScreen):

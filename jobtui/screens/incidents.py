@@ -1,26 +1,35 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 
 from textual import on
 
 from jobtui.actions import Place, key_of
-from jobtui.analysis.incidents import Earlier, Incidents, failed_before
+from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_before
 from jobtui.analysis.times import duration, parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
-from jobtui.render.incidents import LABEL_CELLS, earlier_words, incident_facts, incident_report
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.incidents import (
+    LABEL_CELLS,
+    RATE_CELLS,
+    common_words,
+    earlier_words,
+    incident_facts,
+    incident_report,
+    rate_bars,
+)
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.session.evidence import Causes, Gatherer, Records, Texts
 from jobtui.store.store import Changes
-from jobtui.widgets.record_list import IncidentList
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
@@ -32,6 +41,44 @@ RENEW_S, SHARE = 5.0, 10
 EARLY_S = 1.0
 """The same after a look at what was not read to its end yet."""
 JOBS_LISTED = 1_000
+
+
+def _at(nth: int) -> Callable[[Incident, TimeLook], str]:
+    """The cell of the first time or the last."""
+    return lambda one, look: look.since(one.times[nth]) if one.times else ""
+
+
+def _style(one: Incident, look: TimeLook) -> str:
+    return "error" if one.is_ongoing(look.now) else "warning"
+
+
+INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
+    TableColumn(
+        key="jobs", header="JOBS", cell=lambda one, look: f"{len(one.jobs):,}", style=_style, align="right",
+        sort=lambda one: -len(one.jobs), cells=fixed(5), priority=100,
+    ),
+    TableColumn(
+        key="what", header="WHAT", cell=lambda one, look: show(one.code), sort=lambda one: one.code,
+        cells=Cells(14, 20, 22), priority=99,
+    ),
+    TableColumn(
+        key="first", header="FIRST", cell=_at(0), style=lambda one, look: "dim", align="right",
+        sort=lambda one: one.times[0] if one.times else None, cells=fixed(8), priority=60,
+    ),
+    TableColumn(
+        key="last", header="LAST", cell=_at(-1), align="right",
+        style=lambda one, look: "" if one.is_ongoing(look.now) else "dim",
+        sort=lambda one: one.times[-1] if one.times else None, cells=fixed(8), priority=80,
+    ),
+    TableColumn(
+        key="rate", header="RATE", cell=lambda one, look: rate_bars(one, look.now), sort=lambda one: None,
+        style=lambda one, look: "dim", cells=fixed(RATE_CELLS), priority=50,
+    ),
+    TableColumn(
+        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), sort=common_words,
+        cells=Cells(24, 40, 10_000), priority=70,
+    ),
+)  # fmt: skip
 
 
 class IncidentsScreen(HeadedScreen):
@@ -57,7 +104,9 @@ class IncidentsScreen(HeadedScreen):
         self._causes: Causes = {}
         self._is_due, self._works, self._ended_at, self._took_s = True, False, 0.0, 0.0
         self._is_early = False
-        self._main = self._list = IncidentList(shared.now)
+        self._main = self._list = RecordTable[Incident](
+            INCIDENT_COLUMNS, self.look, lambda one: (one.code, one.first)
+        )
         self._about = self._text = TextPane()
 
     def on_mount(self) -> None:
@@ -79,7 +128,6 @@ class IncidentsScreen(HeadedScreen):
 
     def show_all(self) -> None:
         super().show_all()
-        self._list.absolute = self.shared.absolute
         self._list.repaint()
         self._rule.words = self._words()
 
@@ -139,7 +187,7 @@ class IncidentsScreen(HeadedScreen):
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
 
-    @on(IncidentList.Highlighted)
+    @on(RecordTable.Highlighted)
     def _show_about(self) -> None:
         one = self._list.record
         facts = incident_facts(one, self.shared.now()) if one is not None else ()

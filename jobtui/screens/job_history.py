@@ -18,13 +18,22 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
-from jobtui.render.runs import PARTS, SLOWER, comparison_lines, result_text, side_by_side, step_lines
+from jobtui.render.columns import TimeLook
+from jobtui.render.runs import (
+    PARTS,
+    RUN_COLUMNS,
+    SLOWER,
+    comparison_lines,
+    result_text,
+    side_by_side,
+    step_lines,
+)
 from jobtui.render.spans import Span
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
-from jobtui.widgets.record_list import RunList
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
@@ -100,8 +109,8 @@ class HistoryTab(JobTab):
     NAME = "history"
     SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
     DEFAULT_CSS = """
-    HistoryTab RunList { max-height: 40%; }
-    JobScreen.-low RunList, JobScreen.-flat RunList { max-height: 100%; }
+    HistoryTab RecordTable { max-height: 40%; }
+    JobScreen.-low HistoryTab RecordTable, JobScreen.-flat HistoryTab RecordTable { max-height: 100%; }
     JobScreen.-low HistoryTab TextPane, JobScreen.-flat HistoryTab TextPane { display: none; }
     """
 
@@ -115,7 +124,9 @@ class HistoryTab(JobTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._subject: Subject | None = None
-        self._runs = RunList(shared.now)
+        self._runs = RecordTable[Run](
+            RUN_COLUMNS, lambda: TimeLook(shared.now(), relative=False), lambda run: run.number
+        )
         self._about = TextPane()
         self._about.is_active = False
 
@@ -127,12 +138,14 @@ class HistoryTab(JobTab):
     def set_subject(self, subject: Subject) -> None:
         self._subject = subject
         runs = subject.detail.runs if subject.detail else ()
-        self._runs.set_runs(runs, subject.run.number if subject.run else None)
+        number = subject.run.number if subject.run else None
+        at = next((at for at, run in enumerate(runs) if run.number == number), len(runs) - 1)
+        self._runs.set_records(runs, at)
         self._runs.styles.height = max(LEAST_ROWS, len(runs) + self._runs.HEADINGS)
         self._compare()
 
     def tick(self) -> None:
-        self._runs.tick()
+        self._runs.repaint()
 
     def panes(self) -> Sequence[RowView]:
         return self._runs, self._about
@@ -145,8 +158,8 @@ class HistoryTab(JobTab):
         run = self._runs.record
         return (result_text(run) or None) if run else None
 
-    @on(RunList.Highlighted)
-    def _chosen(self, message: RunList.Highlighted) -> None:
+    @on(RecordTable.Highlighted)
+    def _chosen(self, message: RecordTable.Highlighted) -> None:
         self.post_message(self.Chosen(message.record.number))
 
     def _compare(self) -> None:

@@ -10,7 +10,7 @@ from jobtui.model.memory import Overview, Seen
 from jobtui.model.numbers import counted
 from jobtui.model.source_errors import SourceError
 from jobtui.render.columns import sort_records
-from jobtui.render.memory import SEEN_COLUMNS, SeenLook, place_words, seen_words, sites_words
+from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.export import jobtui_command
@@ -67,9 +67,6 @@ class SeenScreen(TableScreen):
         self._table.set_empty((show(self._problem),) if self._problem else NOTHING)
         ordered = passing if column is None else sort_records(passing, column, reverse=self._reverse)
         self.show_records(self._table, ordered)
-
-    def look(self) -> SeenLook:
-        return SeenLook(self.shared.now(), relative=not self.shared.absolute)
 
     def words(self) -> Iterator[str]:
         yield counted(len(self._found.signatures), "failure")

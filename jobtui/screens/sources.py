@@ -1,6 +1,6 @@
 """What is read, how old it is, what went wrong, and what was left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from textual import on
 
@@ -8,13 +8,21 @@ from jobtui.actions import Place
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.faults import FAULTS, FAULTS_KIND
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.render.text import show
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.sources import judge, labels
+from jobtui.render.text import Zone, clock_time, show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ErrorScreen, ReadingScreen
-from jobtui.widgets.record_list import SourceList
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
+GLYPHS: Mapping[SourceState, tuple[str, str]] = {
+    SourceState.STARTING: ("○", "dim"),
+    SourceState.OK: ("●", "good"),
+    SourceState.PARTIAL: ("●", "warning"),
+    SourceState.DOWN: ("✗", "error"),
+}
 LEAST_ROWS = 3
 """With fewer a list has no heading."""
 
@@ -29,15 +37,18 @@ class SourcesScreen(HeadedScreen):
     SourcesScreen TextPane { height: 1fr; }
     SourcesScreen SourceStrip { display: none; }
     SourcesScreen.-line SourceStrip { display: block; }
-    SourcesScreen.-line SourceList { display: none; }
-    SourcesScreen SourceList { max-height: 50%; }
-    SourcesScreen.-low SourceList, SourcesScreen.-flat SourceList { max-height: 100%; }
+    SourcesScreen.-line RecordTable { display: none; }
+    SourcesScreen RecordTable { max-height: 50%; }
+    SourcesScreen.-low RecordTable, SourcesScreen.-flat RecordTable { max-height: 100%; }
     SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
     """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._main = self._list = SourceList(shared.now)
+        self._labels: Mapping[str, str] = {}
+        self._main = self._list = RecordTable[SourceHealth](
+            self._columns(), self.look, lambda source: source.name
+        )
         self._about = self._text = TextPane()
 
     def show_all(self) -> None:
@@ -45,8 +56,48 @@ class SourcesScreen(HeadedScreen):
         self._strip.sources = sources
         if (ours := FAULTS.health()) is not None:
             sources = (*sources, ours)
-        self._list.set_sources(sources, absolute=self.shared.absolute)
+        names = [source.name for source in sources]
+        self._labels = dict(zip(names, labels(sources), strict=True))
+        self._list.set_records(sources)
         self._list.styles.height = max(LEAST_ROWS, len(sources) + self._list.HEADINGS)
+
+    def _columns(self) -> tuple[TableColumn[SourceHealth, TimeLook], ...]:
+        def words(source: SourceHealth, look: TimeLook) -> str:
+            if not look.relative and source.read_at is not None:
+                return f"read {clock_time(source.read_at)}{Zone.mark()}"
+            return judge(source, look.now).words
+
+        return (
+            TableColumn(
+                key="state", header="", cell=lambda source, look: GLYPHS[source.state][0], cells=fixed(1),
+                style=lambda source, look: GLYPHS[source.state][1], sort=lambda source: source.state,
+                priority=100,
+            ),
+            TableColumn(
+                key="source", header="SOURCE", cell=lambda source, look: self._labels[source.name],
+                sort=lambda source: source.name, cells=Cells(16, 40, 10_000), priority=99,
+            ),
+            TableColumn(
+                key="kind", header="KIND", cell=lambda source, look: source.kind,
+                sort=lambda source: source.kind,
+                style=lambda source, look: "dim", cells=fixed(12), priority=60,
+            ),
+            TableColumn(
+                key="age", header="AGE", cell=words, sort=lambda source: source.read_at,
+                cells=Cells(6, 24, 24),
+                style=lambda source, look: judge(source, look.now).style, priority=90,
+            ),
+            TableColumn(
+                key="records", header="RECORDS", cell=lambda source, look: f"{source.records:,}",
+                align="right", sort=lambda source: source.records, style=lambda source, look: "dim",
+                cells=fixed(9), priority=50,
+            ),
+            TableColumn(
+                key="skipped", header="SKIPPED", align="right", style=lambda source, look: "warning",
+                cell=lambda source, look: f"{source.skipped:,}" if source.skipped else "",
+                sort=lambda source: source.skipped, cells=fixed(9), priority=70,
+            ),
+        )  # fmt: skip
 
     async def action_open(self) -> None:
         if self._list.record is not None:
@@ -74,7 +125,7 @@ class SourcesScreen(HeadedScreen):
         if self._list.record is not None:
             self.copy(show(self._list.record.name))
 
-    @on(SourceList.Highlighted)
+    @on(RecordTable.Highlighted)
     def _chosen(self) -> None:
         if self._list.record is not None:
             self._text.set_text(about(self._list.record))

@@ -26,7 +26,7 @@ from jobtui.model.numbers import counted
 from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
 from jobtui.render.text import Zone, date_time, show
-from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, TraceLook, change_words, sort_traces
+from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, sort_traces
 from jobtui.render.waterfall import short_id
 from jobtui.screens.base import HeadedScreen, TableScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
@@ -164,9 +164,6 @@ class TracesScreen(TableScreen):
         passing = [listed for listed in self._lister.traces if self._passes(listed)]
         self._table.set_empty(self._silence())
         self.show_records(self._table, sort_traces(passing, self._sorted_by, reverse=self._reverse))
-
-    def look(self) -> TraceLook:
-        return TraceLook(self.shared.now(), relative=not self.shared.absolute)
 
     def _silence(self) -> tuple[str, ...]:
         if not self._lister.is_read:

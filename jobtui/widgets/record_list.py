@@ -6,21 +6,15 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from textual import events
 from textual.message import Message
 
-from jobtui.analysis.incidents import Incident
 from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.job_reader import RunFile
-from jobtui.model.jobs import Run
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Column, TableColumn, TableLines, blank_columns
-from jobtui.render.incidents import HEADINGS, incident_row, row_cells
+from jobtui.render.columns import Cells, Column, TableColumn, TableLines, blank_columns
 from jobtui.render.job_files import file_line
 from jobtui.render.log_lines import job_line, tag_cells
-from jobtui.render.runs import run_lines
-from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import Zone, clock_time, fit, width
+from jobtui.render.text import fit
 from jobtui.widgets.row_view import Move, RowView
 
 Record = TypeVar("Record")
@@ -190,49 +184,6 @@ class FileList(TimedList[RunFile]):
         return file_line(self.records[index], self._now(), self.cells, absolute=self.absolute)
 
 
-class IncidentList(TimedList[Incident]):
-    """Groups of jobs that went wrong alike, the largest first; those that are like no other come last."""
-
-    def key_of(self, record: Incident) -> Hashable:
-        return record.code, record.first
-
-    def heading(self, y: int) -> Line:
-        return tuple(Span(text, "heading") for text in row_cells(*HEADINGS, self.cells))
-
-    def row(self, index: int) -> Line:
-        return incident_row(self.records[index], self._now(), self.cells, absolute=self.absolute)
-
-
-class RunList(TimedList[Run]):
-    """The runs of a job, oldest first; the one under the cursor is the one that is shown everywhere else."""
-
-    _heading = Span("")
-    _rows: Sequence[Span] = ()
-
-    def set_runs(self, runs: Sequence[Run], number: int | None) -> None:
-        at = next((at for at, run in enumerate(runs) if run.number == number), len(runs) - 1)
-        self.set_records(runs, at)
-
-    def key_of(self, record: Run) -> int:
-        return record.number
-
-    def tick(self) -> None:
-        if any(run.status.is_live for run in self.records):
-            self.keep_in_view()
-            self.repaint()
-
-    def keep_in_view(self) -> None:
-        super().keep_in_view()
-        if self.records:
-            self._heading, self._rows = run_lines(self.records, self._now(), max(1, self.cells - 2))
-
-    def heading(self, y: int) -> Line:
-        return (Span(" "), self._heading)
-
-    def row(self, index: int) -> Line:
-        return (Span(" "), self._rows[index])
-
-
 class JobLog(RecordList[JobLine]):
     """The lines of all logs that belong to one job. On the last one the cursor goes on with new ones."""
 
@@ -260,68 +211,6 @@ class JobLog(RecordList[JobLine]):
         return job_line(line, self._tags.get(line.source, ""), self._tag_cells, self.cells)
 
 
-GLYPHS: Mapping[SourceState, tuple[str, str]] = {
-    SourceState.STARTING: ("○", "dim"),
-    SourceState.OK: ("●", "good"),
-    SourceState.PARTIAL: ("●", "warning"),
-    SourceState.DOWN: ("✗", "error"),
-}
-KIND_CELLS = 14
-AGE_CELLS = 24
-NUMBER_CELLS = 10
-LEAST_NAME_CELLS = 18
-
-
-class SourceList(TimedList[SourceHealth]):
-    """Every source: what it is, how old it is, how much was read and left out."""
-
-    _labels: Sequence[str] = ()
-
-    def set_sources(self, sources: Sequence[SourceHealth], *, absolute: bool = False) -> None:
-        self._labels, self.absolute = labels(sources), absolute
-        self.set_records(sources)
-
-    def key_of(self, record: SourceHealth) -> str:
-        return record.name
-
-    def heading(self, y: int) -> Line:
-        names = self._cells("", "SOURCE", "KIND", "AGE", "RECORDS", "SKIPPED")
-        return tuple(Span(text, "heading") for text in names)
-
-    def row(self, index: int) -> Line:
-        source = self.records[index]
-        glyph, style = GLYPHS[source.state]
-        words, words_style = judge(source, self._now())
-        if self.absolute and source.read_at is not None:
-            words = f"read {clock_time(source.read_at)}{Zone.mark()}"
-        skipped = f"{source.skipped:,}" if source.skipped else ""
-        cells = self._cells(glyph, self._labels[index], source.kind, words, f"{source.records:,}", skipped)
-        styles = (style, "", "dim", words_style, "dim", "warning")
-        return tuple(Span(text, own) for text, own in zip(cells, styles, strict=True))
-
-    def _cells(
-        self, glyph: str, name: str, kind: str, words: str, records: str, skipped: str
-    ) -> tuple[str, ...]:
-        """The texts cut to their columns; numbers, then the kind, go where it is narrow."""
-        left = self.cells - 3 - LEAST_NAME_CELLS
-        age_cells = max(0, min(AGE_CELLS, left))
-        left -= age_cells
-        kind_cells = KIND_CELLS if left >= KIND_CELLS else 0
-        left -= kind_cells
-        number_cells = NUMBER_CELLS if left >= 2 * NUMBER_CELLS else 0
-        left -= 2 * number_cells
-        return (
-            fit(f" {glyph}", 3),
-            fit(name, max(0, LEAST_NAME_CELLS + left - 1)) + " " * (LEAST_NAME_CELLS + left > 0),
-            fit(kind, kind_cells),
-            fit(words, age_cells),
-            fit(records, number_cells, align="right"),
-            fit(skipped, number_cells, align="right"),
-        )
-
-
-REASON_CELLS = 24
-"""With less room for them reasons are left out."""
 SIGN_CELLS, NAME_CELLS, SORT_CELLS = 3, 12, 3
 
 
@@ -332,49 +221,26 @@ class Choice(NamedTuple):
     reason: str = ""
 
 
-class ChoiceList(RecordList[Choice]):
-    """Choices, each with a reason."""
+CHOICE_COLUMNS: tuple[TableColumn[Choice, object], ...] = (
+    TableColumn(
+        key="words", header="", cell=lambda choice, look: choice.words, sort=lambda choice: choice.words,
+        cells=Cells(20, 60, 10_000), priority=100,
+    ),
+    TableColumn(
+        key="reason", header="", cell=lambda choice, look: choice.reason, sort=lambda choice: choice.reason,
+        style=lambda choice, look: "dim", cells=Cells(24, 60, 10_000), priority=50,
+    ),
+)  # fmt: skip
+
+
+class ChoiceList(RecordTable[Choice]):
+    """Choices, each with a reason; some may be marked."""
 
     HEADINGS = 0
 
-    def row(self, index: int) -> Line:
-        words, reason = self.records[index]
-        room = self.cells - 2
-        widest = min(max(width(choice.words) for choice in self.records) + 2, room)
-        if room - widest < REASON_CELLS:
-            return (Span(fit(f" {words}", self.cells), "", self.cells),)
-        return (Span(fit(f" {words}", widest + 1), ""), Span(fit(reason, room - widest), "dim"))
-
-
-class MarkedList(RecordList[Choice]):
-    """Choices of which any number can be marked."""
-
-    HEADINGS = 0
-
-    def __init__(self, choices: Iterable[Choice], marked: Iterable[int] = ()) -> None:
-        super().__init__(choices)
-        self._marked = set(marked)
-
-    @property
-    def marked(self) -> tuple[int, ...]:
-        return tuple(sorted(self._marked))
-
-    def toggle(self) -> None:
-        if self.count:
-            self._marked ^= {self.cursor}
-        self.repaint()
-
-    def toggle_all(self) -> None:
-        self._marked = set() if len(self._marked) == self.count else set(range(self.count))
-        self.repaint()
-
-    def row(self, index: int) -> Line:
-        words, reason = self.records[index]
-        room = max(0, self.cells - SIGN_CELLS)
-        name_cells = min(room, max(width(words), room // 2))
-        sign, name = marked(words, name_cells, is_marked=index in self._marked)
-        rest = room - name_cells
-        return (sign, name, Span(fit(f"  {reason}", rest), "dim", rest))
+    def __init__(self, choices: Iterable[Choice]) -> None:
+        super().__init__(CHOICE_COLUMNS, lambda: None, lambda choice: choice)
+        self.set_records(choices)
 
 
 class ColumnList(RecordList[Column]):

@@ -10,9 +10,10 @@ from jobtui.analysis.traces.filters import Judged, ListedTrace, Standing
 from jobtui.analysis.traces.layout import ServiceMarks
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace, summary_of
+from jobtui.render.columns import TimeLook
 from jobtui.render.spans import Span as Part
 from jobtui.render.text import show
-from jobtui.render.traces import TRACE_COLUMNS, TraceLook
+from jobtui.render.traces import TRACE_COLUMNS
 from jobtui.render.waterfall import sentence_of, stage_words
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import SpanPane
@@ -56,7 +57,7 @@ def a_waterfall(text: str) -> Case:
 
 
 def a_trace_table(text: str) -> Case:
-    table = TraceTable(TRACE_COLUMNS, lambda: TraceLook(NOW), lambda one: one.told.trace_id)
+    table = TraceTable(TRACE_COLUMNS, lambda: TimeLook(NOW), lambda one: one.told.trace_id)
     told = summary_of(a_hostile_trace(text), text)
     return table, lambda: table.set_records(
         [ListedTrace(told, Judged(standing, text, text), (text,)) for standing in Standing]

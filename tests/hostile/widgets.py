@@ -12,7 +12,6 @@ from textual.widget import Widget
 
 from jobtui.actions import Hint
 from jobtui.analysis.counts import Counts
-from jobtui.analysis.incidents import Incident
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.cooperative import at_once
 from jobtui.analysis.reports.curves import Series, curve_turns
@@ -21,12 +20,12 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import RunFile
-from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
 from jobtui.model.verdicts import Verdict
-from jobtui.render.agents import AGENT_COLUMNS, AgentLook
-from jobtui.render.columns import JOB_COLUMNS, RowContext
+from jobtui.render.agents import AGENT_COLUMNS
+from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
 from jobtui.render.spans import Span
 from jobtui.render.text import show
 from jobtui.render.verdicts import why_parts
@@ -53,13 +52,9 @@ from jobtui.widgets.record_list import (
     ChoiceList,
     ColumnList,
     FileList,
-    IncidentList,
     JobLog,
-    MarkedList,
     RecordList,
     RecordTable,
-    RunList,
-    SourceList,
     TimedList,
 )
 from jobtui.widgets.row_view import RowView
@@ -174,7 +169,7 @@ def a_step_detail(text: str) -> Case:
 
 def an_agent_table(text: str) -> Case:
     agents = [hostile(Agent, text, state=state) for state in AgentState]
-    table = RecordTable[Agent](AGENT_COLUMNS, lambda: AgentLook(now=NOW), key_of)
+    table = RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), key_of)
     return case(table, lambda table: table.set_records(agents))
 
 
@@ -199,9 +194,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     Header: lambda text: case(
         Header(now, show(text)), lambda one: one.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
     ),
-    IncidentList: lambda text: case(
-        IncidentList(now), lambda one: one.set_records([hostile(Incident, text)] * 2)
-    ),
     JobFacts: job_facts,
     JobLog: lambda text: case(
         JobLog(),
@@ -217,7 +209,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     ),
     LogPrompt: lambda text: typed_into(LogPrompt(), text),
     LogView: lambda text: case(LogView(), lambda view: view.show(HostileLines(text))),
-    MarkedList: lambda text: case(MarkedList(choices(text), [0])),
     MistakeLine: lambda text: case(MistakeLine(), lambda line: line.set_words(show(text), "error")),
     NoticeLine: lambda text: case(NoticeLine(show(text))),
     OneLine: one_line,
@@ -226,10 +217,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     ),
     Prompt: lambda text: case(Prompt(":")),
     RuleLine: lambda text: case(RuleLine(show(text))),
-    RunList: lambda text: case(
-        RunList(now), lambda one: one.set_runs([hostile(Run, text, status=status) for status in JobStatus], 3)
-    ),
-    SourceList: lambda text: case(SourceList(now), lambda one: one.set_sources(sources(text))),
     SourceStrip: lambda text: case(SourceStrip(now), lambda one: setattr(one, "sources", sources(text))),
     StepDetail: a_step_detail,
     TabLine: lambda text: case(TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))),

@@ -9,17 +9,16 @@ from jobtui.render.agents import (
     AGENT_COLUMNS,
     GLYPHS,
     RECENT_S,
-    AgentLook,
     is_trouble,
     sort_agents,
     state_style,
 )
-from jobtui.render.columns import fit_columns, gap_for
+from jobtui.render.columns import TimeLook, fit_columns, gap_for
 from jobtui.render.text import width
 from tests.builders import ago, an_agent
 from tests.conftest import NOW
 
-LOOK = AgentLook(NOW)
+LOOK = TimeLook(NOW)
 
 
 def cell(key: str, **fields: object) -> str:
@@ -103,7 +102,7 @@ def test_secrets_in_a_reason_are_masked() -> None:
 
 def test_times_of_day_instead_of_ages() -> None:
     column = next(column for column in AGENT_COLUMNS if column.key == "last")
-    look = AgentLook(Nanos(NOW), relative=False, local=False)
+    look = TimeLook(Nanos(NOW), relative=False, local=False)
     assert ":" in column.cell(an_agent(last_message_at=Nanos(NOW - SECOND)), look)
 
 

@@ -11,7 +11,7 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import HelpScreen, ReadingScreen
 from jobtui.theme import ANSI, ANSI_LIGHT, LIGHT, PLAIN
-from jobtui.widgets.record_list import SourceList
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 from tests.screens.captured import on
 from tests.screens.scene import FAILED, Scene, read
@@ -49,7 +49,7 @@ async def test_one_key_from_anywhere() -> None:
 async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
     async with read() as (scene, pilot):
         await press(pilot, "6", until=SourcesScreen)
-        listed, about = scene.app.screen.query_one(SourceList), scene.app.screen.query_one(TextPane)
+        listed, about = scene.app.screen.query_one(RecordTable), scene.app.screen.query_one(TextPane)
         await wait_until(lambda: len(text_of(listed)) > 3, pilot)
         _, first, second, third, *_ = text_of(listed)
         assert "db" in first

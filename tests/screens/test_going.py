@@ -8,7 +8,7 @@ from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.log_view import LogView
-from jobtui.widgets.record_list import SourceList
+from jobtui.widgets.record_list import RecordTable
 from tests.screens.captured import CAPTURED, app_on, on, until
 from tests.screens.scene import FAILED, Scene, jobs, prompt, read, say
 from tests.waiting import wait_until
@@ -18,11 +18,11 @@ from tests.widgets.widget_app import press, screen_text, text
 async def test_sources_are_as_they_were_left() -> None:
     async with read() as (scene, pilot):
         await press(pilot, "6", "j", "j", until=SourcesScreen)
-        rows = scene.app.screen.query_one(SourceList)
+        rows = scene.app.screen.query_one(RecordTable)
         assert rows.cursor == 2
         await press(pilot, "1", until=JobsScreen)
         await press(pilot, "6", until=SourcesScreen)
-        assert scene.app.screen.query_one(SourceList) is rows
+        assert scene.app.screen.query_one(RecordTable) is rows
         assert rows.cursor == 2
         await press(pilot, "escape", until=JobsScreen)
 

@@ -11,7 +11,7 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
-from jobtui.widgets.record_list import FileList, JobLog, RunList
+from jobtui.widgets.record_list import FileList, JobLog, RecordTable
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, StepDetail
 from tests.builders import a_job, ago, an_op
@@ -128,7 +128,7 @@ async def test_where_it_is_narrow_one_run_is_told_of() -> None:
         await see(scene.app, pilot, "run 3 of 3")
         lines = await press(pilot, "h", until="RUN 3 ✗ failed")
         assert "the last good one" not in "\n".join(lines)
-        assert scene.app.screen.query_one(RunList).count == 3
+        assert scene.app.screen.query_one(RecordTable).count == 3
 
 
 async def test_a_job_without_a_record_or_with_one_that_cannot_be_read(

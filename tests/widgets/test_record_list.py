@@ -11,7 +11,7 @@ from jobtui.render.spans import width_of
 from jobtui.render.text import safe, width, wrapped
 from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
 from jobtui.widgets.job_facts import JobFacts, ends_of
-from jobtui.widgets.record_list import Choice, MarkedList, SourceList
+from jobtui.widgets.record_list import Choice, ChoiceList
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph, TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id
@@ -122,33 +122,6 @@ async def test_the_facts_of_a_job(clock: FixedClock, cells: int, first: str) -> 
         assert "no source has a record" in text_of(facts)[1]
 
 
-async def test_the_list_of_sources(clock: FixedClock) -> None:
-    sources = [
-        SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1), records=1204),
-        SourceHealth(name="/srv/a.log", kind="logfile", state=SourceState.PARTIAL, read_at=ago(1), skipped=3),
-        SourceHealth(name="/srv/b.log", kind="logfile", state=SourceState.DOWN, error="gone"),
-    ]
-    view = SourceList(clock.now)
-    async with WidgetApp(view).run_test(size=(100, 8)) as pilot:
-        view.set_sources(sources)
-        await pilot.pause()
-        lines = text_of(view)
-        assert lines[1].split() == ["●", "db", "sirepo_db", "<5s", "1,204"]
-        assert lines[2].split()[-1] == "3"
-        assert lines[3].split() == ["✗", "b.log", "logfile", "down", "0"]
-        view.move(Move.DOWN)
-        assert view.record is sources[1]
-        view.set_sources(sources[:1])
-        assert view.record is sources[0]
-        view.set_sources([])
-        assert view.record is None
-        for cells in (60, 40, 20, 5, 1):
-            view.set_sources(sources)
-            await pilot.resize_terminal(cells, 8)
-            await pilot.pause()
-            assert all(view.render_line(y).cell_length == cells for y in range(8))
-
-
 async def test_text_is_wrapped_and_scrolled() -> None:
     pane = TextPane()
     async with WidgetApp(pane).run_test(size=(20, 4)) as pilot:
@@ -188,18 +161,20 @@ CHOICES = [Choice(WIDE, "wide"), Choice(JOINED, "joined"), Choice("plain", "too"
 
 @pytest.mark.parametrize("columns", [1, 2, 4, 9, 20, 60])
 async def test_a_row_takes_what_there_is_and_no_more(columns: int) -> None:
-    shown = MarkedList(CHOICES, [0])
+    shown = ChoiceList(CHOICES)
     async with WidgetApp(shown).run_test(size=(columns, 3)):
         for index in range(shown.count):
             row = shown.row(index)
-            assert width_of(row) == max(3, columns)
+            assert width_of(row) <= max(3, columns)
             assert all(span.width == width_of([span._replace(cells=-1)]) for span in row)
 
 
 async def test_a_name_is_cut_only_where_there_is_no_room() -> None:
-    shown = MarkedList(CHOICES, [0])
-    async with WidgetApp(shown).run_test(size=(40, 3)):
-        assert text_of(shown)[:2] == [f" ✓ {WIDE}  wide", f"   {JOINED}        joined"]
+    shown = ChoiceList(CHOICES)
+    async with WidgetApp(shown).run_test(size=(40, 3)) as pilot:
+        assert [line.split() for line in text_of(shown)[:2]] == [[WIDE], [JOINED]]
+        await pilot.resize_terminal(70, 3)
+        assert [line.split() for line in text_of(shown)[:2]] == [[WIDE, "wide"], [JOINED, "joined"]]
 
 
 @pytest.mark.parametrize(
