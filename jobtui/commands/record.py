@@ -15,13 +15,13 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import configured, no_source, sources_to_watch, warn, watch_clusters
-from jobtui.commands.remember import open_memory, runs_of
+from jobtui.commands.remember import kept_reading, open_memory, runs_of
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
 from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Kind, Scope
 from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
-from jobtui.model.faults import FAULTS, contained
+from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.numbers import whole
@@ -34,7 +34,6 @@ from jobtui.session import Session
 DEFAULT_MB = 1_000
 LEAST_MB = 1
 SAID_EVERY_S = 1.0
-READ_AGAIN_S = 2.0
 
 
 def run(context: Context) -> Exit:
@@ -102,7 +101,7 @@ async def _record(
     session = Session(sources_to_watch(context, specs, None), context.clock, observer=recorder)
     watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     async with session:
-        working = [asyncio.ensure_future(one) for one in (_read(session), _say(recorder))]
+        working = [asyncio.ensure_future(one) for one in (kept_reading(session), _say(recorder))]
         if memory is not None:
             working.append(asyncio.ensure_future(runs_of(session, memory).follow()))
         with suppress(TimeoutError):
@@ -111,14 +110,6 @@ async def _record(
         for task in working:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
-
-
-async def _read(session: Session) -> None:
-    """Read until cancelled, whatever ends the reading: then it begins again."""
-    while True:
-        with contained("reading what is recorded"):
-            await session.run()
-        await asyncio.sleep(READ_AGAIN_S)
 
 
 async def _say(recorder: Recorder) -> None:

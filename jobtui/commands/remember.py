@@ -38,7 +38,7 @@ from jobtui.session import Session
 from jobtui.session.finished import FinishedRuns
 
 DEFAULT_MB, LEAST_MB = 2_000, 10
-SAID_EVERY_S = 1.0
+SAID_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """Days of a stretch that is compared with another."""
 NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
@@ -99,9 +99,9 @@ async def _remember(context: Context, memory: MemoryThread, for_s: float | None)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     async with session:
         runs = runs_of(session, memory)
-        working = [asyncio.ensure_future(_take(session, runs, memory, ended))]
-        if context.flag("once") is None and context.replay is None:
-            working = [asyncio.ensure_future(one) for one in (session.run(), runs.follow(), _say(memory))]
+        is_once = context.flag("once") is not None or context.replay is not None
+        work = (_take(session, runs, ended),) if is_once else (kept_reading(session), runs.follow())
+        working = [asyncio.ensure_future(one) for one in (*work, _say(memory))]
         with suppress(TimeoutError):
             async with asyncio.timeout(for_s):
                 await ended.wait()
@@ -110,16 +110,20 @@ async def _remember(context: Context, memory: MemoryThread, for_s: float | None)
         await asyncio.gather(*working, return_exceptions=True)
 
 
-async def _take(session: Session, runs: FinishedRuns, memory: MemoryThread, ended: asyncio.Event) -> None:
+async def _take(session: Session, runs: FinishedRuns, ended: asyncio.Event) -> None:
     """Take in what the sources know now."""
-    try:
-        with contained("remembering"):
-            await session.catch_up()
-            await runs.take()
-        if memory.problem is not None:
-            complain(memory.problem)
-    finally:
-        ended.set()
+    with contained("remembering"):
+        await session.catch_up()
+        await runs.take()
+    ended.set()
+
+
+async def kept_reading(session: Session) -> None:
+    """Read until cancelled; begin again if reading ends with a fault."""
+    while True:
+        with contained("reading what is recorded"):
+            await session.run()
+        await asyncio.sleep(READ_AGAIN_S)
 
 
 async def _say(memory: MemoryThread) -> None:

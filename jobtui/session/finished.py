@@ -54,6 +54,7 @@ class FinishedRuns:
     async def take(self) -> None:
         """Look at all that changed."""
         number = 0
+        self._gatherer = Gatherer.of(self._session)
         while self._due:
             job_id = next(iter(self._due))
             del self._due[job_id]
@@ -97,8 +98,8 @@ class FinishedRuns:
                         self._put(one)
 
     def _fresh_gatherer(self) -> Gatherer:
-        """One that knows the present, and has not read as many outputs as it may."""
+        """One that has not read as many outputs as it may."""
         self._failed += 1
-        if self._failed % MOST_JOBS_READ == 0 or not self._due:
+        if self._failed % MOST_JOBS_READ == 0:
             self._gatherer = Gatherer.of(self._session)
         return self._gatherer

@@ -1,6 +1,7 @@
 """The memory as a user has it: taken in, asked, bounded, whole after a crash, and without secrets."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,7 +16,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import Faults
 from jobtui.model.memory import Finished
 from jobtui.recording.database import RecordingError
-from tests.commands.running import AT, Runner, environment, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.memory.runs import DAY, a_run, written
 from tests.waiting import wait_for
 
@@ -96,6 +97,21 @@ def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> N
     assert run("replay", tmp_path / "r", "remember").code == 0
     assert rows(home_file()) == 11
     assert run("demo", "remember").code == run("demo", "seen").code == 2
+
+
+def test_what_ends_while_it_runs_is_taken_in(tmp_path: Path) -> None:
+    place, path = tmp_path / "db" / "supervisor-job", home_file()
+    shutil.copytree(CAPTURES / "docker" / "supervisor-job", place)
+    late = place / f"{FAILED}.json"
+    late.rename(tmp_path / "late")
+    command = [sys.executable, "-m", "jobtui", "--srdb", str(place.parent), "remember"]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: path.exists() and rows(path) == 10)
+        (tmp_path / "late").rename(late)
+        wait_for(lambda: rows(path) == 11)
+        process.terminate()
+        assert "11 runs taken in" in process.communicate()[1]
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(
