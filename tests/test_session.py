@@ -198,15 +198,15 @@ async def test_a_log_that_lags_behind_its_copy_for_a_moment_is_read_back(
         fresh = starting_at(source, at)
         poll = fresh._poll
 
-        def polled(cursor: str | None) -> Batch:
+        def polled(*, begins: bool) -> Batch:
             if source.name == str(log):
                 try:
-                    return poll(cursor)
+                    return poll(begins=begins)
                 finally:
                     was_looked_at.set()
             assert was_looked_at.wait(20)
             log.write_bytes(b"".join([*lines, last]))
-            return poll(cursor)
+            return poll(begins=begins)
 
         monkeypatch.setattr(fresh, "_poll", polled)
         return fresh

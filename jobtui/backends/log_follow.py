@@ -17,9 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from jobtui.backends.base import Batch, Issued
+from jobtui.backends.base import Batch
 from jobtui.backends.log_start import (
     PACKED_RATIO,
     Beginning,
@@ -352,15 +350,15 @@ class Follower:
         self.start = start
         self._limits = limits
         self._timer = timer
-        self._issued = Issued()
         self._current: OpenLog | None = None
         self._left: OpenLog | None = None
         self._older: list[OpenLog] = []
         """The files that are read before the present one, the oldest first, also those that just were."""
         self._given: deque[_Given] = deque(maxlen=GIVEN_KEPT)
-        self._restart()
+        self.restart()
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Let the next poll begin where reading begins."""
         self.close()
         # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
         self._parser = self._make_parser()
@@ -370,16 +368,11 @@ class Follower:
         self._event: str | None = None
         self._begun = False
 
-    def poll(self, cursor: str | None) -> Batch:
-        """What is new since `cursor`; None asks for the beginning. Raises SourceError.
+    def poll(self) -> Batch:
+        """What is new since the last batch. Raises SourceError.
 
-        With the cursor before the last batch, that one was lost and is given again. With any other reading
-        begins again. What was gathered when anything else was raised comes with the next batch.
+        What was gathered when anything else was raised comes with the next batch.
         """
-        if (lost := self._issued.again(cursor)) is not None:
-            return msgspec.structs.replace(lost, more=True)
-        if not self._issued.is_next(cursor):
-            self._restart()
         gathered, more = self._gathered, False
         problem = self._keep_up(gathered)
         try:
@@ -391,7 +384,7 @@ class Follower:
         if problem is not None and gathered.empty:
             raise problem
         self._gathered = Gathered(self._limits)
-        return self._issued.give(self._batch(gathered, more=more or problem is not None))
+        return self._batch(gathered, more=more or problem is not None)
 
     def _logs(self) -> tuple[OpenLog, ...]:
         return (*self._older, *filter(None, (self._current,)))

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import (
     Beginning,
@@ -36,13 +36,10 @@ from jobtui.transport.files import FileId, Look, OpenFile, look_quietly, open_fi
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
-FROM_START = ""
-"""The cursor of a log of which nothing was read."""
-
 T = TypeVar("T")
 
 
-class LogFile:
+class LogFile(PolledSource):
     """A growing log file. `name` is the path as it was given, `role` who writes it, or `auto`.
 
     `start` says where to begin reading. `limits` bound what is held at once. The parser factory is called
@@ -61,7 +58,7 @@ class LogFile:
         limits: Limits | None = None,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.name = str(path)
+        super().__init__(str(path))
         self.role = role
         self._path = path
         self._parser_factory = parser_factory
@@ -79,7 +76,6 @@ class LogFile:
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
-        self._closed = False
 
     def _make_parser(self) -> BlockParser:
         return self._parser_factory(source=self.name, role=self.role)
@@ -110,22 +106,22 @@ class LogFile:
         fresh.others = self.others
         return fresh
 
-    async def poll(self, cursor: str | None) -> Batch:
-        if self._closed:
-            raise SourceError(f"{self.name}: is closed")
-        return await self._worker.run(lambda: self._poll(cursor))
+    async def read(self, *, begins: bool) -> Batch:
+        return await self._worker.run(lambda: self._poll(begins=begins))
 
-    def _poll(self, cursor: str | None) -> Batch:
+    def _poll(self, *, begins: bool) -> Batch:
         self._looked = look_quietly(self._path)
+        if begins:
+            self._follower.restart()
         if (note := self._read_elsewhere()) is not None:
-            return Batch(cursor=cursor or FROM_START, note=note)
+            return Batch(cursor="", note=note)
         leader, self._led_by = self._led_by, None
         if leader is not None and not self._follower.files and (beginning := leader.beginning) is not None:
             # not before that one: what is older was read by nobody, or is known from an earlier reading
             at = beginning.at
             self._follower.start = TailBytes(0) if at is None else FromTime(at)
             self._since = Nanos(0) if at is None else at
-        batch = self._follower.poll(cursor)
+        batch = self._follower.poll()
         if self._since:  # what is packed is read from its start
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
@@ -201,7 +197,7 @@ class LogFile:
         await self._watch.changed(timeout_s if rest_s is None else min(timeout_s, rest_s))
 
     async def aclose(self) -> None:
-        self._closed = True
+        await super().aclose()
         self._watch.close()
         await self._worker.finish(self._follower.close)
 

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
@@ -525,7 +525,6 @@ class FollowedFile(RuleBasedStateMachine):
         self.follower = FollowerOfEach(
             self.path, lambda: self.parsers("log", "auto"), FromStart(), LIMITS, lambda: self.now
         )
-        self.cursor: str | None = None
         self.files = [Written(self.path)]
         self.renamed: list[Written] = []
         self.serial = 0
@@ -541,8 +540,7 @@ class FollowedFile(RuleBasedStateMachine):
         return data.replace(b"a", b"%d:" % self.serial)
 
     def poll(self) -> bool:
-        batch = self.follower.poll(self.cursor)
-        self.cursor = batch.cursor
+        batch = self.follower.poll()
         assert batch.count < LIMITS.batch_records + LIMITS.block
         return batch.more
 
@@ -599,28 +597,3 @@ class FollowedFile(RuleBasedStateMachine):
 
 FollowedFile.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestFollowedFile = FollowedFile.TestCase
-
-
-@given(st.lists(st.tuples(CHUNKS, st.booleans())))
-@settings(max_examples=60, deadline=None)
-def test_batches_lost_on_the_way_are_given_again(steps: list[tuple[bytes, bool]]) -> None:
-    parsers = Parsers()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        path.touch()
-        follower = Follower(path, lambda: parsers("log", "auto"), FromStart(), LIMITS)
-        cursor = follower.poll(None).cursor
-        texts: list[str] = []
-        written = b""
-        for data, is_lost in [*steps, (b"\n", False)]:
-            written += data
-            with path.open("ab") as file:
-                file.write(data)
-            if is_lost:
-                follower.poll(cursor)
-                continue
-            while (batch := follower.poll(cursor)).more or batch.records:
-                cursor = batch.cursor
-                texts += [record.text for record in batch.records]
-        follower.close()
-    assert texts == written.decode().split("\n")[:-1]

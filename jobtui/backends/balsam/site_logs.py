@@ -40,11 +40,6 @@ class SitePlace(NamedTuple):
     directories: tuple[str, ...]
 
 
-class _Log(NamedTuple):
-    follower: Follower
-    cursor: str | None = None
-
-
 class SiteLogs(PolledSource):
     """The logs of the sites that `places` names, which may become more."""
 
@@ -60,7 +55,7 @@ class SiteLogs(PolledSource):
         super().__init__(name)
         self._places = places
         self._every_s = every_s
-        self._logs: dict[str, _Log] = {}
+        self._logs: dict[str, Follower] = {}
         self._worker = Worker(name)
         self._next_look = 0.0
         self._looked_for: tuple[SitePlace, ...] | None = None
@@ -84,14 +79,11 @@ class SiteLogs(PolledSource):
         if begins or places != self._looked_for or time.monotonic() >= self._next_look:
             self._look(places)
         batches, skips = [], []
-        for path, log in self._logs.items():
+        for path, follower in self._logs.items():
             try:
-                batch = log.follower.poll(log.cursor)
+                batches.append(follower.poll())
             except SourceError as error:
                 skips.append(Skip(path, str(error)))
-                continue
-            self._logs[path] = log._replace(cursor=batch.cursor)
-            batches.append(batch)
         told = Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), note=self._note())
         return merged((*batches, told))
 
@@ -106,15 +98,15 @@ class SiteLogs(PolledSource):
             self._left_out += max(0, len(newest) - FILES_FOLLOWED)
             found.update(dict.fromkeys(newest[:FILES_FOLLOWED], place.system))
         for path in self._logs.keys() - found.keys():
-            self._logs.pop(path).follower.close()
+            self._logs.pop(path).close()
         for path in found.keys() - self._logs.keys():
             make_parser = partial(SiteLogParser, path, found[path])
-            self._logs[path] = _Log(Follower(Path(path), make_parser, TailBytes(TAIL_BYTES), Limits()))
+            self._logs[path] = Follower(Path(path), make_parser, TailBytes(TAIL_BYTES), Limits())
         self._looked_for, self._next_look = places, time.monotonic() + self._every_s
 
     def _close_logs(self) -> None:
-        for log in self._logs.values():
-            log.follower.close()
+        for follower in self._logs.values():
+            follower.close()
         self._logs.clear()
 
     async def aclose(self) -> None:
