@@ -19,6 +19,7 @@ class Place(StrEnum):
     SOURCES = "sources"
     INCIDENTS = "incidents"
     ALLOCATIONS = "allocations"
+    NODES = "nodes"
     READING = "reading"
     LOGS = "logs"
     CHOOSING = "choosing"
@@ -105,7 +106,7 @@ def shown_key(key: str) -> str:
     return key if Signs.in_words and not shown.isascii() else shown
 
 
-_SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.TRACES, Place.SEEN})
+_SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.NODES, Place.TRACES, Place.SEEN})
 _PLACES = {
     "everywhere": EVERYWHERE,
     "not logs": EVERYWHERE - {Place.LOGS},

@@ -126,6 +126,7 @@ class JobtuiApp(TerminalApp[None]):
         shared.player, shared.overview = session.player(), session.overview()
         shared.trace_client = lambda: session.traces
         shared.names_of_jobs = session.job_attributes
+        shared.ask_for_nodes = session.ask_for_nodes
         return shared
 
     def _set_theme(self, theme: str | None, looks: Looks) -> None:

@@ -281,6 +281,8 @@ COMMANDS: tuple[Command, ...] = (
     )),
     Command("agents", "the agents, what they hold, and where their logs are",
             _filter("such as state:lost host:v4 user:vn9m"), (_LINES,)),
+    Command("nodes", "the nodes of a cluster: why some are down or drained, what runs on them",
+            _filter("such as is:broken partition:gpu reason:disk"), (_LINES,)),
     Command("find", "ranked candidates for anything pasted, with reasons",
             Argument("THING",
                 "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True),

@@ -8,6 +8,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, Op, OpStatus, Step
+from jobtui.model.slurm import Cluster, Controller, Node, Partition
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
 
@@ -100,3 +101,21 @@ def an_agent(prefix: str = "WUt4", /, **fields: Any) -> Agent:
         "supervisor": "/var/log/supervisor.log",
     } | fields
     return Agent(agent=AgentPrefix(prefix), **values)
+
+
+def a_cluster(source: str = "/srv/db") -> Cluster:
+    """Four nodes: one drained, one down, one with the job that runs on it, one without."""
+    broken = {"reason": "disk: replace sda", "by": "root", "since": ago(5_400)}
+    nodes = (
+        Node(name="v1", states="IDLE DRAIN", partitions="debug", cpus=32, memory_mb=8_000, **broken),  # type: ignore[arg-type]
+        Node(name="v2", states="DOWN NOT_RESPONDING", partitions="debug", cpus=32, since=ago(60)),
+        Node(name="v3", states="IDLE", partitions="debug,gpu", cpus=32, gres="gpu:2", features="fast"),
+        Node(name="v4", states="MIXED", partitions="gpu", cpus=32, cpus_used=8, memory_mb=64_000,
+             memory_used_mb=2_048, gres="gpu:2", gres_used="gpu:1"),
+    )  # fmt: skip
+    partitions = (
+        Partition(name="debug", state="UP", nodes=3, cpus=96, limit_s=3_600.0),
+        Partition(name="gpu", state="DOWN", nodes=2, cpus=64, most_nodes=1),
+    )
+    controller = Controller(dbd_backlog=7, cycle_ms=0.2, backfill_ms=4.2, backfill_at=ago(9), queued=20)
+    return Cluster(source=source, at=ago(12), nodes=nodes, partitions=partitions, controller=controller)

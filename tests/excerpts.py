@@ -25,6 +25,7 @@ from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
 from tests.memory.runs import a_run, written
+from tests.slurm_stand_in import StandIn
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = CAPTURES.parent
@@ -146,6 +147,13 @@ def ads(place: Path) -> Mapping[str, str]:
     return {"JOBTUI_CONDOR_LOG": "queue.ad", "JOBTUI_AT": AT}
 
 
+def waiting(place: Path) -> Mapping[str, str]:
+    """A cluster of Slurm in which some thirty jobs wait, as it was captured."""
+    cluster = StandIn(place)
+    cluster.waiting()
+    return {"JOBTUI_SLURM": "local", "PATH": cluster.search_path, "JOBTUI_AT": "2026-11-25T19:46:30Z"}
+
+
 def gone(place: Path) -> Mapping[str, str]:
     return {"HOME": str(place)}
 
@@ -173,6 +181,7 @@ PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
     "spans": spans("job-fail.otlp.json", "job-fail.logs.json"),
     "scripts": scripts,
     "ads": ads,
+    "waiting": waiting,
     "gone": gone,
     "memory": memory,
 }

@@ -12,6 +12,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.formats.slurm_captures import CAPTURES, accounted_rows, queued_rows
 
@@ -51,6 +52,8 @@ elif name == "sacct":
         if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
             continue
         out.write("".join(str(row.get(field, "")) + end for field in fields) + chr(10))
+elif name == "sdiag":
+    out.write(given("sdiag") or "")
 elif "--json" in words and given("scontrol.json") is None:
     sys.exit("scontrol: unrecognized option '--json'")
 else:
@@ -79,7 +82,7 @@ class StandIn:
         self.path = folder / "bin"
         self.folder.mkdir()
         self.path.mkdir()
-        for name in ("squeue", "sacct", "scontrol"):
+        for name in ("squeue", "sacct", "scontrol", "sdiag"):
             self._program(name, PROGRAM.format(python=sys.executable, here=str(self.folder)))
         self._program("ssh", SSH)
 
@@ -133,12 +136,23 @@ class StandIn:
                 self.show(f"{words['ArrayJobId']}_{words['ArrayTaskId']}", shown)
         return self
 
+    def waiting(self) -> dict[str, Any]:
+        """Let it be the cluster in which some thirty jobs wait; what Slurm's own commands said of each."""
+        told: dict[str, Any] = json.loads((CAPTURES / "waiting.json").read_text())
+        self.queue(*told["squeue"])
+        self.accounts(*told["sacct"])
+        for name, text in told["scontrol"].items():
+            self.show(name, text)
+        (self.folder / "sdiag").write_text(told["sdiag"])
+        truths: dict[str, Any] = told["truth"]
+        return truths
+
 
 QUEUED = {
     "%i": "1", "%A": "1", "%F": "1", "%K": "N/A", "%j": "beam", "%u": "jdoe", "%a": "science", "%P": "debug",
     "%q": "normal", "%T": "RUNNING", "%r": "None", "%V": "2026-11-20T20:00:00", "%S": "2026-11-20T20:10:00",
     "%e": "2026-11-20T21:10:00", "%l": "1:00:00", "%N": "n1", "%D": "1", "%C": "4", "%E": "(null)",
-    "%Z": "/home/jdoe",
+    "%Z": "/home/jdoe", "%W": "(null)", "%Q": "1000",
 }  # fmt: skip
 """A job that runs, as squeue has it."""
 

@@ -85,7 +85,8 @@ PRINTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "jobs": ("docker", ()), "show": ("docker", (JOB,)), "timeline": ("docker", (JOB,)),
     "explain": ("docker", (JOB,)), "compare": ("docker", (JOB,)), "status": ("docker", ()),
     "incidents": ("docker", ()), "logs": ("docker", (JOB,)), "report": ("docker", ("throughput",)),
-    "agents": ("docker", ()), "find": ("docker", ("srj-s-VUlhaMOD",)), "trace": ("spans", ("212c8917",)),
+    "agents": ("docker", ()), "nodes": ("waiting", ()), "find": ("docker", ("srj-s-VUlhaMOD",)),
+    "trace": ("spans", ("212c8917",)),
     "script": ("scripts", ("10",)), "doctor": ("docker", ()), "config": ("docker", ()),
     "seen": ("memory", ()), "changed": ("memory", ("7d",)),
 }  # fmt: skip

@@ -138,12 +138,14 @@ def _holder(op: Op, scene: Scene) -> Holder:
     cancel = scene.cancels.get(op.key)
     asked = cancel.created_at if cancel is not None else None
     since = op.sent_at or op.created_at
+    usual = scene.usual_of(op)
     return Holder(
         op=op,
         held_s=None if since is None else max(0.0, seconds_between(since, scene.now)),
         limit_s=scene.limit_of(op),
         cancel_s=None if asked is None else max(0.0, seconds_between(asked, scene.now)),
         is_confirmed=cancel is not None and cancel.replies > 0,
+        usual_s=usual.p50_s if usual is not None else None,
     )
 
 

@@ -24,6 +24,8 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
+from jobtui.model.pending import ReasonSeen
+from jobtui.model.slurm import Cluster
 from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Span, SpanLog
 
@@ -39,8 +41,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one poll.
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed. `gone` are jobs that the
-    source no longer has, `deleted` those that their system no longer knows at all. `spans` and `span_logs`
-    belong to traces, `condor` are facts about jobs of HTCondor. `cursor` is opaque to all but the source.
+    source no longer has, `deleted` those that their system no longer knows at all. `clusters` are all nodes
+    of one, `reasons` what pending jobs wait for. `spans` and `span_logs` belong to traces, `condor` are facts
+    about jobs of HTCondor. `cursor` is opaque to all but the source.
     `more` asks for the next poll at once. `count` is the number of records that were examined, also of those
     that nobody needs. `skip_count` counts all skipped input, `skipped` names some of it, and `recovered`
     counts input that was skipped before and is good now. `note` says what the source left out on purpose.
@@ -56,6 +59,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     sites: tuple[Site, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    reasons: tuple[ReasonSeen, ...] = ()
     spans: tuple[Span, ...] = ()
     span_logs: tuple[SpanLog, ...] = ()
     condor: tuple[CondorFact, ...] = ()
@@ -215,6 +220,14 @@ def with_files(detail: JobDetail, sources: Iterable[Source]) -> JobDetail:
     servers = (source for source in sources if isinstance(source, FileServer))
     kept = next(filter(None, (server.directory_of(detail.job.id) for server in servers)), None)
     return detail if detail.directory or kept is None else msgspec.structs.replace(detail, directory=kept)
+
+
+@runtime_checkable
+class NodeSource(Protocol):
+    """A source that can tell of the nodes of its cluster, which costs too much to be asked all the time."""
+
+    def ask_for_nodes(self, every_s: float | None) -> None:
+        """Let its polls give the nodes, not more often than this; None for no more."""
 
 
 @runtime_checkable

@@ -1,14 +1,29 @@
-"""`agents [FILTER]`: the agents that the logs speak of, what each holds, and where its log is."""
+"""`agents` and `nodes`: what runs jobs. What each holds, where its log is; why it is down, what is on it."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TypeVar
 
 from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
+from jobtui.analysis.nodes import ListedNode, NodeTest, listed_nodes, parse_node_filter
 from jobtui.analysis.paths import AgentLog, log_of
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
-from jobtui.commands.reader import Reader, in_session
+from jobtui.commands.reader import ONCE_S, Reader, in_session
 from jobtui.commands.streams import Exit, complain, marked
 from jobtui.model.ops import Agent
+from jobtui.model.slurm import Cluster
 from jobtui.render.agents import agent_record, agent_table, sort_agents
+from jobtui.render.nodes import (
+    cluster_record,
+    controller_words,
+    node_record,
+    node_table,
+    partition_table,
+    sort_nodes,
+)
+from jobtui.render.table import paint
+from jobtui.render.text import show
 
 CSV_COLUMNS = (
     "agent", "driver", "kind", "uid", "host", "container", "state", "connected_at", "last_message_at",
@@ -16,14 +31,28 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
+Test = TypeVar("Test")
+
+
 def run(context: Context) -> Exit:
+    return _filtered(context, parse_agent_filter, show_agents)
+
+
+def run_nodes(context: Context) -> Exit:
+    return _filtered(context, parse_node_filter, show_nodes)
+
+
+def _filtered(
+    context: Context, parse: Callable[[str], Test], show_those: Callable[[Reader, Test], Awaitable[Exit]]
+) -> Exit:
+    """Show the records that pass the filter on the command line."""
     text = " ".join(context.words)
     try:
-        passes = parse_agent_filter(text)
+        passes = parse(text)
     except FilterError as error:
         complain(f"filter: {error}: {marked(text, error.start, error.end)}")
         return Exit.USAGE
-    return in_session(context, lambda reader: show_agents(reader, passes))
+    return in_session(context, lambda reader: show_those(reader, passes))
 
 
 async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
@@ -54,3 +83,41 @@ def _within(agent: Agent, reader: Reader) -> bool:
 
 def where_log_is(reader: Reader, agent: Agent) -> AgentLog:
     return log_of(agent, reader.context.config.hosts, reader.roots)
+
+
+NODE_CSV_COLUMNS = (
+    "node", "standing", "states", "partitions", "cpus", "cpus_used", "memory_mb", "memory_used_mb", "gres",
+    "features", "reason", "by", "since", "jobs", "source",
+)  # fmt: skip
+
+
+async def show_nodes(reader: Reader, passes: NodeTest) -> Exit:
+    reader.add_job_sources()
+    reader.session.ask_for_nodes(ONCE_S)
+    await reader.read_jobs()
+    store = reader.session.store
+    clusters = store.clusters()
+    picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
+    shown = first(sort_nodes(picked), reader.context)
+    report = Report(
+        "nodes",
+        lambda: {"clusters": list(map(cluster_record, clusters)), "nodes": list(map(node_record, shown))},
+        NODE_CSV_COLUMNS,
+        lambda: map(node_record, shown),
+        lambda width, colour: _node_lines(reader, clusters, shown, width, colour),
+    )
+    if not clusters and not reader.nothing_read:
+        complain("no source here tells of nodes: name a cluster with --slurm")
+    return answer(report, reader, Exit.FINE if clusters else Exit.NO_SOURCE)
+
+
+def _node_lines(
+    reader: Reader, clusters: Sequence[Cluster], shown: Sequence[ListedNode], width: int | None, colour: bool
+) -> Iterator[str]:
+    for cluster in clusters:
+        health = controller_words(cluster.controller, reader.now)
+        yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
+        yield from partition_table(cluster, width, colour)
+        yield ""
+    if clusters:
+        yield from node_table(shown, reader.now, width, colour)

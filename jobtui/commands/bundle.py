@@ -15,7 +15,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.find import Found, resolve
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import Reader, configured, no_source, warn, within
+from jobtui.commands.reader import ONCE_S, Reader, configured, no_source, warn, within
 from jobtui.commands.script import meant
 from jobtui.commands.streams import Exit, complain
 from jobtui.commands.trace import look_for
@@ -54,6 +54,7 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return reader.settle(found.code)
+    reader.session.ask_for_nodes(ONCE_S)
     verdict = await explained(reader, found)
     await reader.read_jobs()
     await reader.read_traces()

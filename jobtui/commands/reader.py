@@ -66,6 +66,8 @@ RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
 
 
+ONCE_S = 3600.0
+"""How often a cluster is asked for its nodes by a command, which ends sooner: once."""
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
 

@@ -99,6 +99,7 @@ async def _record(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
     session = Session(sources_to_watch(context, specs, None), context.clock, observer=recorder)
+    session.ask_for_nodes(NODES_EVERY_S)
     watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     async with session:
         working = [asyncio.ensure_future(one) for one in (kept_reading(session), _say(recorder))]
@@ -147,10 +148,12 @@ def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | 
     return lambda name, job_id: read_whole(Path(name), job_id) if name in roots else None
 
 
+NODES_EVERY_S = 300.0
+"""How often the nodes of clusters are recorded."""
 REPLAYED = frozenset(
     {
         DASHBOARD.name, "jobs", "show", "timeline", "explain", "compare", "status", "incidents", "logs",
-        "report", "agents", "find", "trace", "script", "doctor", "config",
+        "report", "agents", "nodes", "find", "trace", "script", "doctor", "config",
     }
 )  # fmt: skip
 """Commands that only look at what sources deliver."""

@@ -12,6 +12,7 @@ import msgspec
 from jobtui.model.changes import Site, StateChange
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
+from jobtui.model.pending import Pending
 
 
 class JobStatus(StrEnum):
@@ -147,7 +148,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     record as the system stores it, with unknown fields, not yet masked. `changes` are the changes of its
     state, if the system keeps them. `directory` is where its files are, perhaps on another machine, and
     `outputs` are the files there with its output and errors. `facts` are further fields by name. `site` is
-    the site that it is for.
+    the site that it is for, `pending` why it waits, if its system was asked.
     """
 
     job: Job
@@ -160,6 +161,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[tuple[str, str], ...] = ()
     outputs: tuple[str, ...] = ()
     site: Site | None = None
+    pending: Pending | None = None
 
 
 def newest(details: Sequence[JobDetail]) -> JobDetail | None:

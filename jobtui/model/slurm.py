@@ -1,4 +1,4 @@
-"""A job as Slurm tells of it, whichever of its commands was asked and in whichever form it answered."""
+"""Jobs and nodes as Slurm tells of them, whichever command was asked, in whichever form it answered."""
 
 import re
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.model.pending import Category
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
@@ -28,6 +29,9 @@ _STATES = {
 STATUSES = {state: status for status, states in _STATES.items() for state in states.split()}
 """What a job in each of Slurm's states is doing. A job that completes still holds its nodes."""
 
+ALSO_LOST, NODE_NOT_KNOWN = "also lost", "node not known"
+"""Facts of a job that a node took with it: the other jobs, and why nothing is told of the node."""
+HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
 """States in which the exit code tells how the program ended; in others each command tells another one."""
 
@@ -103,6 +107,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     memory: str = ""
     restarts: int = 0
     dependency: str = ""
+    licenses: str = ""
     comment: str = ""
     command: str = ""
     directory: str = ""
@@ -130,13 +135,14 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Reason(NamedTuple):
-    """What a job waits for, in words; whether it waits for ever unless a person does something."""
+    """What a job waits for, in words; whether it waits for ever unless a person does something; its kind."""
 
     words: str
     is_stuck: bool = False
+    category: Category = Category.OTHER
 
 
-_LIMIT = re.compile(
+LIMIT = re.compile(
     r"(?P<whose>AssocGrp|AssocMax|Assoc|QOSGrp|QOSMax|QOSMin|QOS|Max)"
     r"(?P<what>[A-Za-z]*?)(?P<minutes>(?:Run)?Minutes)?(?:Per(?P<each>User|Account|Job|Node))?"
     r"(?:NotSatisfied)?(?:Limit)?",
@@ -159,8 +165,9 @@ def reason_of(word: str) -> Reason:
     head = word.partition(",")[0].strip("() ")
     tables = tables_of("jobtui.model", "slurm")
     if known := tables["waits"].get(head):
-        return Reason(known, head in tables["stuck"]["words"])
-    limit = _LIMIT.fullmatch(head)
+        category, words, *stuck = known
+        return Reason(words, bool(stuck), Category(category))
+    limit = LIMIT.fullmatch(head)
     if limit is None or limit["what"] not in tables["resources"]:
         return Reason(word)
     what = tables["resources"][limit["what"]] + (", counted in minutes," if limit["minutes"] else "")
@@ -168,10 +175,93 @@ def reason_of(word: str) -> Reason:
     words = (_LEAST if is_least else _PER[limit["each"]]).format(
         what=what, whose=tables["whose"][limit["whose"]]
     )
-    return Reason(f"a limit: {words}", is_least or limit["each"] in STUCK_PER)
+    is_stuck = is_least or limit["each"] in STUCK_PER
+    return Reason(f"a limit: {words}", is_stuck, Category.LIMIT)
+
+
+def words_of_resource(what: str) -> str:
+    """Of what a limit is, by its part of Slurm's word for it: `Cpu`, `Jobs`."""
+    words: str = tables_of("jobtui.model", "slurm")["resources"].get(what, what)
+    return words
 
 
 def ended_words(word: str) -> str | None:
     """Why a job ended, by Slurm's word; None for one that is not known."""
     words: str | None = tables_of("jobtui.model", "slurm")["ended"].get(word)
     return words
+
+
+BROKEN = frozenset({"DOWN", "UNKNOWN", "ERROR", "FUTURE", "INVAL", "INVALID", "INVALID_REG", "FAIL"})
+"""States of nodes that take no job until somebody mends them."""
+NO_ANSWER = frozenset({"NOT_RESPONDING", "REBOOT_ISSUED", "POWERING_DOWN"})
+DRAINED = frozenset({"DRAIN", "DRAINED", "DRAINING"})
+SET_APART = frozenset({"RESERVED", "MAINT", "MAINTENANCE"})
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One node. `states` are the scheduler's own words with a blank between, `gres` such as `gpu:2,fpga:1`.
+
+    `reason` is why it is down or drained, set by `by` at `since`.
+    """
+
+    name: str
+    states: str
+    partitions: str = ""
+    cpus: int = 0
+    cpus_used: int = 0
+    memory_mb: int = 0
+    memory_used_mb: int = 0
+    features: str = ""
+    gres: str = ""
+    gres_used: str = ""
+    reason: str = ""
+    by: str = ""
+    since: Nanos | None = None
+
+    def is_any(self, words: frozenset[str]) -> bool:
+        return not words.isdisjoint(self.states.split())
+
+    @property
+    def is_down(self) -> bool:
+        return self.is_any(BROKEN | NO_ANSWER)
+
+    @property
+    def is_drained(self) -> bool:
+        return self.is_any(DRAINED)
+
+    @property
+    def needs_person(self) -> bool:
+        return self.is_down or self.is_drained
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A partition; `limit_s` is how long a job may run there, None where nothing limits it."""
+
+    name: str
+    state: str
+    nodes: int = 0
+    cpus: int = 0
+    most_nodes: int | None = None
+    limit_s: float | None = None
+
+
+class Controller(msgspec.Struct, frozen=True, kw_only=True):
+    """How the scheduler's own daemons do: what waits for accounting, and how long its rounds took, in ms."""
+
+    dbd_backlog: int | None = None
+    agent_backlog: int | None = None
+    threads: int | None = None
+    cycle_ms: float | None = None
+    backfill_ms: float | None = None
+    backfill_at: Nanos | None = None
+    queued: int | None = None
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it, as a source had it at one time."""
+
+    source: str
+    at: Nanos
+    nodes: tuple[Node, ...] = ()
+    partitions: tuple[Partition, ...] = ()
+    controller: Controller | None = None

@@ -10,6 +10,7 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Op, Step
+from jobtui.model.pending import Pending
 
 
 class Code(StrEnum):
@@ -171,8 +172,8 @@ class Slot(StrEnum):
 class Holder(NamedTuple):
     """An op that has, by inference, the slot that another waits for.
 
-    `held_s` since it was sent; `limit_s` how long it may run; `cancel_s` since it was to be canceled, and
-    `is_confirmed` whether its agent answered to that.
+    `held_s` since it was sent; `limit_s` how long it may run, `usual_s` how long such ops do, `cancel_s`
+    since it was to be canceled, and `is_confirmed` whether its agent answered to that.
     """
 
     op: Op
@@ -180,6 +181,7 @@ class Holder(NamedTuple):
     limit_s: float | None = None
     cancel_s: float | None = None
     is_confirmed: bool = False
+    usual_s: float | None = None
 
 
 class Wait(NamedTuple):
@@ -223,7 +225,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     `last_step` is the last step seen of the flow, at `last_at`; `missing_step` the one that should have
     followed, None when nothing is missing, and `overdue_s` for how long, beyond `limit_s`. `blind_spots` say
-    what could not be read; with each `confidence` (0 to 1) is the lower.
+    what could not be read; with each `confidence` (0 to 1) is the lower. `pending` is why it waits.
     """
 
     job_id: JobId
@@ -246,6 +248,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     history: History | None = None
     remembered: Remembered | None = None
+    pending: Pending | None = None
 
     @property
     def concern(self) -> Concern:

@@ -108,7 +108,8 @@ def _missing(writer: RecordingWriter) -> list[str]:
 def _only(batch: Batch, wanted: Callable[[JobId], bool]) -> Batch:
     jobs = tuple(job for job in batch.jobs if wanted(job.id))
     changes = tuple(change for change in batch.changes if wanted(change.job_id))
-    return msgspec.structs.replace(batch, jobs=jobs, changes=changes)
+    reasons = tuple(seen for seen in batch.reasons if wanted(seen.job_id))
+    return msgspec.structs.replace(batch, jobs=jobs, changes=changes, reasons=reasons)
 
 
 def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:

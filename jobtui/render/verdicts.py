@@ -12,9 +12,10 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
+from jobtui.model.pending import HeldBy, Pending
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
-from jobtui.render.json_output import fields_of
+from jobtui.render.json_output import fields_of, text_or_null, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
@@ -202,7 +203,42 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         "evidence": [fields_of(one, "what text at source line cursor") for one in verdict.evidence],
         "next": [fields_of(step, "why") | {"command": str(mask_text(step.command))} for step in verdict.next],
         **fields_of(verdict, "blind_spots rests_on doubts"),
+        "pending": verdict.pending and pending_record(verdict.pending),
     }
+
+
+def pending_record(pending: Pending) -> dict[str, object]:
+    """Why a job waits, as the JSON contract has it."""
+    return {
+        **fields_of(pending, "category reason words"),
+        "since": time_or_null(pending.since),
+        **fields_of(pending, "queue ahead of"),
+        "next": list(map(_held_record, pending.next)),
+        "nodes": pending.nodes
+        and fields_of(pending.nodes, _TALLY) | {"reasons": _pairs(pending.nodes.reasons)},
+        "limit": pending.limit and fields_of(pending.limit, "of name what most used"),
+        "holders": list(map(_held_record, pending.holders)),
+        "holder_count": pending.holder_count,
+        "needs": _pairs(pending.needs),
+        "note": text_or_null(pending.note or None),
+        "eligible_at": time_or_null(pending.eligible_at),
+        "scheduler_estimate": time_or_null(pending.scheduler_estimate),
+        "is_stuck": pending.is_stuck,
+        "history": [{"at": time_or_null(at), "reason": mask_text(reason)} for at, reason in pending.history],
+        "asked": list(map(mask_text, pending.asked)),
+        "unread": text_or_null(pending.unread or None),
+    }
+
+
+_TALLY = "total wanted up down drained reserved no_feature no_gres too_small full free"
+
+
+def _held_record(held: HeldBy) -> dict[str, object]:
+    return fields_of(held, "job user has held_s limit_s usual_s")
+
+
+def _pairs(told: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
+    return [{"what": mask_text(what), "how": mask_text(how)} for what, how in told]
 
 
 def chain_record(chain: Chain) -> dict[str, object]:

@@ -83,6 +83,8 @@ class Shared:
 
     trace_client: "Callable[[], TraceClient] | None" = None
     """What answers about traces: fetch, follow, search; None where there is no session."""
+    ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
+    """Lets clusters be asked for their nodes so often; None for no more."""
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""
     commands: History = field(default_factory=History)
@@ -197,6 +199,7 @@ SCREENS: Mapping[str, str] = {
     Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
     Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "allocations.AllocationsScreen",
     Place.SEEN: "seen.SeenScreen",
+    Place.NODES: "nodes.NodesScreen",
     Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
     Place.FACETS: "choices.FacetsScreen", Place.TRACE_CHANGES: "traces.TraceChangesScreen",
 }  # fmt: skip

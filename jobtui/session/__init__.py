@@ -13,6 +13,7 @@ from jobtui.backends.base import (
     Announced,
     Batch,
     DetailSource,
+    NodeSource,
     RewindableSource,
     SharesFiles,
     Source,
@@ -76,6 +77,7 @@ class Session:
         self._reaching = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
         self._announced: deque[Announced] = deque()
+        self._nodes_every_s: float | None = None
         self._traces: TraceClient | None = None
         self._job_reader: SessionJobReader | None = None
         for source in sources:
@@ -87,9 +89,10 @@ class Session:
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)
             return
-        poller = self._poller(
-            source if self._replay is None else self._replay.in_place_of(source), self.store
-        )
+        read = source if self._replay is None else self._replay.in_place_of(source)
+        if isinstance(read, NodeSource):
+            read.ask_for_nodes(self._nodes_every_s)
+        poller = self._poller(read, self.store)
         self._pollers.append(poller)
         if self._group is not None:
             self._polling[poller] = self._group.create_task(poller.run())
@@ -122,6 +125,13 @@ class Session:
 
             self._traces = SessionTraces(self.store, lambda: self.sources, self.clock)
         return self._traces
+
+    def ask_for_nodes(self, every_s: float | None) -> None:
+        """Let clusters give their nodes so often at most; None for no more. That costs them something."""
+        self._nodes_every_s = every_s
+        for poller in self._pollers:
+            if isinstance(poller.source, NodeSource):
+                poller.source.ask_for_nodes(every_s)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
         """Read all sources (of these kinds) at the same time until each has no more for now.

@@ -2,7 +2,7 @@
 
 import asyncio
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -239,7 +239,8 @@ class Gatherer:
 
     def _is_asked_for(self, job: Job) -> bool:
         """Whether a server, a scheduler or a cluster has its record."""
-        return job.mode == CLUSTER_MODE or of_kind(self._kinds.get(job.source, "")).addressed
+        kind = next((source.kind for source in self._sources if source.name == job.source), "")
+        return job.mode == CLUSTER_MODE or of_kind(kind).addressed
 
     async def gather(
         self,
@@ -412,6 +413,7 @@ class Gatherer:
             restarted_ops=knows.restarted_ops(job_id),
             slurm=slurm,
             changes=store.changes_of(job_id),
+            reasons=store.reasons_of(job_id),
             facts=store.facts_of(job_id),
         )
 
@@ -515,10 +517,6 @@ class Gatherer:
             if text := self._texts[key]:
                 found[step.source, step.line] = text
         return found
-
-    @cached_property
-    def _kinds(self) -> Mapping[str, str]:
-        return {health.name: health.kind for health in self._sources}
 
     @cached_property
     def _flaps(self) -> Flaps:

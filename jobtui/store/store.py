@@ -20,8 +20,10 @@ from jobtui.model.clock import Clock, Nanos, seconds_between
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.jobs import Job, JobDetail, together
+from jobtui.model.jobs import Job, JobDetail, JobStatus, together
 from jobtui.model.ops import Agent, Correlation, Heard, Op, Step, Unlinked
+from jobtui.model.pending import MOST_REASONS, ReasonSeen
+from jobtui.model.slurm import Cluster
 from jobtui.store.traces import TraceBook
 
 if TYPE_CHECKING:
@@ -261,6 +263,8 @@ class Store:
         self._listeners: list[Listener] = []
         self._allocations: dict[tuple[str, int], Allocation] = {}
         self._sites: dict[tuple[str, int], Site] = {}
+        self._clusters: dict[str, Cluster] = {}
+        self._reasons: dict[JobId, tuple[ReasonSeen, ...]] = {}
         self._condor: CondorBook | None = None
         self.changes = ChangeLog()
         self._fact_at: dict[str, Nanos] = {}
@@ -294,6 +298,14 @@ class Store:
     def sites(self) -> tuple[Site, ...]:
         return tuple(self._sites.values())
 
+    def clusters(self) -> tuple[Cluster, ...]:
+        """The nodes of each cluster, as they were when somebody asked for them last."""
+        return tuple(self._clusters.values())
+
+    def reasons_of(self, job_id: JobId) -> tuple[ReasonSeen, ...]:
+        """What a pending job was seen to wait for, oldest first, the newest of them."""
+        return self._reasons.get(job_id, ())
+
     def sources(self) -> tuple[SourceHealth, ...]:
         """The health of every source, in the order they were added."""
         notices: dict[str, str | None] = dict.fromkeys(kinds_that_give(Gives.SPANS), self.traces.notice)
@@ -310,6 +322,7 @@ class Store:
         copy._health = dict(self._health)
         copy._allocations = dict(self._allocations)
         copy._sites = dict(self._sites)
+        copy._clusters, copy._reasons = dict(self._clusters), dict(self._reasons)
         copy.changes = self.changes
         copy.traces = self.traces
         copy.origins = self.origins
@@ -385,10 +398,21 @@ class Store:
             self._sites = {key: one for key, one in self._sites.items() if key[0] != source}
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
+        self._clusters.update((one.source, one) for one in batch.clusters)
+        self._note_reasons(batch, new, gone)
         now = self._clock.now() if batch.spans or batch.span_logs else None
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
         is_other = self._succeeded(source, batch, news_late)
         return self._tell(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
+
+    def _note_reasons(self, batch: Batch, new: Mapping[JobId, Job], gone: Iterable[JobId]) -> None:
+        for seen in batch.reasons:
+            known = self._reasons.get(seen.job_id, ())
+            if not known or (known[-1].at < seen.at and known[-1].reason != seen.reason):
+                self._reasons[seen.job_id] = (*known, seen)[-MOST_REASONS:]
+        over = (job.id for job in new.values() if job.status is not JobStatus.PENDING)
+        for job_id in (*over, *gone) if self._reasons else ():
+            self._reasons.pop(job_id, None)
 
     def take_in(self, facts: "Iterable[CondorFact]") -> Iterator[Changes]:
         """Take in what files say of jobs of HTCondor, in steps that hold up nobody."""
@@ -410,6 +434,7 @@ class Store:
         before = frozenset(self._jobs)
         self._jobs, self._health, self._correlation = other._jobs, other._health, other._correlation
         self._allocations, self._sites = other._allocations, other._sites
+        self._clusters, self._reasons = other._clusters, other._reasons
         self.changes, self.traces, self._condor = other.changes, other.traces, other._condor
         self.origins = other.origins
         return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))

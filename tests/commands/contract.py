@@ -122,6 +122,12 @@ TRACE: Mapping[str, Check] = {
 }  # fmt: skip
 
 BODIES: Mapping[str, Mapping[str, Check]] = {
+    "nodes": {
+        "clusters": each({"source": text, "at": time, "controller": or_null(mapping)}),
+        "nodes": each(
+            {"node": text, "standing": text, "states": texts, "reason": text, "since": or_null(time)}
+        ),
+    },
     "agents": {"agents": each(AGENT)},
     "jobs": {"jobs": each(JOB)},
     "show": {"job": an({**JOB, "native": or_null(mapping)}), "history": each({"status": STATUS})},

@@ -42,10 +42,10 @@ AccountingStoreFlags=job_script,job_env
 """
 
 SLURM = Path(__file__).with_name("slurm.conf").read_text()
-NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=8000\n"
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=8000 {more}\n"
 PARTITIONS = "PartitionName=debug Nodes=ALL Default=YES MaxTime=60 State=UP OverSubscribe=FORCE:32\n"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-COMMANDS = ("squeue", "sacct", "scontrol")
+COMMANDS = ("squeue", "sacct", "scontrol", "sdiag")
 """What jobtui runs."""
 
 
@@ -61,6 +61,9 @@ class SlurmSystem:
         nodes: int = 1,
         partitions: str = PARTITIONS,
         inside: Path | None = None,
+        node_options: Mapping[str, str] | None = None,
+        gres: str = "",
+        enforces: bool = False,
     ) -> None:
         self.root = root
         self.work = root / "work"
@@ -69,6 +72,9 @@ class SlurmSystem:
         self._more = more
         self._partitions = partitions
         self._inside = inside
+        self._node_options = node_options or {}
+        self._gres = gres
+        self._enforces = "AccountingStorageEnforce=limits,qos\n" if enforces else ""
         self._mounts = [(str(path), f"{inside}{path}") for path in (root, Path("/proc"))]
         self._ports = {f"{name}_port": free_port() for name in ("ctld", "dbd", "sql")}
         self._mariadbd: subprocess.Popen[bytes] | None = None
@@ -119,10 +125,16 @@ class SlurmSystem:
     def _start_all(self) -> None:
         host = _host()
         values = {"root": self.root, "host": host, "cluster": CLUSTER, "more": self._more, **self._ports}
-        nodes = (NODE.format(name=name, host=host, port=free_port()) for name in self.nodes)
-        accounting = ACCOUNTING.format(**values) if self._accounting else ""
+        nodes = (
+            NODE.format(name=name, host=host, port=free_port(), more=self._node_options.get(name, ""))
+            for name in self.nodes
+        )
+        accounting = ACCOUNTING.format(**values) + self._enforces if self._accounting else ""
         text = SLURM.format(**values, accounting=accounting)
         self.conf.write_text(text + "".join(nodes) + self._partitions)
+        (self.root / "gres.conf").write_text(self._gres.format(**values))
+        for name in ("gpu0", "gpu1", "fpga0"):  # stand for devices
+            (self.root / name).touch()
         (self.root / "cgroup.conf").write_text("" if self._inside is None else "CgroupPlugin=disabled\n")
         self._start_munged()
         if self._accounting:

@@ -18,6 +18,7 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, HeldOp, Op, OpStatus
+from jobtui.model.slurm import Cluster
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
@@ -78,9 +79,12 @@ class Scene:
     theme: str = DARK.name
     agents: Sequence[Agent] = ()
     job_attributes: tuple[str, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
 
     def __post_init__(self) -> None:
         self.clock = FixedClock(NOW)
+        if self.clusters:
+            self.script = [batch(*jobs(), clusters=self.clusters)]
         self.db = ScriptedSource(self.script, name="/srv/db")
         self.log = ScriptedSource(
             [Batch(cursor="1", count=88_214, skipped=(Skip("line 7", "cut off"),), skip_count=1)],

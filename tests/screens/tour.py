@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from jobtui.app import JobtuiApp
 from jobtui.model.ids import JobId
 from jobtui.theme import DARK
+from tests.builders import a_cluster
 from tests.screens.captured import CAPTURED, app_on, app_on_traces
 from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
@@ -34,6 +35,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("error", ("e",), "esc back", FAILED), Stop("logs", ("2",), "errors 39"),
     Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
     Stop("logs-values", ("2", "c", "j"), "FIELD"), Stop("agents", ("3", "j"), "t7K7"),
+    Stop("nodes", ("colon", *"nodes", "enter", "j"), "not_responding"),
     Stop("charts", ("4",), "jobs running"),
     Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
     Stop("charts-times", ("4", "shift+tab"), "LONGEST"), Stop("traces", ("5",), "3 traces"),
@@ -51,7 +53,8 @@ STOPS: tuple[Stop, ...] = (
 async def at_stop(
     stop: Stop, size: tuple[int, int], *, theme: str = DARK.name
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[Any]]]:
-    scene = with_runs(Scene(open_at=stop.open_at, theme=theme, agents=agents()), *THREE)
+    known = Scene(open_at=stop.open_at, theme=theme, agents=agents(), clusters=(a_cluster(),))
+    scene = with_runs(known, *THREE)
     app = scene.app
     if stop.name.startswith("logs"):
         app = app_on(CAPTURED, theme)

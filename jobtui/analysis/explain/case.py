@@ -19,6 +19,7 @@ from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
+from jobtui.model.pending import Pending, ReasonSeen
 from jobtui.model.settings import KIND as ALARM
 from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
 
@@ -92,7 +93,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` those of its ops
     that are older than a restart of their supervisor, by key: the restart, `agents` all agents by prefix,
     `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
-    `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
+    `changes` are those of its state, `reasons` what it was seen to wait for, `allocations` and `sites` all of
+    Balsam's, `facts` what files say of a
     job of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says
     who ended it, `last_lines` are those that a stuck one wrote last, `good` is the last good job of the same
     user and kind before a failed one, with its ops, `remembered` what is known of finished runs like it.
@@ -115,6 +117,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     chain: Chain = Chain()
     slurm: Job | None = None
     changes: tuple[StateChange, ...] = ()
+    reasons: tuple[ReasonSeen, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     sites: tuple[Site, ...] = ()
     facts: tuple[CondorFact, ...] = ()
@@ -412,6 +415,7 @@ class Finding(NamedTuple):
     doubts: tuple[str, ...] = ()
     silent_since: Step | None = None
     needs_all_lines: bool = False
+    pending: Pending | None = None
 
 
 class Said(NamedTuple):
@@ -422,6 +426,7 @@ class Said(NamedTuple):
     confidence: float
     next: tuple[NextStep, ...] = ()
     doubts: tuple[str, ...] = ()
+    pending: Pending | None = None
 
 
 Rule = Callable[[Case], Finding | None]

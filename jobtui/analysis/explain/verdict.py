@@ -12,6 +12,7 @@ from time import perf_counter
 import msgspec
 
 from jobtui.analysis.explain.case import GUESS, SETTLED_S, SURE, Evidence, record_fact
+from jobtui.analysis.explain.pending import pending_by
 from jobtui.analysis.flags import differing
 from jobtui.analysis.keys import POLLED_S, sirepo_of
 from jobtui.analysis.systems import system_of
@@ -128,6 +129,8 @@ def explain(evidence: Evidence) -> Verdict:
     """The verdict on a job."""
     job = evidence.job
     found = system_of(job).explain(evidence)
+    if found.pending is None and job is not None:
+        found = msgspec.structs.replace(found, pending=pending_by(found.code, job))
     found = msgspec.structs.replace(
         found, contradictions=contradictions(evidence), history=_history(found, evidence)
     )

@@ -6,7 +6,7 @@ state that a job is in decides which rule is asked; its changes tell how it came
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import (
     CERTAIN,
@@ -19,13 +19,15 @@ from jobtui.analysis.explain.case import (
     Said,
     record_fact,
 )
+from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, duration
 from jobtui.model.changes import Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import BLOCKED, DELETED, Job
+from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.numbers import counted, whole
+from jobtui.model.pending import Category, Pending
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
@@ -94,7 +96,25 @@ def explain_balsam(evidence: Evidence) -> Verdict:
         evidence=_evidence(matter),
         next=(*said.next, timeline),
         blind_spots=tuple(blind),
+        pending=said.pending if job.status is JobStatus.PENDING else None,
     )
+
+
+def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) -> Pending:
+    job, last = matter.job, matter.changes[-1] if matter.changes else None
+    return Pending(
+        category=category,
+        reason=job.native_status,
+        words=words,
+        since=last.at if last is not None else job.updated_at,
+        queue=job.host or "",
+        needs=job.needs,
+        **more,
+    )
+
+
+def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Said:
+    return Said(code, sentence_of(pending, _for(matter), begin), sure, pending=pending)
 
 
 def _matter(job: Job, evidence: Evidence) -> BalsamCase:
@@ -175,7 +195,9 @@ def _parents(matter: BalsamCase) -> Said:
         more = f", and {len(bad) - MOST_TOLD} more" if len(bad) > MOST_TOLD else ""
         command = Command("jobtui", "explain", about=[bad[0][0]])
         first = NextStep("see what became of the parent", command)
-        return Said(Code.NEVER_STARTS, f"It will not start as it is: {told}{more}.", SURE, (first,))
+        pending = _pending(matter, Category.DEPENDENCY, f"{told}{more}", is_stuck=True)
+        sentence = f"It will not start as it is: {pending.words}."
+        return Said(Code.NEVER_STARTS, sentence, SURE, (first,), pending=pending)
     if needs and all(state == "JOB_FINISHED" for _, state in needs):
         if job.alert is None:
             return Said(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
@@ -189,8 +211,10 @@ def _parents(matter: BalsamCase) -> Said:
         doubts = ("the states of its parents are not known",)
     going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
     what = " and ".join(going[:MOST_TOLD]) or job.message or "its parent jobs"
-    confidence = PLAUSIBLE if doubts else CERTAIN
-    return Said(Code.WAITING_PARENTS, f"It waits{_for(matter)} for {what}.", confidence, (), doubts)
+    left = f", and {len(going) - MOST_TOLD} more" if len(going) > MOST_TOLD else ""
+    pending = _pending(matter, Category.DEPENDENCY, f"{what}{left}")
+    said = _waits(matter, Code.WAITING_PARENTS, pending, PLAUSIBLE if doubts else CERTAIN)
+    return said._replace(doubts=doubts)
 
 
 def _staging(what: str) -> Callable[[BalsamCase], Said]:
@@ -199,18 +223,21 @@ def _staging(what: str) -> Callable[[BalsamCase], Said]:
     def rule(matter: BalsamCase) -> Said:
         if not matter.job.needs:
             return usual(matter)
-        name, why = matter.job.needs[0]
-        sentence = f"It stays {matter.job.native_status}, as {name} failed: {why}."
-        return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter))
+        needs = matter.job.needs
+        failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
+        left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
+        pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
+        sentence = f"It stays {matter.job.native_status}, as {pending.words}."
+        return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
 
     return rule
 
 
 def _by_agent(what: str) -> Callable[[BalsamCase], Said]:
     def rule(matter: BalsamCase) -> Said:
-        return _site_down(matter) or Said(
-            Code.STAGING, f"It waits{_for(matter)} for {what}.", SURE if matter.site is not None else LIKELY
-        )
+        pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
+        sure = SURE if matter.site is not None else LIKELY
+        return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
 
     return rule
 
@@ -220,6 +247,7 @@ def _site_down(matter: BalsamCase) -> Said | None:
     if site is None or not site.is_down(matter.now) or site.seen_at is None:
         return None
     silent = age(max(0.0, seconds_between(site.seen_at, matter.now)))
+    words = f"the agent of its site {site.name}, not heard of for {silent}"
     return Said(
         Code.SITE_AGENT_DOWN,
         f"The agent of its site {site.name} was not heard of for {silent}; without it the job stays "
@@ -232,6 +260,7 @@ def _site_down(matter: BalsamCase) -> Said | None:
                 Command("balsam", "site", "start", within=site.path),
             ),
         ),
+        pending=_pending(matter, Category.SITE, words, is_stuck=True),
     )
 
 
@@ -242,24 +271,27 @@ def _runnable(matter: BalsamCase) -> Said:
     stale = next((one for one in running if one.is_stale(matter.now)), None)
     coming = [one for one in serving if one.state in TO_COME]
     before = _why_again(matter)
-    if any(not one.is_stale(matter.now) for one in running):
-        return Said(
-            Code.WAITING_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher with room.", SURE
-        )
+    if live := [one for one in running if not one.is_stale(matter.now)]:
+        count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
+        note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
+        pending = _pending(matter, Category.ALLOCATION, "a launcher with room", note=note)
+        return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
     if stale is not None:
         return _stale(matter, stale)
     if down := _site_down(matter):
         return down
     if coming:
         count = counted(len(coming), "allocation")
-        sentence = (
-            f"{before}It waits{_for(matter)} for nodes: {count} of its site in the queue, none running."
+        words = f"nodes: {count} of its site in the queue, none running"
+        said = _waits(
+            matter, Code.WAITING_ALLOCATION, _pending(matter, Category.ALLOCATION, words), SURE, before
         )
-        return Said(Code.WAITING_ALLOCATION, sentence, SURE, (_QUEUE,))
+        return said._replace(next=(_QUEUE,))
     if matter.site is None:
         doubt = ("the allocations of its site are not known",)
-        return Said(
-            Code.NO_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher.", GUESS, (_QUEUE,), doubt
+        pending = _pending(matter, Category.ALLOCATION, "a launcher")
+        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before)._replace(
+            next=(_QUEUE,), doubts=doubt
         )
     if (lost := _lost(matter)) is not None:
         return lost
@@ -269,9 +301,12 @@ def _runnable(matter: BalsamCase) -> Said:
         what = f"no allocation of {matter.nodes} nodes (the largest has {max(small)})"
     sentence = f"It could run{_for(matter)}, and its site has {what}, neither running nor in the queue."
     newest = max(matter.here, key=lambda one: one.id, default=None)
+    note = ""
     if newest is not None and newest.state == "submit_failed":
-        sentence += f" The last one could not be submitted: {newest.note or 'no reason is given'}."
-    return Said(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT))
+        note = f"the last one could not be submitted: {newest.note or 'no reason is given'}"
+        sentence += f" {note[:1].upper()}{note[1:]}."
+    pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
+    return Said(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
 
 
 def _takes(one: Allocation, job: Job) -> bool:

@@ -5,9 +5,10 @@ verdict less sure: the event log knows best what HTCondor did, the job's wrapper
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, duration
 from jobtui.formats.causes import load_kills
 from jobtui.model.clock import Nanos, seconds_between
@@ -39,8 +40,9 @@ from jobtui.model.condor_life import (
     exit_before_retry,
 )
 from jobtui.model.health import SourceHealth, unread
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted, whole
+from jobtui.model.pending import Category, Pending
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 SYSTEMS = frozenset({CONDOR, JOBSUB})
@@ -49,6 +51,8 @@ SILENT_S = 7 * 86_400
 """A live job of which nothing was told for so long may be over."""
 TIMEOUT_STATUS = "124"
 """What `timeout`, with which jobsub runs a program for so long at most, ends with."""
+ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs")
+"""Attributes of a job ad that say what a machine must have."""
 WORDS: Mapping[str, str] = {
     **{kind.name: kind.words for kind in EVENTS.values()},
     BEGIN: "its program begins",
@@ -100,6 +104,28 @@ def explain_condor(evidence: Evidence) -> Verdict:
         evidence=_evidence(matter),
         next=(*said.next, *_next_steps(job)),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
+        pending=said.pending if job.status is JobStatus.PENDING else None,
+    )
+
+
+def _pending(matter: CondorCase, category: Category, words: str, **more: Any) -> Pending:
+    """Why it waits. The negotiator's own word on that is in the job's ad; expressions are not evaluated."""
+    ad = matter.last("ad")
+    said = ad.values if ad is not None else {}
+    asked = ", ".join(f"{name} = {said[name]}" for name in ASKED if name in said)
+    rejected = said.get("LastRejMatchReason", "")
+    turn = matter.life.turns[-1].fact if matter.life.turns else None
+    notes = (
+        f"the negotiator last said: {rejected}" if rejected else "",
+        f"it asks for {asked}" if asked else "",
+    )
+    return Pending(
+        category=category,
+        reason=matter.life.state,
+        words=words,
+        since=turn.at if turn is not None else matter.job.queued_at,
+        note="; ".join(notes) if category is Category.MACHINE else "",
+        **more,
     )
 
 
@@ -163,10 +189,8 @@ def _idle(matter: CondorCase) -> Said:
         why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
         sentence = f"Its run was lost ({why}); it waits{matter.since} to run again."
         return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
-    if turn.fact.what == "released":
-        sentence = f"It was released, and waits{matter.since} for a machine."
-    else:
-        sentence = f"It waits{matter.since} for a machine; none has taken it yet."
+    pending = _pending(matter, Category.MACHINE, "a machine; none has taken it yet")
+    sentence = sentence_of(pending, matter.since, "It was released. " if turn.fact.what == "released" else "")
     starts = whole(turn.fact.values.get("NumJobStarts"), 0)
     if turn.fact.teller is Teller.AD and starts > 0:
         sentence = f"It was started {counted(starts, 'time')}, and waits{matter.since} to run again."
@@ -175,7 +199,7 @@ def _idle(matter: CondorCase) -> Said:
     if turn.fact.what == "submit" and not matter.has(Teller.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
-    return Said(Code.IDLE, sentence, sure, (analyze,), doubts)
+    return Said(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
 
 
 def _running(matter: CondorCase) -> Said:
@@ -209,7 +233,9 @@ def _held(matter: CondorCase) -> Said:
         _condor(matter.job, "let it go on when the cause is mended", "condor_release"),
     )
     by = load_kills().hold_codes.get(matter.life.hold_code, "")
-    return Said(Code.HELD, f"It is held{matter.since}: {why}{code}{by and ', '}{by}.", CERTAIN, steps)
+    words = f"{why}{code}{by and ', '}{by}"
+    pending = _pending(matter, Category.HELD, words, is_stuck=True)
+    return Said(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, steps, pending=pending)
 
 
 def _removed(matter: CondorCase) -> Said:

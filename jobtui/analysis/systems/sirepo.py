@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from jobtui.analysis.explain.case import (
     CERTAIN,
     LIKELY,
@@ -16,16 +18,19 @@ from jobtui.analysis.explain.case import (
 )
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
+from jobtui.analysis.explain.pending import by_chain, held_words, pending_by
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.systems.sirepo_ended import ENDED_RULES as ENDED
 from jobtui.analysis.systems.sirepo_ended import noted
 from jobtui.analysis.systems.sirepo_live import RUNNING_RULES as RUNNING
 from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
+from jobtui.analysis.systems.slurm import queued_as
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.health import unread
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Component, Step
+from jobtui.model.pending import Pending
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
@@ -63,10 +68,12 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
         missing_mark(case.run) if case.run is not None and case.status.is_live else None
     )
     since = finding.steps[0] if finding.steps else last
+    pending = _pending(case, finding)
+    held = f" {words}" if (words := held_words(pending)) else ""
     return Verdict(
         job_id=case.job_id,
         code=finding.code,
-        sentence=f"{finding.sentence}{_flapping_words(case, finding)}{noted(case, finding.code)}",
+        sentence=f"{finding.sentence}{held}{_flapping_words(case, finding)}{noted(case, finding.code)}",
         confidence=round(_confidence(case, finding), 2),
         last_step=None if last is None else last.step,
         last_at=None if last is None else last.at,
@@ -78,7 +85,19 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
         next=next_steps(case, finding),
         blind_spots=_blind_spots(case, finding),
         waits=evidence.chain,
+        pending=pending,
     )
+
+
+def _pending(case: Case, finding: Finding) -> Pending | None:
+    """Why it waits: who has the slot that it waits for; of what Slurm has in its queue, Slurm's reason."""
+    job, slurm = case.job, case.slurm
+    if job is None or case.status is not JobStatus.PENDING:
+        return None
+    if finding.code in (Code.SBATCH_QUEUED, Code.HELD, Code.NEVER_STARTS) and slurm is not None:
+        return queued_as(slurm)
+    found = pending_by(finding.code, msgspec.structs.replace(job, status=case.status))
+    return found and by_chain(found, case.evidence.chain)
 
 
 def _unknown(case: Case) -> Finding:

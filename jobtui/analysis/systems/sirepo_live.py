@@ -18,12 +18,13 @@ from jobtui.analysis.explain.case import (
 from jobtui.analysis.explain.flow import AGENT_START_S, DEFAULT_AGENT_START_S, Mark, is_beyond, usual_words
 from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
-from jobtui.analysis.systems.slurm import HELD
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
+from jobtui.model.pending import Category
+from jobtui.model.slurm import reason_of
 from jobtui.model.verdicts import Code
 
 GRACE_S = 2.0
@@ -187,7 +188,7 @@ def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
     if slurm.status is not JobStatus.PENDING:
         sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
     elif slurm.alert is not None:
-        code = Code.HELD if slurm.reason in HELD else Code.NEVER_STARTS
+        code = Code.HELD if reason_of(slurm.reason).category is Category.HELD else Code.NEVER_STARTS
         sentence = (
             f"It is {slurm.id} in Slurm's queue and will not begin by itself: it waits for {slurm.alert}."
         )

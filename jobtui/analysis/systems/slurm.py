@@ -9,23 +9,28 @@ slurmd could not start is said to have ended by a real-time signal. Reads nothin
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.explain.pending import refined, sentence_of
 from jobtui.analysis.times import age, duration
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import LEFT, NOT_STARTED, STEP_COLUMNS, reason_of
+from jobtui.model.pending import Category, Pending
+from jobtui.model.slurm import (
+    ALSO_LOST,
+    HELD_STATES,
+    LEFT,
+    NODE_NOT_KNOWN,
+    NOT_STARTED,
+    STEP_COLUMNS,
+    reason_of,
+)
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
-HELD = frozenset(
-    {"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue", "launch_failed_requeued_held",
-     "job_requeued_in_held_state", "user_env_retrieval_failed_requeued_held"}
-)  # fmt: skip
-"""Reasons of jobs that somebody has to release."""
-HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
-DEPENDENCY = frozenset({"Dependency", "DependencyNeverSatisfied"})
 EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "over its memory", "not started",
               "output", "errors")  # fmt: skip
 """Facts of a record that a verdict may rest on."""
@@ -48,11 +53,12 @@ MOST_LOST = 3
 
 
 class SlurmCase(NamedTuple):
-    """One job, what its record tells by name, and its steps with how each ended."""
+    """One job, what its record tells by name, its steps with how each ended, and why it waits."""
 
     job: Job
     now: Nanos
     facts: Mapping[str, str]
+    pending: Pending | None = None
 
     @property
     def steps(self) -> Iterator[tuple[str, str]]:
@@ -81,7 +87,8 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     now = evidence.now_at(job.source)
     if detail is not None and _is_same_run(detail.job, job):
         job = detail.job  # it tells more: whole exit codes, and whether anything ran
-    matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {})
+    pending = _pending_of(job, evidence) if job.status is JobStatus.PENDING else None
+    matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
     if job.message == LEFT:
@@ -100,6 +107,35 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         evidence=tuple(_evidence(matter)),
         next=(*said.next, *_look(matter)),
         blind_spots=(*said.doubts, *blind),
+        pending=pending,
+    )
+
+
+def _pending_of(job: Job, evidence: Evidence) -> Pending:
+    """Why it waits, as its record tells where that is of the same reason, else as the job alone does."""
+    detail = evidence.detail
+    known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
+    if known is None or known.reason != job.reason:
+        known = queued_as(job, time_of_iso(dict(facts).get("may begin", "")))
+    seen = tuple((one.at, one.reason) for one in evidence.reasons)
+    if len(seen) >= len(known.history):
+        since = seen[-1][0] if len(seen) > 1 else known.since
+        known = msgspec.structs.replace(known, history=seen, since=since)
+    return refined(known)
+
+
+def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:
+    """Why a job waits, as far as its row in the queue tells."""
+    reason = reason_of(job.reason or "None")
+    is_held = job.native_status in HELD_STATES
+    return Pending(
+        category=Category.HELD if is_held else reason.category,
+        reason=job.reason,
+        words=reason.words,
+        since=job.queued_at,
+        queue=job.app,
+        scheduler_estimate=estimate,
+        is_stuck=reason.is_stuck,
     )
 
 
@@ -108,27 +144,24 @@ def _is_same_run(one: Job, other: Job) -> bool:
 
 
 def _pending(matter: SlurmCase) -> Said:
-    job = matter.job
+    job, pending = matter.job, matter.pending
+    assert pending is not None
     again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
-    if job.native_status in HELD_STATES or job.reason in HELD:
+    if pending.category is Category.HELD:
         return _held(matter, again)
-    reason = reason_of(job.reason or "None")
-    on = (
-        f" ({matter.facts['depends on']})"
-        if job.reason in DEPENDENCY and "depends on" in matter.facts
-        else ""
-    )
-    if reason.is_stuck:
-        sentence = f"{again}It will not begin by itself: it waits{matter.for_()} for {reason.words}{on}."
-        return Said(Code.NEVER_STARTS, sentence, CERTAIN, _mend(matter), _on(matter))
-    may = f"; Slurm means to start it at {matter.facts['may begin']}" if "may begin" in matter.facts else ""
-    code = Code.REQUEUED if again else Code.WAITING_PARENTS if job.reason in DEPENDENCY else Code.SLURM_QUEUED
-    sure = SURE if job.reason else LIKELY
-    return Said(code, f"{again}It waits{matter.for_()} for {reason.words}{on}{may}.", sure, _queue(matter))
+    is_dependent = pending.category is Category.DEPENDENCY
+    on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
+    sentence = sentence_of(pending, matter.for_(), again, on)
+    if pending.is_stuck:
+        sure = CERTAIN if reason_of(job.reason).is_stuck else SURE
+        return Said(Code.NEVER_STARTS, sentence, sure, _mend(matter), _on(matter))
+    code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
+    return Said(code, sentence, SURE if job.reason else LIKELY, _queue(matter))
 
 
 def _held(matter: SlurmCase, again: str) -> Said:
-    by = reason_of(matter.job.reason).words if matter.job.reason in HELD else "a person: it is held"
+    reason = reason_of(matter.job.reason)
+    by = reason.words if reason.category is Category.HELD else "a person: it is held"
     sentence = f"{again}It is held and waits{matter.for_()} for {by}; it begins when somebody releases it."
     release = NextStep(
         "let it go on, as its owner or an administrator",
@@ -138,7 +171,8 @@ def _held(matter: SlurmCase, again: str) -> Said:
 
 
 def _on(matter: SlurmCase) -> tuple[str, ...]:
-    is_known = matter.job.reason not in DEPENDENCY or "depends on" in matter.facts
+    category = reason_of(matter.job.reason).category
+    is_known = category is not Category.DEPENDENCY or "depends on" in matter.facts
     return () if is_known else ("which job it depends on was not read",)
 
 
@@ -258,10 +292,19 @@ def _preempted(matter: SlurmCase) -> Said:
 
 def _node_failed(matter: SlurmCase) -> Said:
     where = f" ({matter.job.host})" if matter.job.host else ""
-    nodes = NextStep("see what is the matter with the nodes", Command("sinfo", "--list-reasons"))
-    return Said(
-        Code.NODE_FAILED, f"It was lost{matter.after()}: {matter.job.error}{where}.", CERTAIN, (nodes,)
-    )
+    told = [
+        f"{name[:1].upper()}{name[1:]} is {text}" for name, text in matter.facts.items() if _is_node(name)
+    ]
+    others = [f"Lost with it: {matter.facts[ALSO_LOST]}"] if ALSO_LOST in matter.facts else []
+    sentence = f"It was lost{matter.after()}: {matter.job.error}{where}"
+    nodes = NextStep("see the nodes, and why they are down", Command("jobtui", "nodes", "is:broken"))
+    doubts = (matter.facts[NODE_NOT_KNOWN],) if NODE_NOT_KNOWN in matter.facts else ()
+    text = "".join(f"{part}. " for part in (sentence, *told, *others)).rstrip()
+    return Said(Code.NODE_FAILED, text, CERTAIN, (nodes,), doubts)
+
+
+def _is_node(name: str) -> bool:
+    return name.startswith("node ") and name != NODE_NOT_KNOWN
 
 
 def _launch_failed(matter: SlurmCase) -> Said:
@@ -351,7 +394,12 @@ def _evidence(matter: SlurmCase) -> Iterator[Fact]:
     words += [f"exit: {job.exit}"] if job.exit else []
     at = matter.now if job.status.is_live else job.updated_at
     yield Fact(what="slurm", text=", ".join(words), source=job.source, at=at)
+    if matter.pending is not None:
+        for asked in matter.pending.asked:
+            text = f"{asked}; {matter.pending.unread}" if matter.pending.unread else asked
+            yield Fact(what="asked for this", text=text, source=job.source, at=at)
     known = [f"{name}: {matter.facts[name]}" for name in EXPLAINING if name in matter.facts]
+    known += [f"{name}: {text}" for name, text in matter.facts.items() if _is_node(name) or name == ALSO_LOST]
     if known:
         yield Fact(what="record", text=", ".join(known), source=job.source, at=at)
     for name, text in matter.steps:

@@ -127,6 +127,10 @@ class Commands:
         """What slurmctld knows of one job, nothing for others. Raises SourceError."""
         return await self._answer(["scontrol", *words], SHOW_S)
 
+    async def sdiag(self) -> CommandAnswer:
+        """How slurmctld does. Raises SourceError."""
+        return await self._answer(["sdiag"], SHOW_S)
+
     async def shown_json(self, native: str) -> CommandAnswer | None:
         """The same as JSON; None where the release has none, which is asked only once. Raises SourceError."""
         if not self._has_json:

@@ -2,12 +2,13 @@
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
 from jobtui.backends.slurm.client import INVALID_JOB, Commands, NoAccounting
+from jobtui.backends.slurm.pending import Queue, fetch_pending, node_facts
 from jobtui.backends.slurm.records import (
     OF_SIREPO,
     UNSEEN,
@@ -17,6 +18,7 @@ from jobtui.backends.slurm.records import (
     error_of,
     job_of,
     joined,
+    key_of,
     signal_name,
 )
 from jobtui.formats.slurm import (
@@ -40,6 +42,9 @@ from jobtui.model.numbers import counted
 from jobtui.model.slurm import SlurmJob
 from jobtui.model.source_errors import SourceError
 
+QueueOf = Callable[[], Awaitable[Queue]]
+"""Gives the queue as it was read last. Raises SourceError."""
+NODE_FAIL = "NODE_FAIL"
 REQUEUED = "put into the queue again"
 SHOWN_CODES = 128
 """sacct writes an exit code from this on less this."""
@@ -51,8 +56,13 @@ PATHS = ("stdout", "stderr")
 """What of a record a user chose, so that text alone may be taken for something else."""
 
 
-async def fetch_detail(commands: Commands, native: str, label: str, asked_at: Nanos) -> JobDetail | None:
-    """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError."""
+async def fetch_detail(
+    commands: Commands, native: str, label: str, asked_at: Nanos, queue_of: QueueOf
+) -> JobDetail | None:
+    """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError.
+
+    Of one that waits also why, of one that a node took with it what the node says.
+    """
     if not is_job_id(native) or "[" in native:
         return None
     shown, away = await _shown(commands, native)
@@ -67,10 +77,9 @@ async def fetch_detail(commands: Commands, native: str, label: str, asked_at: Na
         accounted, fault = [], fault or error
     components = {job.raw: job.id for job, _ in shown if "+" in job.id}
     accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in accounted]
-    known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     if accounted and not shown:
         accounted = await _as_in_json(commands, native, accounted)
-        known |= {job.id: job for job in accounted}
+    known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     wanted = _meant(native, list(known.values()))
     if not wanted:
         if fault is not None:
@@ -85,9 +94,38 @@ async def fetch_detail(commands: Commands, native: str, label: str, asked_at: Na
         detail = _detail(said, runs, commands.name, label, UNSEEN if is_gone else "")
         if said is not None and runs and (other := disputing(said[0], runs[-1], asked_at)) is not None:
             detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
-    if away is None or not detail.job.status.is_live:
+        if said is not None:
+            detail = await _with_question(detail, said, commands, queue_of, asked_at)
+    return detail if away is None else _not_read(detail, away)
+
+
+def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
+    """A record that says why that part was not read which tells how a live job is now."""
+    if not detail.job.status.is_live:
         return detail
-    return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(away))))
+    return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(error))))
+
+
+async def _with_question(
+    detail: JobDetail,
+    said: tuple[SlurmJob, dict[str, str]],
+    commands: Commands,
+    queue_of: QueueOf,
+    now: Nanos,
+) -> JobDetail:
+    """A record with the answer to what is asked for this job alone."""
+    job, fields = said
+    if detail.job.status is JobStatus.PENDING:
+        try:
+            queue = await queue_of()
+        except SourceError as error:
+            return _not_read(detail, error)
+        pending = await fetch_pending(commands, key_of(job), job, fields, queue, now)
+        return msgspec.structs.replace(detail, pending=pending)
+    if job.state == NODE_FAIL:
+        facts = await node_facts(commands, job, queue_of)
+        return msgspec.structs.replace(detail, facts=(*detail.facts, *facts))
+    return detail
 
 
 async def _shown(

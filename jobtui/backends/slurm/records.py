@@ -6,7 +6,7 @@ ended. Touched by one thread only.
 
 import operator
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from sys import intern
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.numbers import whole
+from jobtui.model.pending import MOST_REASONS, ReasonSeen
 from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, ended_words, reason_of
 
 OF_SIREPO = "sirepo"
@@ -203,6 +205,10 @@ class Known:
         self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
         self.cluster = ""
         """The cluster's name, as soon as accounting has told it."""
+        self.priorities: dict[str, int] = {}
+        """Those of the jobs that are pending, as the queue had them last."""
+        self.reasons: dict[str, tuple[tuple[Nanos, str], ...]] = {}
+        """The reasons that each of them waited for, since it is watched, oldest first."""
         self.newest: Nanos | None = None
         """The latest time that accounting has told."""
         self.has_accounting = True
@@ -221,6 +227,7 @@ class Known:
     def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
         """Learn from an answer of squeue, which was asked `now`."""
         self._queue_at = now
+        self.priorities = {}
         read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
         fresh = {key_of(job): job for job in read.jobs}
         self._components |= {job.raw: job for job in read.jobs if "+" in job.id}
@@ -238,7 +245,28 @@ class Known:
         self._queue = {**kept, **fresh}
         self._settle_left(now)
         self.wants_accounting = any(self._is_untold(job, now) for job in self._queue.values())
-        return self._news(read)
+        seen = self._note_reasons(now)
+        return msgspec.structs.replace(self._news(read), reasons=seen)
+
+    def _note_reasons(self, now: Nanos) -> tuple[ReasonSeen, ...]:
+        """Keep for what pending jobs wait, and give those that wait for something else than before."""
+        before, self.reasons, seen = self.reasons, {}, []
+        for key in self.priorities:
+            known, reason = before.get(key, ()), self._queue[key].reason or "None"
+            if not known or known[-1][1] != reason:
+                known = (*known, (now, reason))[-MOST_REASONS:]
+                seen.append(ReasonSeen(system_job_id(self._label, key), now, reason))
+            self.reasons[key] = known
+        return tuple(seen)
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether the queue was read."""
+        return self._queue_at > 0
+
+    def queued(self) -> Mapping[str, SlurmJob]:
+        """What is in the queue, by the key of each; for some minutes also what has ended."""
+        return self._queue
 
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
         read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
@@ -285,11 +313,14 @@ class Known:
 
         def made(row: tuple[str, ...]) -> None:
             known = before.get(row[0])
-            is_same = known is not None and known[0] == hash(row)
+            told = hash(row[:-1] if command == QUEUE else row)  # priorities change all the time
+            is_same = known is not None and known[0] == told
             job = known[1] if known is not None and is_same else make(dict(zip(fields, row, strict=True)))
             if job is not None:
                 jobs.append(job)
-                seen[row[0]] = hash(row), job
+                seen[row[0]] = told, job
+                if command == QUEUE and job.status is JobStatus.PENDING:
+                    self.priorities[key_of(job)] = whole(row[-1], 0)
             elif "." not in row[0] or command == QUEUE:
                 raise ValueError("is no job: its id or state makes no sense")
 

@@ -7,9 +7,11 @@ that are no text, and parts variables by line ends, which their values may hold 
 At most one squeue for each poll and one at a time, for all jobs at once, not sooner than `QUEUE_EVERY_S`
 after the last, and so seldom that answers take a `SHARE` of the time. Accounting is asked less often, for
 what was there since its newest news, some minutes overlapping; sooner when a job has ended of which it has
-not told. A job's own record is asked for only when somebody looks at it.
+not told. A job's own record is asked for only when somebody looks at it, and why it waits with it; nodes
+while somebody looks at them.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -20,12 +22,14 @@ import msgspec
 from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import fetch_detail
+from jobtui.backends.slurm.pending import Queue
 from jobtui.backends.slurm.records import MOST_ENDED, Known
+from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
-from jobtui.model.slurm import SYSTEM
+from jobtui.model.slurm import SYSTEM, Cluster
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.worker import Worker
 
@@ -152,6 +156,10 @@ class Pace:
         self._costs_s = (self._costs_s[1], self._timer() - self._asked_at)
 
 
+NODE_QUESTIONS = (("show", "node"), ("show", "partition"))
+"""What scontrol is asked for the nodes of a cluster, beside sdiag."""
+
+
 class Slurm(PolledSource):
     """One cluster. `label` tells it from others; `since` is how far back ended jobs are wanted."""
 
@@ -177,11 +185,14 @@ class Slurm(PolledSource):
         self._every_s = every_s
         self._batch_jobs = batch_jobs
         self._queue_pace, self._accounts_pace = Pace(timer, share), Pace(timer, share)
+        self._nodes_pace = Pace(timer, share)
+        self._asking = asyncio.Lock()
+        self._nodes_every_s: float | None = None
         self._known = Known(self.name, self._system)
         self._worker = Worker(f"slurm {self.name}")
         self._news = Batch(cursor="")
         """What is known and not given yet."""
-        self._fault = ""
+        self._fault = self._nodes_fault = ""
         self._has_queue = False
 
     async def read(self, *, begins: bool) -> Batch:
@@ -196,25 +207,69 @@ class Slurm(PolledSource):
     def _batch(self) -> Batch:
         told, count = self._news, self._batch_jobs
         self._news = Batch(cursor="", jobs=told.jobs[count:])
-        more = bool(self._news.jobs) or self._is_accounts_turn
+        more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
         return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note=self._note())
 
     @property
     def _is_accounts_turn(self) -> bool:
         return self._has_queue and self._accounts_wait_s() == 0.0
 
+    @property
+    def _is_nodes_turn(self) -> bool:
+        return self._nodes_every_s is not None and self._nodes_pace.wait_s(self._nodes_every_s) == 0.0
+
     async def _ask(self) -> None:
-        """Ask one question, if one is due: for the queue, and then for what accounting knows."""
+        """Ask one question, if one is due: for the queue, then for what accounting knows, and for nodes."""
         if self._is_accounts_turn:
             self._has_queue = False
             await self._ask_accounts()
         elif self._queue_pace.wait_s(self._every_s) == 0.0:
+            await self._ask_queue()
+        elif self._is_nodes_turn:
+            await self._ask_nodes()
+
+    async def _ask_queue(self, *, is_first: bool = False) -> None:
+        """Read the queue, by one squeue at a time; nothing where it was read and this is to be the first."""
+        async with self._asking:
+            if is_first and self._known.has_queue:
+                return
             self._queue_pace.begin()
             asked_at = self._clock.now()
             answer = await self._commands.queue()
             self._queue_pace.end()
             self._has_queue = True
             await self._learn(partial(self._known.take_queue, answer, asked_at))
+
+    def ask_for_nodes(self, every_s: float | None) -> None:
+        self._nodes_every_s = every_s
+
+    async def _ask_nodes(self) -> None:
+        """A fault of this is a note beside the queue, as one of accounting is."""
+        self._nodes_pace.begin()
+        try:
+            answers = [
+                await self._commands.scontrol("--oneliner", "--details", *words) for words in NODE_QUESTIONS
+            ]
+            health = await self._commands.sdiag()
+        except SourceError as error:
+            self._nodes_fault = str(error).removeprefix(f"{self.name}: ")
+            return
+        self._nodes_pace.end()
+        self._nodes_fault = ""
+        nodes, partitions = (answer.printed for answer in answers)
+        at = self._clock.now()
+
+        def read() -> Batch:
+            made = Cluster(
+                source=self.name,
+                at=at,
+                nodes=nodes_of(nodes),
+                partitions=partitions_of(partitions),
+                controller=controller_of(health.printed),
+            )
+            return Batch(cursor="", clusters=(made,))
+
+        await self._learn(read)
 
     async def _ask_accounts(self) -> None:
         """A fault of accounting is one line beside the queue, which is read all the same."""
@@ -258,6 +313,8 @@ class Slurm(PolledSource):
             yield "keeps no account of its jobs: ended ones are known for some minutes only"
         elif self._fault:
             yield f"ended jobs are not up to date: {self._fault}"
+        if self._nodes_fault:
+            yield f"its nodes are not known: {self._nodes_fault}"
 
     async def changed(self, timeout_s: float) -> None:
         await super().changed(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
@@ -266,7 +323,13 @@ class Slurm(PolledSource):
         system, slash, native = job_id.partition("/")
         if not slash or system != self._system:
             return None
-        return await fetch_detail(self._commands, native, self._system, self._clock.now())
+        return await fetch_detail(self._commands, native, self._system, self._clock.now(), self._queue)
+
+    async def _queue(self) -> Queue:
+        """The queue as the table has it; read once where nobody polls. Raises SourceError."""
+        await self._ask_queue(is_first=True)
+        known = self._known
+        return Queue(known.queued(), known.priorities, known.reasons)
 
     @property
     def cluster(self) -> str:

@@ -59,7 +59,7 @@ RETRIED = event(
         (RAN + event(12, LATER, "Job was held.", "too much memory", "Code 34 Subcode 0"),
          Code.HELD, "too much memory (hold code 34), by HTCondor, for using more memory", True),
         (RAN + event(12, LATER, "Job was held.", "x") + event(13, LATER, "Job was released.", "via me"),
-         Code.IDLE, "It was released, and waits for 30m", True),
+         Code.IDLE, "It was released. It waits for 30m", True),
         (RAN + event(4, LATER, "Job was evicted.", "(0) CPU times"), Code.REQUEUED, "lost (evicted)", True),
         (RAN + RETRIED, Code.REQUEUED, "ended with exit status 3; it waits for 30m to run again", True),
         (RAN + event(7, LATER, "Shadow exception!", "No space left"),

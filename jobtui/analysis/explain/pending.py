@@ -1,0 +1,199 @@
+"""Why a job waits, in words: the one sentence that every system's verdict on a pending job is made of."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from jobtui.analysis.times import age, duration
+from jobtui.model.clock import Nanos, to_rfc3339, utc_of
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.numbers import counted
+from jobtui.model.pending import Category, HeldBy, Limit, NodeTally, Pending
+from jobtui.model.verdicts import Chain, Code, Holder
+
+CATEGORIES: Mapping[Code, Category] = {
+    Code.WAITING_PARENTS: Category.DEPENDENCY, Code.STAGING: Category.TRANSFER, Code.HELD: Category.HELD,
+    Code.STAGING_FAILED: Category.TRANSFER, Code.WAITING_ALLOCATION: Category.ALLOCATION,
+    Code.NO_ALLOCATION: Category.ALLOCATION, Code.SITE_AGENT_DOWN: Category.SITE, Code.IDLE: Category.MACHINE,
+    Code.WAITING_OP_SLOT: Category.SLOT, Code.WAITING_RUN_DIR_SLOT: Category.SLOT,
+    Code.WAITING_CPU_SLOT: Category.SLOT, Code.REQUEUED: Category.RETRY, Code.AGENT_STARTING: Category.AGENT,
+    Code.AGENT_NEVER_STARTED: Category.AGENT, Code.SBATCH_LOGIN_NEEDED: Category.LOGIN,
+    Code.SBATCH_QUEUED: Category.RESOURCES,
+}  # fmt: skip
+"""What kind of thing a job waits for, by the verdict, where its system tells no more."""
+MOST_TOLD = 3
+KEEPS_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
+
+
+def pending_by(code: Code, job: Job) -> Pending | None:
+    """Why a job waits as far as its record tells, by the verdict on it; None for one that does not wait."""
+    if job.status is not JobStatus.PENDING:
+        return None
+    return Pending(
+        category=CATEGORIES.get(code, Category.OTHER),
+        reason=job.reason,
+        words=job.message or "",
+        since=job.queued_at,
+        queue=job.app if job.reason else "",
+    )
+
+
+def refined(pending: Pending) -> Pending:
+    """What nodes tell and the scheduler does not: of a partition it gives the first job only its reason.
+
+    A job that no node can take as nodes are made waits for a person, whatever is ahead of it; one for which
+    too many are down or drained waits for these.
+    """
+    nodes = pending.nodes
+    if nodes is None or pending.category not in KEEPS_NODES or not nodes.total:
+        return pending
+    unfit = nodes.no_feature + nodes.no_gres + nodes.too_small
+    if nodes.total - unfit < nodes.wanted:
+        return msgspec.structs.replace(pending, category=Category.REQUEST, is_stuck=True, words=_unfit(nodes))
+    if nodes.free + nodes.full < nodes.wanted:
+        category = Category.NODES
+        return msgspec.structs.replace(
+            pending, category=category, words="nodes that are down, drained or reserved"
+        )
+    return pending
+
+
+def _unfit(nodes: NodeTally) -> str:
+    lacks = (
+        (nodes.no_feature, f'the feature "{nodes.features}"'),
+        (nodes.no_gres, nodes.gres.replace("gres:", "").replace("gres/", "")),
+        (nodes.too_small, "so many CPUs or so much memory"),
+    )
+    what = " and ".join(words for count, words in lacks if count)
+    return f"{counted(nodes.wanted, 'node')} with {what}, which {_has(nodes)}"
+
+
+def _has(nodes: NodeTally) -> str:
+    return "no node has" if nodes.wanted == 1 else "not so many have"
+
+
+def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
+    """The whole: for what it waits, how long already, and what is known of that, with counts."""
+    if pending.is_stuck:
+        first = f"{begin}It will not begin by itself: it waits{waited} for {pending.words}{more}"
+    else:
+        first = f"{begin}It waits{waited} for {pending.words}{more}{_estimate(pending)}"
+    return " ".join(f"{part}." for part in (first, *_parts(pending)))
+
+
+def _estimate(pending: Pending) -> str:
+    at = pending.scheduler_estimate
+    return "" if at is None else f"; Slurm means to start it at {to_rfc3339(at)}"
+
+
+def _parts(pending: Pending) -> Iterator[str]:
+    if pending.ahead is not None and pending.of is not None and not pending.is_stuck:
+        yield _rank(pending)
+    if pending.nodes is not None:
+        yield _tally(pending.nodes, pending.queue)
+    if pending.limit is not None:
+        yield _limit(pending.limit)
+    if pending.needs and pending.needs[0][0] not in pending.words:
+        yield f"It needs {_named(pending.needs)}"
+    if pending.holders and not (pending.is_stuck and pending.nodes is not None):
+        yield _holders(pending)
+    if pending.note:
+        yield f"{pending.note[:1].upper()}{pending.note[1:]}"
+    if pending.category is Category.BEGIN_TIME and pending.eligible_at is not None:
+        yield f"That is {to_rfc3339(pending.eligible_at)}"
+    if len(pending.history) > 1:
+        yield f"While watched: {history_words(pending.history)}"
+
+
+def _rank(pending: Pending) -> str:
+    of = f"the {pending.of} that wait for nodes of {pending.queue}"
+    if not pending.ahead:
+        alone = f"No other job waits for nodes of {pending.queue}"
+        return f"It is the first of {of}" if pending.of != 1 else alone
+    names = ", ".join(map(_held_words, pending.next))
+    right = "they are" if pending.ahead == len(pending.next) else "the last of them are"
+    if pending.ahead == 1:
+        return f"Of {of} 1 is ahead of it: {names}"
+    return f"Of {of} {pending.ahead} are ahead of it: {right} {names}"
+
+
+def _tally(nodes: NodeTally, queue: str) -> str:
+    where = f" of {queue}" if queue else ""
+    if not nodes.total:
+        return f"No node{where} is one that it may run on"
+    reasons = "; ".join(f"{names}: {why}" for why, names in nodes.reasons)
+    parts = [
+        (nodes.free, "free"), (nodes.full, "full"), (nodes.reserved, "reserved"), (nodes.drained, "drained"),
+        (nodes.down, "down"), (nodes.no_feature, f"without the feature {nodes.features}"),
+        (nodes.no_gres, f"without {nodes.gres}"), (nodes.too_small, "too small"),
+    ]  # fmt: skip
+    told = ", ".join(f"{count} {words}" for count, words in parts if count)
+    why = f" ({reasons})" if reasons else ""
+    return f"Of {counted(nodes.total, 'node')}{where}, {nodes.up} up, it asks for {nodes.wanted}: {told}{why}"
+
+
+def _limit(limit: Limit) -> str:
+    what = limit.what.removesuffix("s") if limit.most == 1 else limit.what
+    name = "" if limit.name == limit.what else f" ({limit.name})"
+    taken = "is taken" if limit.used == 1 else "are taken"
+    used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
+    return f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
+
+
+def _named(needs: Sequence[tuple[str, str]]) -> str:
+    named = ", ".join(f"{name} ({how})" if how else name for name, how in needs[:MOST_TOLD])
+    left = len(needs) - MOST_TOLD
+    return f"{named}, and {left} more" if left > 0 else named
+
+
+def _holders(pending: Pending) -> str:
+    names = ", ".join(map(_held_words, pending.holders))
+    left = pending.holder_count - len(pending.holders)
+    more = f", and {left} more" if left > 0 else ""
+    if pending.nodes is not None:
+        return f"Of those that run there the first to end is {_held_words(pending.holders[0])}"
+    return f"Held by {names}{more}"
+
+
+def _held_words(held: HeldBy) -> str:
+    parts = [held.user, held.has]
+    if held.held_s is not None:
+        most = f" of {duration(held.limit_s)}" if held.limit_s is not None else ""
+        parts.append(f"for {age(held.held_s)}{most}")
+    parts += [f"usually {duration(held.usual_s)}"] if held.usual_s is not None else []
+    return f"{held.job} ({', '.join(filter(None, parts))})" if any(parts) else held.job
+
+
+def history_words(history: Sequence[tuple[Nanos, str]]) -> str:
+    """The reasons one after the other: "Resources → Priority → Resources since 09:40Z"."""
+    return f"{' → '.join(reason for _, reason in history)} since {utc_of(history[-1][0]):%H:%M}Z"
+
+
+def held_words(pending: Pending | None) -> str:
+    """Who holds what a job waits for and how many are ahead, as a sentence; "" where nobody is known."""
+    if pending is None or pending.category is not Category.SLOT or not pending.holders:
+        return ""
+    ahead = f", {pending.ahead} ahead of it" if pending.ahead else ""
+    return f"{_holders(pending)}{ahead}."
+
+
+def by_chain(pending: Pending, chain: Chain) -> Pending:
+    """The same with who has the slot that it waits for, as is inferred from the logs."""
+    if not chain.waits:
+        return pending
+    wait = chain.waits[0]
+    return msgspec.structs.replace(
+        pending,
+        category=Category.SLOT,
+        ahead=wait.ahead,
+        holders=tuple(map(_holder, wait.holders[:MOST_TOLD])),
+        holder_count=len(wait.holders),
+    )
+
+
+def _holder(holder: Holder) -> HeldBy:
+    op = holder.op
+    return HeldBy(
+        job=op.jid or f"{op.name} {op.op}", user=op.uid or "", has=op.name, held_s=holder.held_s,
+        limit_s=holder.limit_s, usual_s=holder.usual_s,
+    )  # fmt: skip

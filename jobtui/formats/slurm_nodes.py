@@ -1,0 +1,326 @@
+"""What scontrol and sdiag print of a cluster: nodes, partitions, licenses, reservations, limits, controller.
+
+Pure, and nothing here raises. Basis: Slurm 22.05.8 as run, one record a line (`--oneliner`), times in UTC.
+Names of fields hold no blank; the reason of a node, which a person wrote, comes last in its line.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from jobtui.formats.slurm import duration_of, text_of, time_of
+from jobtui.model.clock import Nanos, time_of_seconds
+from jobtui.model.numbers import real, whole
+from jobtui.model.pending import Limit, NodeTally
+from jobtui.model.slurm import LIMIT, SET_APART, Controller, Node, Partition, words_of_resource
+
+MOST_NODES = 100_000
+MOST_REASONS = 5
+"""Reasons for which nodes are down or drained that are named."""
+_FIELD = re.compile(r"(?<!\S)([A-Za-z][A-Za-z0-9_:/]*)=")
+_NODE_REASON = re.compile(
+    r" Reason=(?P<why>.*?)(?: \[(?P<by>[^@\]]*)@(?P<at>[^\]]*)\])?(?: Comment=.*)?$", re.DOTALL
+)
+_LIST = re.compile(r"([^,\[]*)(?:\[([0-9,-]*)\])?([^,\[]*)(?:,|$)")
+_TRES = re.compile(r"([A-Za-z/_]+)=(N|\d+(?:\.\d+)?)?([KMGTP])?(?:\((\d+(?:\.\d+)?)([KMGTP])?\))?", re.ASCII)
+_EACH = re.compile(r"(?<!\S)(\S+)=\{([^}]*)\}")
+_STAT = re.compile(r"^[ \t]*([A-Za-z][^:\n]*):[ \t]*(\S.*)$", re.MULTILINE)
+_EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
+
+
+def fields_of_line(line: str) -> dict[str, str]:
+    """`Name=value` by name, the first of a name; a value goes up to the next name."""
+    places = list(_FIELD.finditer(line))
+    ends = [place.start() for place in places[1:]] + [len(line)]
+    found: dict[str, str] = {}
+    for place, end in zip(places, ends, strict=False):
+        found.setdefault(place[1], line[place.end() : end].strip())
+    return found
+
+
+def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
+    """The names in a list of nodes: `n1`, `n2`, `m07` of `n[1-2],m07`; no more than `most`."""
+    found: list[str] = []
+    for head, ranges, tail in _LIST.findall(nodes):
+        if not head and not ranges and not tail:
+            continue
+        if not ranges:
+            found.append(f"{head}{tail}")
+            continue
+        for part in ranges.split(","):
+            low, _, high = part.partition("-")
+            first, last = whole(low, 0), whole(high or low, 0)
+            for number in range(first, min(last, first + most - len(found)) + 1):
+                found.append(f"{head}{number:0{len(low)}d}{tail}")
+    return found[:most]
+
+
+def nodes_of(printed: bytes) -> tuple[Node, ...]:
+    """The nodes of `scontrol --oneliner --details show node`."""
+    lines = printed.decode("utf-8", "replace").split("\n")
+    return tuple(node for line in lines[:MOST_NODES] if (node := _node(line)) is not None)
+
+
+def _node(line: str) -> Node | None:
+    why = _NODE_REASON.search(line)
+    said = fields_of_line(line if why is None else line[: why.start()])
+    if "NodeName" not in said or "State" not in said:
+        return None
+    features = text_of(said.get("ActiveFeatures", "")) or text_of(said.get("AvailableFeatures", ""))
+    return Node(
+        name=said["NodeName"],
+        states=said["State"].replace("+", " ").replace("*", " NOT_RESPONDING").upper(),
+        partitions=text_of(said.get("Partitions", "")),
+        cpus=whole(said.get("CPUEfctv", said.get("CPUTot")), 0),
+        cpus_used=whole(said.get("CPUAlloc"), 0),
+        memory_mb=whole(said.get("RealMemory"), 0),
+        memory_used_mb=whole(said.get("AllocMem"), 0),
+        features=features,
+        gres=text_of(said.get("Gres", "")),
+        gres_used=text_of(said.get("GresUsed", "")),
+        reason=text_of(why["why"].strip()) if why else "",
+        by=(why["by"] or "") if why else "",
+        since=time_of(why["at"] or "") if why else None,
+    )
+
+
+def partitions_of(printed: bytes) -> tuple[Partition, ...]:
+    """The partitions of `scontrol --oneliner show partition`."""
+    found = []
+    for said in map(fields_of_line, printed.decode("utf-8", "replace").split("\n")):
+        if "PartitionName" in said:
+            found.append(
+                Partition(
+                    name=said["PartitionName"],
+                    state=said.get("State", ""),
+                    nodes=whole(said.get("TotalNodes"), 0),
+                    cpus=whole(said.get("TotalCPUs"), 0),
+                    most_nodes=whole(said.get("MaxNodes")),
+                    limit_s=duration_of(said.get("MaxTime", "")),
+                )
+            )
+    return tuple(found)
+
+
+def controller_of(printed: bytes) -> Controller:
+    """What of `sdiag` tells how slurmctld does: first its main rounds, then those of backfill."""
+    head, _, backfill = printed.decode("utf-8", "replace").partition("Backfilling stats")
+    said, filled = (dict(reversed(_STAT.findall(part))) for part in (head, backfill.partition("Latency")[0]))
+    at = _EPOCH.search(filled.get("Last cycle when", ""))
+    return Controller(
+        dbd_backlog=whole(said.get("DBD Agent queue size")),
+        agent_backlog=whole(said.get("Agent queue size")),
+        threads=whole(said.get("Server thread count")),
+        cycle_ms=_milliseconds(said.get("Last cycle")),
+        backfill_ms=_milliseconds(filled.get("Last cycle")),
+        backfill_at=time_of_seconds(whole(at[1])) if at else None,
+        queued=whole(said.get("Last queue length")),
+    )
+
+
+def _milliseconds(microseconds: str | None) -> float | None:
+    number = whole(microseconds)
+    return None if number is None else number / 1_000
+
+
+class Wants(NamedTuple):
+    """What a job asks of each node that it runs on, and of which nodes."""
+
+    nodes: int = 1
+    cpus: int = 1
+    memory_mb: int = 0
+    features: str = ""
+    gres: str = ""
+    partitions: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
+    reservation: str = ""
+    is_exclusive: bool = False
+
+
+def wants_of(said: Mapping[str, str]) -> Wants:
+    """What `scontrol show job` says that a job asks for."""
+    nodes = max(1, whole(said.get("NumNodes", "").partition("-")[0], 1))
+    cpus = max(
+        whole(said.get("NumCPUs", "").partition("-")[0], 1) // nodes, whole(said.get("MinCPUsNode"), 1)
+    )
+    return Wants(
+        nodes=nodes,
+        cpus=max(1, cpus),
+        memory_mb=megabytes(said.get("MinMemoryNode", "")) or cpus * megabytes(said.get("MinMemoryCPU", "")),
+        features=text_of(said.get("Features", "")),
+        gres=text_of(said.get("TresPerNode", "")),
+        partitions=frozenset(said.get("Partition", "").split(",")),
+        only=frozenset(expanded(text_of(said.get("ReqNodeList", "")))),
+        reservation=text_of(said.get("Reservation", "")),
+        is_exclusive=said.get("OverSubscribe") == "NO",
+    )
+
+
+def megabytes(text: str) -> int:
+    number = real(text.rstrip("KMGT")) or 0.0
+    power = {"K": -1, "G": 1, "T": 2}.get(text[-1:], 0)
+    return round(number * 1024.0**power)
+
+
+def gres_of(text: str) -> dict[str, int]:
+    """How many there are of each: `gpu` and `gpu:a100` of `gpu:a100:4(S:0-1)`, `gres:gpu:2`, `gres/gpu:2`."""
+    found: dict[str, int] = {}
+    for part in re.sub(r"\([^)]*\)", "", text).split(","):
+        name, *rest = part.removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
+        kind = rest[0] if rest and whole(rest[0]) is None else ""
+        count = whole(rest[-1], 1) if rest else 1
+        for key in filter(None, (name, f"{name}:{kind}" if kind else "")):
+            found[key] = found.get(key, 0) + count
+    return found
+
+
+def tally_of(nodes: Iterable[Node], wants: Wants) -> NodeTally:
+    """Of the nodes that a job may run on, how many cannot be had for which reason; each counts once."""
+    mine = [node for node in nodes if wants.partitions & set(node.partitions.split(","))]
+    mine = [node for node in mine if not wants.only or node.name in wants.only]
+    counts: dict[str, int] = {}
+    reasons: dict[str, list[str]] = {}
+    for node in mine:
+        how = _how(node, wants)
+        counts[how] = counts.get(how, 0) + 1
+        if how in ("down", "drained"):
+            reasons.setdefault(node.reason or "no reason is given", []).append(node.name)
+    told = sorted(reasons.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
+    return NodeTally(
+        total=len(mine),
+        wanted=wants.nodes,
+        reasons=tuple((why, ", ".join(names[:MOST_REASONS])) for why, names in told),
+        features=wants.features,
+        gres=wants.gres,
+        **counts,
+    )
+
+
+def _how(node: Node, wants: Wants) -> str:
+    """Under which field of a `NodeTally` a node is counted."""
+    if node.is_down:
+        return "down"
+    if node.is_drained:
+        return "drained"
+    if node.is_any(SET_APART) and not wants.reservation:
+        return "reserved"
+    if not has_features(node.features, wants.features):
+        return "no_feature"
+    asked, there, used = gres_of(wants.gres), gres_of(node.gres), gres_of(node.gres_used)
+    if any(there.get(name, 0) < count for name, count in asked.items() if name):
+        return "no_gres"
+    if node.cpus < wants.cpus or node.memory_mb < wants.memory_mb:
+        return "too_small"
+    is_short = (
+        node.cpus - node.cpus_used < wants.cpus or node.memory_mb - node.memory_used_mb < wants.memory_mb
+    )
+    lacks = any(there.get(name, 0) - used.get(name, 0) < count for name, count in asked.items() if name)
+    return "full" if is_short or lacks or (wants.is_exclusive and node.cpus_used) else "free"
+
+
+def has_features(has: str, wants: str) -> bool:
+    """Whether a node has what a constraint asks for; one that counts nodes or has brackets passes."""
+    if not wants or re.search(r"[][()*]", wants):
+        return True
+    own = set(has.split(","))
+    return any(set(filter(None, re.split("[&,]", either))) <= own for either in wants.split("|"))
+
+
+_RESOURCE = {"Cpu": "cpu", "CPU": "cpu", "Node": "node", "Mem": "mem", "Memory": "mem", "GRES": "gres",
+             "Gres": "gres",
+             "Billing": "billing", "Energy": "energy", "License": "license", "BB": "bb"}  # fmt: skip
+_COUNTED = {"Job": "Jobs", "Jobs": "Jobs", "SubmitJob": "SubmitJobs", "SubmitJobs": "SubmitJobs",
+            "Wall": "Wall", "WallDuration": "Wall", "Time": "Wall"}  # fmt: skip
+_OF_EACH = {"User": "PU", "Account": "PA", "Job": "PJ", "Node": "PN", None: ""}
+
+
+def is_of_qos(word: str) -> bool:
+    return word.startswith("QOS")
+
+
+def limit_told(printed: bytes, word: str, *, user: str, account: str, qos: str) -> Limit | None:
+    """The limit that a reason is about, out of `scontrol --oneliner show assoc_mgr`; None without one."""
+    limit = LIMIT.fullmatch(word)
+    if limit is None:
+        return None
+    begin = "Grp" if "Grp" in limit["whose"] else "Min" if limit["whose"] == "QOSMin" else "Max"
+    each = limit["each"] or (
+        "Job" if limit["what"] in ("Wall", "WallDuration", "Time") and begin == "Max" else None
+    )
+    counted = _COUNTED.get(limit["what"])
+    end = _OF_EACH[each]
+    if counted is not None:
+        name, resource = f"{begin}{counted}{end}", ""
+    else:
+        minutes = {"Minutes": "Mins", "RunMinutes": "RunMins", None: ""}[limit["minutes"]]
+        each_end = "" if begin == "Grp" else end or "PJ"
+        name, resource = f"{begin}TRES{minutes}{each_end}", _RESOURCE.get(limit["what"], "")
+    owner = {"User": user, "Account": account}.get(each or "", "")
+    for of, text in _records(printed, user=user, account=account, qos=qos if is_of_qos(word) else ""):
+        is_own, scope = _scope(text, owner) if owner and is_of_qos(word) else (True, text)
+        if (found := _value(scope, name, resource)) is not None:
+            most, used = found
+            what = "minutes" if counted == "Wall" else words_of_resource(limit["what"])
+            return Limit(of=of, name=name, what=what, most=most, used=used if is_own else None)
+    return None
+
+
+def _records(printed: bytes, *, user: str, account: str, qos: str) -> Iterator[tuple[str, str]]:
+    """Whose limits and what is said of them: those of the QOS, else of the user, the account, those above."""
+    lines = printed.decode("utf-8", "replace").split("\n")
+    if qos:
+        yield from ((f"QOS {qos}", line) for line in lines if line.startswith(f"QOS={qos}("))
+        return
+    told = [(fields_of_line(line), line) for line in lines if line.startswith("ClusterName=")]
+    for said, line in told:
+        if said.get("Account") == account and said.get("UserName", "").partition("(")[0] == user:
+            yield f"user {user} in account {account}", line
+    above, seen = account, set[str]()
+    while above and above not in seen:
+        seen.add(above)
+        line_of = (
+            (said, line) for said, line in told if said.get("Account") == above and not said.get("UserName")
+        )
+        said, line = next(line_of, ({}, ""))
+        yield f"account {above}", line
+        above = said.get("ParentAccount", "").partition("(")[0]
+
+
+def _scope(text: str, owner: str) -> tuple[bool, str]:
+    """What a QOS gives to one user or account, and whether it is told of this one: others have as much."""
+    each = dict(_EACH.findall(text))
+    own = next((said for name, said in each.items() if name.partition("(")[0] == owner), None)
+    of_users = [said for said in each.values() if "PU=" in said]
+    return (True, own) if own is not None else (len(of_users) == 1, "".join(of_users[:1]))
+
+
+def _value(text: str, name: str, resource: str) -> tuple[float, float | None] | None:
+    """The limit of this name, and how much is taken; None where there is no limit."""
+    found = re.search(rf"(?<!\S){name}=(\S*)", text)
+    if found is None:
+        return None
+    if not resource:
+        part = _TRES.match(f"x={found[1]}")
+        return _numbers(part) if part else None
+    parts = (part for part in _TRES.finditer(found[1]) if part[1].partition("/")[0] == resource)
+    return next((numbers for part in parts if (numbers := _numbers(part)) is not None), None)
+
+
+def _numbers(part: re.Match[str]) -> tuple[float, float | None] | None:
+    most = real(part[2] or "")
+    return None if most is None else (most, real(part[4] or ""))
+
+
+def license_of(printed: bytes, name: str) -> Limit | None:
+    """How many there are of a license, as `scontrol --oneliner show licenses` has it."""
+    for line in printed.decode("utf-8", "replace").split("\n"):
+        said = fields_of_line(line)
+        if said.get("LicenseName") == name:
+            most, used = real(said.get("Total")) or 0.0, real(said.get("Used"))
+            return Limit(of="the cluster", name=name, what=name, most=most, used=used)
+    return None
+
+
+def reservation_of(printed: bytes) -> Nanos | None:
+    """When the one of `scontrol --oneliner show reservation NAME` begins."""
+    return time_of(fields_of_line(printed.decode("utf-8", "replace")).get("StartTime", ""))

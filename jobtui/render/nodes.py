@@ -1,0 +1,205 @@
+"""Nodes of clusters: the columns of their table, what is known of one in words, and their JSON."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from jobtui.analysis.nodes import STANDINGS, ListedNode
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.numbers import counted
+from jobtui.model.slurm import Cluster, Controller
+from jobtui.render.columns import (
+    Cells,
+    TableColumn,
+    cells_of,
+    fixed,
+    heads_of,
+    sort_records,
+    text_cell,
+    text_order,
+)
+from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
+from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.text import NONE, Zone, age, date_time, duration, short_time, show
+
+GLYPHS: Mapping[str, str] = {
+    "down": "✗", "drained": "⊘", "draining": "⊘", "full": "●", "mixed": "●", "idle": "·",
+}  # fmt: skip
+STYLES: Mapping[str, str] = {
+    "down": "error", "drained": "warning", "draining": "warning", "full": "", "mixed": "", "idle": "settled",
+}  # fmt: skip
+
+
+class NodeLook(NamedTuple):
+    """What a cell depends on beside its node. `relative` shows ages instead of times."""
+
+    now: Nanos
+    relative: bool = True
+    local: bool = False
+
+
+class NodeColumn(TableColumn[ListedNode, NodeLook], frozen=True, kw_only=True):
+    """One column of the table of nodes."""
+
+
+def _since(one: ListedNode, look: NodeLook) -> str:
+    if (at := one.node.since) is None:
+        return NONE
+    if look.relative:
+        return age(max(0.0, seconds_between(at, look.now)))
+    return short_time(at, look.now, local=look.local)
+
+
+def _memory(megabytes: int) -> str:
+    return f"{megabytes / 1024:.0f}G" if megabytes >= 1024 else f"{megabytes}M"
+
+
+NODE_COLUMNS: tuple[NodeColumn, ...] = (
+    NodeColumn(
+        key="state", header="  STATE", cell=lambda one, look: f"{GLYPHS[one.standing]} {one.standing}",
+        sort=lambda one: STANDINGS.index(one.standing), style=lambda one, look: STYLES[one.standing],
+        cells=fixed(10), priority=100,
+    ),
+    NodeColumn(
+        key="node", header="NODE", cell=text_cell(lambda one: one.node.name),
+        sort=text_order(lambda one: one.node.name), cells=Cells(6, 8, 24), priority=95,
+    ),
+    NodeColumn(
+        key="for", header="FOR", cell=_since, align="right",
+        sort=lambda one: None if one.node.since is None else -one.node.since, cells=fixed(6), priority=70,
+    ),
+    NodeColumn(
+        key="jobs", header="JOBS", cell=lambda one, look: str(one.job_count or ""), align="right",
+        sort=lambda one: -one.job_count, cells=fixed(5), priority=80,
+    ),
+    NodeColumn(
+        key="cpus", header="CPUS", cell=lambda one, look: f"{one.node.cpus_used}/{one.node.cpus}",
+        align="right", sort=lambda one: -one.node.cpus_used, cells=Cells(7, 7, 9), priority=75,
+    ),
+    NodeColumn(
+        key="memory", header="MEM", align="right",
+        cell=lambda one, look: f"{_memory(one.node.memory_used_mb)}/{_memory(one.node.memory_mb)}",
+        sort=lambda one: -one.node.memory_used_mb, cells=Cells(9, 9, 13), priority=40,
+    ),
+    NodeColumn(
+        key="partitions", header="PARTITIONS", cell=text_cell(lambda one: one.node.partitions),
+        sort=text_order(lambda one: one.node.partitions), cells=Cells(8, 12, 24), priority=60,
+    ),
+    NodeColumn(
+        key="gres", header="GRES", cell=text_cell(lambda one: one.node.gres),
+        sort=text_order(lambda one: one.node.gres), cells=Cells(6, 8, 20), priority=35,
+    ),
+    NodeColumn(
+        key="reason", header="REASON", cell=text_cell(lambda one: one.node.reason),
+        sort=text_order(lambda one: one.node.reason), style=lambda one, look: STYLES[one.standing],
+        cells=Cells(10, 20, 10_000), priority=90,
+    ),
+)  # fmt: skip
+
+
+def sort_nodes(
+    nodes: Iterable[ListedNode], key: str | None = None, *, reverse: bool = False
+) -> list[ListedNode]:
+    """Nodes by a column; without one those that a person must look at first, then by name."""
+    ordered = sorted(nodes, key=lambda one: (not one.node.needs_person, one.source, _natural(one.node.name)))
+    if key is None:
+        return ordered[::-1] if reverse else ordered
+    column = next(column for column in NODE_COLUMNS if column.key == key)
+    return sort_records(ordered, column, reverse=reverse)
+
+
+def _natural(name: str) -> tuple[int, str]:
+    return len(name), name
+
+
+def node_table(nodes: Iterable[ListedNode], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
+    look = NodeLook(now)
+    rows = [cells_of(NODE_COLUMNS, one, look) for one in nodes]
+    return filled_table(heads_of(NODE_COLUMNS, frozenset({"state", "node"})), rows, width, colour)
+
+
+_PARTITION_HEADS = (
+    Head("PARTITION"), Head("STATE"), Head("NODES", "right"), Head("CPUS", "right"),
+    Head("LIMIT", "right", drop=1), Head("MOST NODES", "right", drop=2),
+)  # fmt: skip
+
+
+def partition_table(cluster: Cluster, width: int | None, colour: bool) -> Iterator[str]:
+    rows = [
+        [
+            Cell(show(one.name)),
+            Cell(show(one.state.lower()), "" if one.state == "UP" else "warning"),
+            Cell(str(one.nodes)),
+            Cell(str(one.cpus)),
+            Cell(NONE if one.limit_s is None else duration(one.limit_s)),
+            Cell(NONE if one.most_nodes is None else str(one.most_nodes)),
+        ]
+        for one in cluster.partitions
+    ]
+    return filled_table(_PARTITION_HEADS, rows, width, colour)
+
+
+def controller_words(controller: Controller | None, now: Nanos) -> str:
+    """How the scheduler's own daemons do, in a line."""
+    if controller is None:
+        return ""
+    parts = []
+    if controller.cycle_ms is not None:
+        parts.append(f"last round {controller.cycle_ms:.1f} ms")
+    if controller.backfill_ms is not None:
+        at = controller.backfill_at
+        ago = f" {age(max(0.0, seconds_between(at, now)))} ago" if at is not None else ""
+        parts.append(f"backfill {controller.backfill_ms:.1f} ms{ago}")
+    if controller.queued is not None:
+        parts.append(f"{counted(controller.queued, 'job')} looked at")
+    if controller.dbd_backlog is not None:
+        parts.append(f"{counted(controller.dbd_backlog, 'message')} for slurmdbd waiting")
+    return ", ".join(parts)
+
+
+def node_facts(one: ListedNode, look: NodeLook) -> Iterator[tuple[str, str]]:
+    """What a person asks about a node, the most urgent first; safe to show."""
+    node = one.node
+    since = f" since {date_time(node.since)}{Zone.mark()}" if node.since is not None else ""
+    by = f", by {show(node.by)}" if node.by else ""
+    if node.reason:
+        yield "reason", f"{show(node.reason)}{since}{by}"
+    yield "state", show(node.states.lower())
+    if one.jobs:
+        left = f", and {one.job_count - len(one.jobs)} more" if one.job_count > len(one.jobs) else ""
+        yield "jobs", f"{show(', '.join(one.jobs))}{left}"
+    yield "partitions", show(node.partitions) or NONE
+    memory = f"{_memory(node.memory_used_mb)} of {_memory(node.memory_mb)} of memory"
+    yield "used", f"{node.cpus_used} of {node.cpus} CPUs, {memory}"
+    if node.gres:
+        yield "GRES", show(f"{node.gres}; used {node.gres_used}")
+    if node.features:
+        yield "features", show(node.features)
+    yield "asked", f"{age(max(0.0, seconds_between(one.at, look.now)))} ago, {show(one.source)}"
+
+
+def node_record(one: ListedNode) -> Document:
+    node = one.node
+    return {
+        "node": node.name,
+        "standing": one.standing,
+        "states": node.states.split(),
+        "partitions": [name for name in node.partitions.split(",") if name],
+        **fields_of(node, "cpus cpus_used memory_mb memory_used_mb features gres gres_used reason by"),
+        "since": time_or_null(node.since),
+        "jobs": list(one.jobs),
+        "job_count": one.job_count,
+        "source": one.source,
+    }
+
+
+def cluster_record(cluster: Cluster) -> Document:
+    controller = cluster.controller
+    names = "dbd_backlog agent_backlog threads cycle_ms backfill_ms backfill_at queued"
+    return {
+        "source": text_or_null(cluster.source),
+        "at": time_or_null(cluster.at),
+        "controller": controller and fields_of(controller, names),
+        "partitions": [
+            fields_of(one, "name state nodes cpus most_nodes limit_s") for one in cluster.partitions
+        ],
+    }

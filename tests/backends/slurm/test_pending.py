@@ -1,0 +1,273 @@
+"""Why jobs wait, on what a cluster printed in which some thirty did, beside what Slurm's own tools said."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.pending import refined
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.slurm.source import QUEUE_EVERY_S
+from jobtui.formats.slurm_nodes import (
+    Wants,
+    controller_of,
+    expanded,
+    gres_of,
+    has_features,
+    limit_told,
+    nodes_of,
+    partitions_of,
+    tally_of,
+    wants_of,
+)
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.pending import MOST_REASONS, Category, NodeTally, Pending
+from jobtui.model.verdicts import Verdict
+from tests.backends.slurm.reading import Reading
+from tests.builders import HOSTILE
+from tests.formats.slurm_captures import CAPTURES
+from tests.slurm_stand_in import StandIn
+
+CAPTURED: Mapping[str, Any] = json.loads((CAPTURES / "waiting.json").read_text())
+IDS = CAPTURED["ids"]
+MAY_ASK = 5
+"""The record as text and JSON, accounting, the queue once, and the one question of the job."""
+
+
+async def verdict_on(reading: Reading, number: str) -> Verdict:
+    detail = await reading.source.detail(JobId(f"slurm/{number}"))
+    assert detail is not None
+    return explain(Evidence(job_id=detail.job.id, now=reading.clock.now(), job=detail.job, detail=detail))
+
+
+async def pending_of(reading: Reading, number: str) -> Pending:
+    pending = (await verdict_on(reading, number)).pending
+    assert pending is not None
+    return pending
+
+
+async def test_category_and_counts_are_what_slurms_tools_said(cluster: StandIn) -> None:
+    reading, truths = Reading(), cluster.waiting()
+    await reading.read()
+    wrong = []
+    for name, truth in truths.items():
+        pending = await pending_of(reading, truth["id"])
+        nodes, limit = pending.nodes, pending.limit
+        told = {
+            "category": pending.category.value,
+            "ahead": pending.ahead,
+            "nodes": {key: getattr(nodes, key, None) for key in truth.get("nodes", {})},
+            "most": limit.most if limit is not None else None,
+            "used": limit.used if limit is not None else None,
+        }
+        wrong += [(name, key, told[key]) for key in told.keys() & truth.keys() if told[key] != truth[key]]
+    assert not wrong
+    assert len(truths) > 30
+
+
+async def test_a_job_that_waits_costs_one_command_more(cluster: StandIn) -> None:
+    reading, truths = Reading(), cluster.waiting()
+    await reading.read()
+    for truth in truths.values():
+        before = len(cluster.calls("scontrol")) + len(cluster.calls("squeue"))
+        pending = await pending_of(reading, truth["id"])
+        asked = len(cluster.calls("scontrol")) + len(cluster.calls("squeue")) - before
+        assert asked <= 2 + len(pending.asked) <= 3  # its record, as text and as JSON where there is one
+    assert len(cluster.calls("sdiag")) == 0
+
+
+async def test_of_one_job_alone_the_queue_is_read_once(cluster: StandIn) -> None:
+    cluster.waiting()
+    reading = Reading()
+    assert (await pending_of(reading, IDS["second"])).ahead == 1
+    await pending_of(reading, IDS["third"])
+    assert len(cluster.calls("squeue")) == 1
+
+
+WORDS = {
+    "resources": ("It is the first of the 4 that wait for nodes of debug", "1 free, 1 full"),
+    "last": ("3 are ahead of it: they are 13 (nobody, 64 CPUs, 2 nodes)",),
+    "no-feature": ('1 node with the feature "fast", which no node has', "will not begin by itself"),
+    "no-gres": ("1 node with gpu:4, which no node has",),
+    "drained": ("nodes that are down, drained or reserved", "n5: disk: replace sda; n7: swap fan"),
+    "after-after": ("It needs 18 (PENDING (Dependency)), 9 (RUNNING)",),
+    "qos-jobs": ("QOS onejob allows 1 job (MaxJobsPU), of which 1 is taken. Held by 2 (nobody",),
+    "account-cpus": ("Account capped allows 2 CPUs (GrpTRES), of which 2 are taken. Held by 4",),
+    "user-jobs": ("User nobody in account single allows 1 job",),
+    "qos-wall": ("QOS brief allows 5 minutes (MaxWallPJ)",),
+    "unlicensed": ("The cluster allows 2 matlab, of which 2 are taken. Held by 7",),
+    "reserved": ("It begins at 2026-",),
+    "too-many-nodes": ("Partition limited is up and gives a job at most 1 node for 10 min",),
+    "partition-down": ("Partition closed is down",),
+}  # fmt: skip
+
+
+async def test_the_sentence_has_the_counts_and_who_is_ahead(cluster: StandIn) -> None:
+    cluster.waiting()
+    reading = Reading()
+    for name, words in WORDS.items():
+        verdict = await verdict_on(reading, IDS[name])
+        assert all(one in verdict.sentence for one in words), (name, verdict.sentence)
+        assert any(fact.what == "asked for this" for fact in verdict.evidence) == (name != "after-after")
+
+
+async def test_without_an_answer_what_the_queue_tells_is_said(cluster: StandIn) -> None:
+    cluster.waiting()
+    (cluster.folder / "scontrol.node").unlink()
+    verdict = await verdict_on(Reading(), IDS["second"])
+    assert verdict.pending is not None
+    assert (verdict.pending.ahead, verdict.pending.nodes) == (1, None)
+    assert "Invalid job id" in verdict.pending.unread
+
+
+async def test_a_job_that_a_node_took_with_it_says_why_and_who_else(cluster: StandIn) -> None:
+    cluster.waiting()
+    verdict = await verdict_on(Reading(), IDS["victim"])
+    assert "Node n6 is DOWN NOT_RESPONDING: kernel: Oops, since 2026-" in verdict.sentence
+    assert f"Lost with it: {IDS['other-victim']} of nobody" in verdict.sentence
+
+
+async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn) -> None:
+    reading, row = Reading(), {"%T": "PENDING", "%N": ""}
+    reasons = [("Resources", "Priority")[number % 2] for number in range(MOST_REASONS + 4)]
+    for number, reason in enumerate(reasons):
+        for _ in range(2):  # the same again is nothing new, whatever its priority
+            cluster.queue(row | {"%r": reason, "%Q": str(number)})
+            await reading.read(QUEUE_EVERY_S)
+            await reading.read(QUEUE_EVERY_S)
+    assert [one.reason for batch in reading.batches for one in batch.reasons] == reasons
+    known = reading.source._known
+    assert [reason for _, reason in known.reasons["1"]] == reasons[-MOST_REASONS:]
+    cluster.queue(row | {"%T": "RUNNING"})
+    await reading.read(QUEUE_EVERY_S)
+    await reading.read(QUEUE_EVERY_S)
+    assert not known.reasons
+
+
+async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: StandIn) -> None:
+    cluster.waiting()
+    reading = Reading()
+    await reading.read()
+    assert not cluster.calls("sdiag")
+    reading.source.ask_for_nodes(30.0)
+    await reading.read()
+    await reading.read(10.0)
+    (told,) = (one for batch in reading.batches for one in batch.clusters)
+    assert [node.name for node in told.nodes if node.needs_person] == ["n5", "n6", "n7"]
+    assert {one.name for one in told.partitions if one.state != "UP"} == {"closed", "asleep"}
+    assert told.controller is not None
+    assert (told.controller.dbd_backlog, told.controller.queued) == (0, 20)
+    assert told.controller.cycle_ms is not None
+    await reading.read(40.0)
+    assert len(cluster.calls("sdiag")) == 2
+    cluster.fault("sdiag", "slurm_load_ctl_conf error")
+    await reading.read(40.0)
+    assert "its nodes are not known" in (reading.batches[-1].note or "")
+    reading.source.ask_for_nodes(None)
+    await reading.read(400.0)
+    assert len(cluster.calls("sdiag")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("n1", "n1"), ("n[1-3]", "n1 n2 n3"), ("n[08-10,12],m7", "n08 n09 n10 n12 m7"), ("", ""),
+     ("a[1-2]b", "a1b a2b"), ("n[1-99999999999999]", "n1 n2 n3 n4 n5"), ("n[3-1]", "")],
+)  # fmt: skip
+def test_lists_of_nodes_are_expanded_to_a_bound(text: str, names: str) -> None:
+    assert expanded(text, 5) == names.split()[:5]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("gpu:2", {"gpu": 2}), ("gres:gpu:a100:4(S:0-1),fpga:1", {"gpu": 4, "gpu:a100": 4, "fpga": 1}),
+     ("gres/gpu:2", {"gpu": 2}), ("gres/gpu=2", {"gpu": 2}), ("gpu", {"gpu": 1}), ("", {})],
+)  # fmt: skip
+def test_gres_are_counted(text: str, found: dict[str, int]) -> None:
+    assert gres_of(text) == found
+
+
+@pytest.mark.parametrize(
+    ("has", "wants", "is_there"),
+    [("a,b", "a", True), ("a,b", "a&b", True), ("a", "a&b", False), ("a", "b|a", True), ("", "a", False),
+     ("", "", True), ("", "[r1|r2]", True), ("", "a*2", True)],
+)  # fmt: skip
+def test_constraints_are_judged_where_they_can_be(has: str, wants: str, is_there: bool) -> None:
+    assert has_features(has, wants) is is_there
+
+
+COUNTED = ("down", "drained", "reserved", "no_feature", "no_gres", "too_small", "full", "free")
+
+
+STATES = ["IDLE", "MIXED", "DOWN*", "IDLE+DRAIN", "IDLE+RESERVED", "ODD"]
+WANTED = st.builds(
+    Wants, nodes=st.just(1), cpus=st.integers(0, 40), memory_mb=st.integers(0, 9_000),
+    features=st.sampled_from(["", "x"]), gres=st.sampled_from(["", "gpu:1"]), only=st.just(frozenset()),
+    partitions=st.just(frozenset({"p"})), reservation=st.just(""), is_exclusive=st.booleans(),
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(STATES), max_size=8), WANTED)
+def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
+    of = "CPUTot=32 RealMemory=8000 Partitions=p"
+    lines = (
+        f"NodeName=n{at} {of} CPUAlloc={at} Gres=gpu:{at % 3} State={state}"
+        for at, state in enumerate(states)
+    )
+    nodes = nodes_of("\n".join(lines).encode())
+    tally = tally_of(nodes, wants)
+    assert sum(getattr(tally, name) for name in COUNTED) == tally.total == len(nodes)
+    assert refined(Pending(category=Category.PRIORITY, nodes=tally)).nodes == tally
+
+
+@pytest.mark.parametrize(
+    ("tally", "category", "is_stuck"),
+    [({"total": 2, "free": 1, "full": 1}, "priority", False),
+     ({"total": 2, "no_feature": 2}, "request", True),
+     ({"total": 2, "no_feature": 1, "drained": 1}, "nodes", False), ({"total": 0}, "priority", False),
+     ({"total": 3, "wanted": 2, "full": 1, "too_small": 2}, "request", True),
+     ({"total": 3, "wanted": 2, "full": 1, "down": 2}, "nodes", False)],
+)  # fmt: skip
+def test_nodes_tell_what_the_reason_hides(tally: dict[str, Any], category: str, is_stuck: bool) -> None:
+    found = refined(Pending(category=Category.PRIORITY, nodes=NodeTally(**tally)))
+    assert (found.category, found.is_stuck) == (category, is_stuck)
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_raise(data: bytes) -> None:
+    for begin in (
+        b"",
+        b"NodeName=",
+        b"QOS=q(1) MaxJobsPU=",
+        b"ClusterName=c Account=a GrpTRES=",
+        b"PartitionName=",
+    ):
+        printed = begin + data
+        nodes_of(printed)
+        partitions_of(printed)
+        controller_of(printed)
+        for word in ("QOSMaxJobsPerUserLimit", "AssocGrpCpuLimit", "odd"):
+            limit_told(printed, word, user="u", account="a", qos="q")
+    wants_of({"NumNodes": data.decode("latin-1"), "TresPerNode": data.decode("latin-1")})
+    expanded(data.decode("latin-1"), 10)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_reasons_of_nodes_stay_one_text(text: str) -> None:
+    told = CAPTURED["scontrol"]["node"].replace("disk: replace sda", re.sub(r"\n", " ", text) or "x")
+    nodes = nodes_of(told.encode("utf-8", "replace"))
+    assert [node.name for node in nodes if node.is_drained] == ["n5", "n7"]
+    assert len(nodes) == 7
+
+
+def test_history_is_told_in_a_line() -> None:
+    at = [Nanos(1_795_000_000 * SECOND + number * 60 * SECOND) for number in range(3)]
+    from jobtui.analysis.explain.pending import history_words
+
+    told = history_words(list(zip(at, ("Resources", "Priority", "Resources"), strict=True)))
+    assert told.startswith("Resources → Priority → Resources since ")
