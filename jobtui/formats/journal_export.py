@@ -156,7 +156,7 @@ class ExportParser:
 
     @property
     def pending(self) -> bool:
-        """Whether the stream stands inside an entry: if it ends here, that entry is lost."""
+        """Whether the stream is inside an entry: if it ends here, that entry is lost."""
         return self._held > 0 or self._step != self._between
 
     def feed(self, data: bytes) -> list[Raw]:

@@ -109,8 +109,8 @@ class Selection:
         return _plain(entry, gap_words(gap), f"{gap.what}@{host}", is_gap=True)
 
 
-def placed_behind(shown: Sequence[Shown], behind: Place) -> list[Kept]:
-    places = Places(behind)
+def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
+    places = Places(after)
     return [(entry.cursor, _at_place(line, places.next(entry.at))) for entry, line in shown]
 
 
@@ -264,10 +264,10 @@ class PieceReader:
             self._reader = self._make_reader()
         return self._reader
 
-    async def forward(self, start: Head | At | Beside, count: int, behind: Place) -> Piece:
-        """Up to `count` entries from `start` on, their lines at places behind `behind`."""
+    async def forward(self, start: Head | At | Beside, count: int, after: Place) -> Piece:
+        """Up to `count` entries from `start` on, their lines at places after `after`."""
         found = await _readable(self.reader.forward(start, self._selection.matches, count))
-        return Piece(placed_behind(await self.shown(found.entries), behind), found.cursor, found.at_edge)
+        return Piece(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
 
     async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
         """Up to `count` entries before `start`, their lines at places before `limit`."""
@@ -276,12 +276,12 @@ class PieceReader:
         cursor = entries[0].cursor if entries else found.cursor
         return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
-    async def onward(self, start: Head | At | Beside, behind: Place) -> AsyncGenerator[Piece, None]:
+    async def onward(self, start: Head | At | Beside, after: Place) -> AsyncGenerator[Piece, None]:
         """Piece after piece up to the end."""
         async with aclosing(self._pieces(start, back=False)) as pieces:
             async for entries, at_edge in pieces:
-                lines = placed_behind(await self.shown(entries), behind)
-                behind = lines[-1][1].place if lines else behind
+                lines = placed_after(await self.shown(entries), after)
+                after = lines[-1][1].place if lines else after
                 yield Piece(lines, entries[-1].cursor if entries else None, at_edge)
 
     async def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
@@ -433,8 +433,8 @@ class JournalSearch(Search):
 
     async def _search_new(self) -> None:
         start = At(time_at(self._down)) if self._last is None else Beside(self._last)
-        behind = -1 if self._last is None else self._down - 1
-        async with aclosing(self._pieces.onward(start, behind)) as pieces:
+        after = -1 if self._last is None else self._down - 1
+        async with aclosing(self._pieces.onward(start, after)) as pieces:
             async for piece in pieces:
                 await self._search_down(piece)
                 if self._stopping:
@@ -521,7 +521,7 @@ class JournalPages(Log):
             found = await _readable(self._following.take(TAKEN))
             if found.lost:
                 self._event = "entries were let go before they were read"
-            kept = placed_behind(await self._pieces.shown(found.entries), tail.end - 1)
+            kept = placed_after(await self._pieces.shown(found.entries), tail.end - 1)
             piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
             self._overview.grown(piece.lines)

@@ -84,19 +84,19 @@ def time_cursor(micros: int) -> Cursor:
 _EACH = "each"
 
 
-class Places(NamedTuple):
+class HostPlaces(NamedTuple):
     """How far each host was followed, and where one begins that is new."""
 
     for_new: Start
     of: dict[Match, Start]
 
 
-def cursor_of(places: Places) -> Cursor:
+def cursor_of(places: HostPlaces) -> Cursor:
     each = [f"{field}={value}|{_text(place)}" for (field, value), place in places.of.items()]
     return Cursor(" ".join((_EACH, _text(places.for_new), *each)))
 
 
-def places_of(start: Start) -> Places | None:
+def places_of(start: Start) -> HostPlaces | None:
     """The places that a cursor has of each host; None for a start that is the same for all."""
     words = start.cursor.split(" ") if isinstance(start, Beside) else ()
     if len(words) < 2 or words[0] != _EACH:
@@ -106,7 +106,7 @@ def places_of(start: Start) -> Places | None:
         host, _, place = word.partition("|")
         field, _, value = host.partition("=")
         places[field, value] = _place(place)
-    return Places(_place(words[1]), places)
+    return HostPlaces(_place(words[1]), places)
 
 
 def _text(place: Start) -> str:

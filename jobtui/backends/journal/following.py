@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import Protocol
 
 from jobtui.backends.base import next_delay
-from jobtui.backends.journal.cursors import Places, cursor_of, places_of
+from jobtui.backends.journal.cursors import HostPlaces, cursor_of, places_of
 from jobtui.model.journal import (
     At,
     Beside,
@@ -328,7 +328,7 @@ class LaneFollowing:
             return own_cursor(self._lanes[0].place)
         if any(isinstance(place, Tail) for place in places.values()):
             return None
-        return cursor_of(Places(self._for_new, places))
+        return cursor_of(HostPlaces(self._for_new, places))
 
     @property
     def _note(self) -> str:

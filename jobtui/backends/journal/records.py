@@ -178,8 +178,8 @@ class StreamNames:
 class Places:
     """Gives entries their places, one after the other."""
 
-    def __init__(self, behind: Place = -1) -> None:
-        self._last = behind
+    def __init__(self, after: Place = -1) -> None:
+        self._last = after
 
     def next(self, at: Nanos) -> Place:
         self._last = max(place_at(at), self._last + 1)

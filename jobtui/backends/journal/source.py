@@ -135,7 +135,7 @@ class Journal:
         try:
             return await self._poll(cursor)
         except SourceError as error:
-            # What follows it goes on behind the last entry that it gave
+            # It is followed on after the last entry that it gave
             self._at = cursor if self._following is not None else None
             self.gaps.failed(self._clock.now(), str(error).removeprefix(f"{self.name}: "))
             raise
@@ -206,7 +206,7 @@ class Journal:
         unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
         return "; ".join(filter(None, (began, condition.note or unread, told, self.gaps.words)))
 
-    # What stands behind records.
+    # What a record was made of.
 
     async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
         """The line of an entry of one stream, and up to `most` that its process wrote next.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobtui.backends.journal import following
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.cursors import Places, cursor_of, places_of
+from jobtui.backends.journal.cursors import HostPlaces, cursor_of, places_of
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
@@ -368,7 +368,7 @@ PLACE: st.SearchStrategy[Start] = st.one_of(
 
 @given(PLACE, st.dictionaries(MATCH, PLACE))
 def test_places_are_one_text(for_new: Start, of_each: dict[tuple[str, str], Start]) -> None:
-    places = Places(for_new, of_each)
+    places = HostPlaces(for_new, of_each)
     assert places_of(Beside(cursor_of(places))) == places
 
 
