@@ -5,7 +5,7 @@ under `jobinfo`. One id is one document there, so that a number that came back h
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
 from jobtui.backends.archive.records import Keeper, best, fits, missed
@@ -59,17 +59,12 @@ class ElasticArchive(Keeper):
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        count = 0
+    async def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         for form in FORMS:
             after: object = None
             while hits := await self._page(form, span, after):
                 told(self.name)
                 for hit in hits:
-                    count += 1
-                    if count > span.most:
-                        yield Walked.too_many(self.name, span.most)
-                        return
                     yield self._read(hit)
                 after = hits[-1].get("sort")
                 if after is None or len(hits) < PAGE:

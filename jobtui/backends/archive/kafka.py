@@ -13,8 +13,8 @@ import logging
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -264,10 +264,8 @@ class KafkaArchive(Keeper):
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        async with aclosing(self._walked(self._worker, self._walk(span, told))) as found:
-            async for walked in found:
-                yield walked
+    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        return self._walked(self._worker, self._walk(span, told))
 
     async def aclose(self) -> None:
         if not self.closing.is_set():
@@ -370,11 +368,7 @@ class KafkaArchive(Keeper):
         if span.until is not None:
             end = self._topic.offsets_at(span.until, bounds)
         told(self.name)
-        messages = self._topic.read(begin, end, float("inf"))
-        for count, message in enumerate(messages):
-            if count >= span.most:
-                yield Walked.too_many(self.name, span.most)
-                return
+        for message in self._topic.read(begin, end, float("inf")):
             script = self._script(message)
             yield (
                 Walked(script=script)

@@ -4,7 +4,9 @@ Files are never listed for a job of Slurm, so that ten million of them cost noth
 is told apart by the date of submission, where that is known. What is not there is told apart by why.
 """
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from itertools import islice
 from typing import NamedTuple
 
@@ -28,7 +30,7 @@ from jobtui.backends.archive.files import (
 from jobtui.backends.base import PolledSource
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.numbers import whole
-from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Tried, Walked, Wanted
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.transport.worker import Worker
 
 AT_ONCE = 32
@@ -45,6 +47,21 @@ class Keeper(PolledSource):
     def __init__(self, name: str, cluster: str = "") -> None:
         super().__init__(name)
         self.cluster = cluster
+
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+        """Every script of a span of time, up to the most that it says."""
+        count = 0
+        async with aclosing(self._every(span, told)) as found:
+            async for walked in found:
+                count += 1
+                if count > span.most:
+                    yield Walked.too_many(self.name, span.most)
+                    return
+                yield walked
+
+    @abstractmethod
+    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        """Every script in reach of a span of time; `told` hears where it is."""
 
     async def _walked(
         self, worker: Worker, walking: Generator[Walked, None, None]

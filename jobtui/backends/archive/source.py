@@ -1,8 +1,7 @@
 """A directory of archived job scripts as a source."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -33,15 +32,10 @@ def walk(
     place: str, cluster: str, span: ScriptPeriod, told: Callable[[str], None]
 ) -> Generator[Walked, None, None]:
     """Every script in reach. Raises SourceError where nothing may be listed."""
-    root, left = root_of(place), span.most
+    root = root_of(place)
     for period in _periods(root, place, span):
         told(f"{place}/{period.name}")
-        for walked in _walk_period(root, place, cluster, period, span):
-            left -= 1
-            if left < 0:
-                yield Walked.too_many(place, span.most)
-                return
-            yield walked
+        yield from _walk_period(root, place, cluster, period, span)
 
 
 def _periods(root: str, place: str, span: ScriptPeriod) -> list[Period]:
@@ -128,10 +122,8 @@ class ArchiveDirectory(Keeper):
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        async with aclosing(self._walked(self._worker, walk(self.name, self.cluster, span, told))) as found:
-            async for walked in found:
-                yield walked
+    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+        return self._walked(self._worker, walk(self.name, self.cluster, span, told))
 
     async def aclose(self) -> None:
         """Let the thread go. May be called twice."""
