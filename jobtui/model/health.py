@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from typing import Self
 
 import msgspec
 
@@ -13,6 +14,10 @@ GRAIN_S = 2.0
 """Servers give whole seconds: a clock that is off by less than this may be right."""
 QUIET_S = 60.0
 """A source without a successful poll for this many seconds does not show the present."""
+
+
+FEWEST_NEWS, LEAST_PAUSE_S, UNUSUAL, FADING = 10, 120.0, 5.0, 0.95
+"""After so many news a pause that is so long, and so many times as long as usual, is unusual."""
 
 
 class SourceState(StrEnum):
@@ -38,7 +43,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose,
     and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
     to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
-    `news_late` is how many seconds old its newest record was when it came, for the last few polls.
+    `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
+    new came `news` times since it was read to its end, last at `news_at`, and within `pause_s` as a rule.
     """
 
     name: str
@@ -56,6 +62,9 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     ahead_s: float = 0.0
     was_at_end: bool = False
     news_late: tuple[float, ...] = ()
+    news: int = 0
+    news_at: Nanos | None = None
+    pause_s: float = 0.0
     profile: str = ""
     """The profile that names it, where several are read side by side."""
 
@@ -74,6 +83,19 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         if self.state is not SourceState.STARTING or self.asked_at is None:
             return 0.0
         return max(0.0, seconds_between(self.asked_at, now))
+
+    def nothing_new_s(self, now: Nanos) -> float:
+        """For how many seconds nothing new came; 0 where that is not unusually long, or not known."""
+        if self.news < FEWEST_NEWS or self.news_at is None or self.read_at is None:
+            return 0.0
+        seconds = seconds_between(self.news_at, min(now, self.read_at))
+        return seconds if seconds > max(LEAST_PAUSE_S, UNUSUAL * self.pause_s) else 0.0
+
+    def with_news(self, now: Nanos) -> Self:
+        """It just gave something new. Of pauses the longest counts, and less and less as others follow."""
+        pause_s = 0.0 if self.news_at is None else seconds_between(self.news_at, now)
+        longest_s = max(pause_s, self.pause_s * FADING)
+        return msgspec.structs.replace(self, news=self.news + 1, news_at=now, pause_s=longest_s)
 
     def now_at(self, now: Nanos) -> Nanos:
         """The time by its own clock when it was last read. Its records are judged by this time."""

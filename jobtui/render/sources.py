@@ -72,6 +72,8 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
     if (silent_s := source.silent_s(now)) >= LATE_S:
         return Judgement(f"no answer for {age(silent_s)}", "warning")
+    if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
+        return Judgement(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     return judge_age(lag_s)
 
 

@@ -10,7 +10,7 @@ from jobtui.model.faults import FAULTS, FAULTS_KIND
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.sources import judge, labels
-from jobtui.render.text import Zone, clock_time, show
+from jobtui.render.text import Zone, clock_time, date_time, duration, show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ErrorScreen, ReadingScreen
@@ -139,6 +139,9 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
         return
     if source.note:
         yield Paragraph(show(source.note))
+    if source.news_at is not None:
+        usual = f"; within {duration(source.pause_s)} as a rule" if source.pause_s else ""
+        yield Paragraph(f"something new came last at {date_time(source.news_at)}{Zone.mark()}{usual}", "dim")
     if not source.error and not source.note and not source.skipped:
         yield Paragraph("nothing went wrong" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:

@@ -511,6 +511,8 @@ class Store:
             was_at_end=before.was_at_end or (bool(batch.cursor) and not batch.more),
             news_late=news_late,
         )
+        if batch.count and before.was_at_end:
+            self._health[source] = after = after.with_news(self._clock.now())
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
 
     def _news_late(

@@ -35,6 +35,14 @@ def text_of(line: Line) -> str:
         (msgspec.structs.replace(STARTING, asked_at=ago(3)), "starting", "dim"),
         (msgspec.structs.replace(STARTING, asked_at=ago(70)), "no answer for 1m10s", "warning"),
         (msgspec.structs.replace(DB, asked_at=ago(70)), "<5s", "dim"),
+        (msgspec.structs.replace(DB, news=9, news_at=ago(900)), "<5s", "dim"),
+        (
+            msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=4.0),
+            "nothing new for 14m",
+            "warning",
+        ),
+        (msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=400.0), "<5s", "dim"),
+        (msgspec.structs.replace(LATE, news=10, news_at=ago(900)), "40s late", "warning"),
     ],
 )
 def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:

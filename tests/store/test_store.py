@@ -110,6 +110,22 @@ def test_skipped_input_is_all_counted_and_some_of_it_named() -> None:
     assert store.sources()[0].state is SourceState.OK
 
 
+def test_the_longest_pause_between_news_fades() -> None:
+    clock = FixedClock(NOW)
+    store = Store(Correlator(), clock)
+    store.add_source("/srv/db", "sirepo_db")
+    store.apply("/srv/db", Batch(cursor="1", count=5))
+    for pause in (1, 30, *[2] * 20):
+        clock.advance(pause)
+        store.apply("/srv/db", Batch(cursor="1", count=1))
+    health = store.sources()[0]
+    assert health.news == 22
+    assert health.pause_s == pytest.approx(30 * 0.95**20)
+    clock.advance(400)
+    store.apply("/srv/db", Batch(cursor="1"))
+    assert store.sources()[0].nothing_new_s(clock.now()) == 400
+
+
 def test_changes_together_let_the_later_one_decide() -> None:
     first, second = JobId("a"), JobId("b")
     came = Changes(frozenset({first, second}))
