@@ -28,7 +28,6 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import Move, RowView
 
 if TYPE_CHECKING:
-    from jobtui.render.columns import TimeLook
     from jobtui.widgets.record_list import RecordTable
 
 FLUSH_S = 0.25
@@ -344,7 +343,8 @@ class HeadedScreen(LiveScreen):
         """Its name in its own header; safe to show."""
         return self.crumb
 
-    def look(self) -> "TimeLook":
+    def look(self) -> Any:
+        """What cells depend on beside their record."""
         from jobtui.render.columns import TimeLook
 
         return TimeLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
