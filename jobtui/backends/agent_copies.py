@@ -11,11 +11,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jobtui.backends.base import Batch, PolledSource
-from jobtui.backends.copied_log import Added, CopiedLog
+from jobtui.backends.base import Batch, PolledSource, merged
+from jobtui.backends.copied_log import CopiedLog, Looked
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
-from jobtui.model.logs import LogRecord
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.worker import Worker
 
@@ -77,22 +76,24 @@ class AgentCopies(PolledSource):
             self._round = self._new_round(users)
         elif self._round is None and (users != self._looked_for or time.monotonic() >= self._next_at):
             self._round = self._new_round(users)
-        return self._batch(self._look(), len(users))
+        return merged(
+            (*self._look(), Batch(cursor="", more=self._round is not None, note=self._note(len(users))))
+        )
 
     def _new_round(self, users: Sequence[str]) -> Iterator[CopiedLog]:
         self._spent_s, self._looked_for = 0.0, users
         return self._found(users)
 
-    def _look(self) -> list[Added]:
+    def _look(self) -> list[Batch]:
         """What is new in the next few directories; the next round is when it has cost little of the time."""
-        found: list[Added] = []
+        found: list[Batch] = []
         begun = time.monotonic()
         while self._round is not None:
             log = next(self._round, None)
             if log is None:
                 self._round = None
                 break
-            found.append(_look(log))
+            found.append(self._batch(log))
             if time.monotonic() >= begun + SLICE_S:
                 break
         ended = time.monotonic()
@@ -109,28 +110,33 @@ class AgentCopies(PolledSource):
                 log = self._logs.get(path)
                 if log is None:
                     most = None if len(users) <= FEW_USERS else COPIES_OF_MANY
-                    log = self._logs[path] = CopiedLog(path, gives_records=True, most=most)
+                    log = self._logs[path] = CopiedLog(path, most=most)
                 yield log
 
-    def _batch(self, found: list[Added], users: int) -> Batch:
+    def _batch(self, log: CopiedLog) -> Batch:
+        try:
+            looked = log.look()
+        except SourceError as error:
+            looked = Looked(skips=(Skip(str(log.directory), str(error)),))
+        parsed = [*log.records(looked.news)]
+        skips = [*looked.skips, *(skip for part in parsed for skip in part.skips)]
         above = f"{self.root / 'user'}/"
-        records: list[LogRecord] = [record for added in found for record in added.records]
-        skips = tuple(skip for added in found for skip in added.skips)
+        return Batch(
+            cursor="",
+            records=tuple(record for part in parsed for record in part.records),
+            skipped=tuple(Skip(f"{self.name}: {skip.where.removeprefix(above)}", skip.why) for skip in skips),
+            skip_count=len(skips),
+            recovered=looked.recovered,
+            count=sum(len(new.lines) for new in looked.news),
+        )
+
+    def _note(self, users: int) -> str | None:
         notes = []
-        if left_out := sum(added.left_out for added in found):
+        if left_out := sum(log.left_out for log in self._logs.values()):
             notes.append(f"{left_out:,} older copies were not read")
         if users > USERS_LOOKED_AT:
             notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
-        return Batch(
-            cursor="",
-            records=tuple(records),
-            skipped=tuple(Skip(f"{self.name}: {skip.where.removeprefix(above)}", skip.why) for skip in skips),
-            skip_count=len(skips),
-            recovered=sum(added.recovered for added in found),
-            count=sum(added.new_lines for added in found),
-            more=self._round is not None,
-            note="; ".join(notes) or None,
-        )
+        return "; ".join(notes) or None
 
     async def aclose(self) -> None:
         await super().aclose()
@@ -144,10 +150,3 @@ def _hosts(directory: Path) -> list[Path]:
             return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))[:HOSTS_LOOKED_AT]
     except OSError:
         return []
-
-
-def _look(log: CopiedLog) -> Added:
-    try:
-        return log.look()
-    except SourceError as error:
-        return Added((), (), (Skip(str(log.directory), str(error)),), 0, 0, 0)

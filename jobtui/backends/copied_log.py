@@ -6,19 +6,18 @@ Places are those of the copies, so that they mean the same to whoever reads the 
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.formats.agent_copies import Copy, CopyName, added_lines, read_copy, read_name
+from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
 from jobtui.formats.levels import level_of
-from jobtui.formats.parser import LogParser
+from jobtui.formats.parser import LogParser, Parsed
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
-from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
 from jobtui.model.source_errors import SourceError
@@ -35,36 +34,38 @@ SETTLED_NS = 3_000_000_000
 """What a directory says of its last change is not fine enough to tell two within this."""
 
 
-class Added(NamedTuple):
-    """What a look at the directory gave: lines that are new, records of them, and what could not be read."""
+class NewLines(NamedTuple):
+    """What a copy has beyond those before it; with a gap where some lines may be in neither."""
 
-    lines: tuple[LogLine, ...]
-    records: tuple[LogRecord, ...]
-    skips: tuple[Skip, ...]
-    left_out: int
-    """Copies that are older than those that are read."""
-    new_lines: int
-    """How many lines are new, whether they were asked for or not."""
-    recovered: int
-    """Copies that could not be read before and can be now."""
+    copy: Copy
+    written_at: Nanos
+    lines: Sequence[CopiedLine]
+    is_gap: bool
+
+
+class Looked(NamedTuple):
+    """What a look at the directory gave; `recovered` copies could not be read before, and can be now."""
+
+    news: Sequence[NewLines] = ()
+    skips: tuple[Skip, ...] = ()
+    recovered: int = 0
 
 
 class CopiedLog:
     """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
 
-    Gives lines to be read on a screen, or records; of the newest copies, at most so many.
+    Of what is new it makes records, or lines to be read on a screen. Only the newest copies are read, at most
+    so many; `left_out` are older.
     """
 
-    def __init__(self, directory: Path, *, gives_records: bool, most: int | None = None) -> None:
+    def __init__(self, directory: Path, *, most: int | None = None) -> None:
         self.directory = directory
+        self.left_out = 0
         self._most = COPIES_READ if most is None else most
-        self._gives_records = gives_records
-        self.changed_at = Nanos(0)
         self._parser = LogParser(source=str(directory), role="agent")
         self._seen: dict[str, Look] = {}
         self._texts: tuple[str, ...] = ()
         self._bad: set[Path] = set()
-        self._left_out = 0
         self._newest = -1
         self._changed_ns: int | None = None
 
@@ -75,24 +76,44 @@ class CopiedLog:
             return bool(self._seen)
         return any(name not in self._seen for name in names if read_name(name) is not None)
 
-    def look(self) -> Added:
+    def look(self) -> Looked:
         """Read the copies that have come since the last look. Raises SourceError without a directory."""
-        lines: list[LogLine] = []
-        records: list[LogRecord] = []
+        news: list[NewLines] = []
         skips: list[Skip] = []
-        count = recovered = 0
+        recovered = 0
         for name, path, seen in self._fresh():
+            recovered += path in self._bad
             try:
                 copy = _read(path, name)
             except (SourceError, ValueError) as error:
-                recovered += path in self._bad
                 self._bad.add(path)
                 skips.append(Skip(str(path), str(error)))
-            else:
-                recovered += path in self._bad
-                self._bad.discard(path)
-                count += self._take(copy, Nanos(seen.mtime_ns), lines, records, skips)
-        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out, count, recovered)
+                continue
+            self._bad.discard(path)
+            if name.base <= self._newest:
+                continue  # a name that comes late, or twice: what it holds is in the others
+            self._newest = name.base
+            added, is_gap = added_lines(self._texts, copy.lines)
+            self._texts = tuple(line.text for line in copy.lines) or self._texts
+            if added or copy.stderr:
+                news.append(NewLines(copy, Nanos(seen.mtime_ns), added, is_gap))
+        return Looked(news, tuple(skips), recovered)
+
+    def records(self, news: Iterable[NewLines]) -> Iterator[Parsed]:
+        for new in news:
+            if new.lines:
+                block = "".join(f"{line.text}\n" for line in new.lines).encode("utf-8", "replace")
+                found = self._parser.parse(block, new.lines[0].place, new.lines[0].number, new.written_at)
+                # a number would be one of that copy, and not one of the log
+                yield found._replace(
+                    records=[msgspec.structs.replace(record, line=0) for record in found.records]
+                )
+
+    def lines(self, news: Iterable[NewLines]) -> Iterator[LogLine]:
+        for new in news:
+            yield from _about(new.copy, is_gap=new.is_gap)
+            for line in new.lines:
+                yield line_at(line.place, line.text, self._parser, new.written_at)
 
     def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
         """The copies that were not read yet, or are other ones now, in the order of time."""
@@ -102,7 +123,7 @@ class CopiedLog:
             ((name, entry) for entry in self._entries() if (name := read_name(entry)) is not None),
             key=lambda pair: pair[0].base,
         )
-        self._left_out = max(0, len(named) - self._most)
+        self.left_out = max(0, len(named) - self._most)
         fresh = []
         for name, entry in named[-self._most :]:
             path = self.directory / entry
@@ -135,38 +156,16 @@ class CopiedLog:
         except OSError as error:
             raise source_error(error, self.directory) from error
 
-    def _take(
-        self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord], skips: list[Skip]
-    ) -> int:
-        """Add what a copy has beyond those before; how many lines that is."""
-        if copy.name.base <= self._newest:
-            return 0  # a name that comes late, or twice: what it holds is in the others
-        self._newest = copy.name.base
-        self.changed_at = max(self.changed_at, written_at)
-        added, is_gap = added_lines(self._texts, copy.lines)
-        if copy.lines:
-            self._texts = tuple(line.text for line in copy.lines)
-        if not self._gives_records and (added or copy.stderr):
-            lines += _about(copy, is_gap=is_gap)
-            lines += (line_at(line.place, line.text, self._parser, written_at) for line in added)
-        elif added:
-            block = "".join(f"{line.text}\n" for line in added).encode("utf-8", "replace")
-            found = self._parser.parse(block, added[0].place, added[0].number, written_at)
-            skips += found.skips
-            # a number would be one of that copy, and not one of the log
-            records += (msgspec.structs.replace(record, line=0) for record in found.records)
-        return len(added)
-
 
 class CopiedLines:
     """A `Lines` of such a log. All reading is done in a thread of its own."""
 
     def __init__(self, directory: Path) -> None:
-        self._log = CopiedLog(directory, gives_records=False)
+        self._log = CopiedLog(directory)
         self._worker = Worker(f"copies in {directory.name}")
 
     async def load(self) -> tuple[LogLine, ...]:
-        return (await self._worker.run(self._log.look)).lines
+        return await self._worker.run(lambda: tuple(self._log.lines(self._log.look().news)))
 
     async def is_changed(self) -> bool:
         return await self._worker.run(self._log.is_changed)
@@ -193,8 +192,8 @@ def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
     """The lines of the newest copies in each of these, for judging how much of them is understood."""
     for directory in directories:
         with suppress(SourceError):  # it is told of where it is read
-            added = CopiedLog(directory, gives_records=False, most=COPIES_SAMPLED).look()
-            yield from (line.text.encode("utf-8", "replace") for line in added.lines if line.size)
+            for new in CopiedLog(directory, most=COPIES_SAMPLED).look().news:
+                yield from (line.text.encode("utf-8", "replace") for line in new.lines if line.text)
 
 
 def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:

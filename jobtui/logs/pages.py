@@ -76,7 +76,7 @@ class LogPages(Log):
         self._looked = seen = look(self._path)
         segments = self.segments
         if not segments:
-            self.segments = (Segment(open_file(self._path), 0, self.name),)
+            self.segments = (Segment(open_file(self._path), 0),)
             self._event = self.segments[-1].event
             return self.extent
         current = segments[-1]
@@ -95,7 +95,7 @@ class LogPages(Log):
         try:
             goes_on = current.goes_on_in(opened, opened.look())
             base = current.base if goes_on else current.end
-            fresh = Segment(opened, base, self.name)
+            fresh = Segment(opened, base)
         except (OSError, SourceError):
             opened.close()
             raise
@@ -105,7 +105,7 @@ class LogPages(Log):
 
     def _begin_anew(self, event: str, *, kept: tuple[Segment, ...], closed: Segment) -> None:
         base = closed.end
-        fresh = Segment(open_file(self._path), base, self.name)
+        fresh = Segment(open_file(self._path), base)
         self._event = event
         self._replace((*kept, fresh))
 

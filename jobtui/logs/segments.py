@@ -7,8 +7,6 @@ A block takes 16 bytes in the index, so that the index of 10 GB is a few MB. Lin
 soon as all blocks before them are counted. Nothing here knows of threads.
 """
 
-import gzip
-import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -18,7 +16,6 @@ from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.formats.parser import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import LogLine, Stretch
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.transport.blocks import RAW_LINE_BYTES, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile
 
@@ -313,10 +310,10 @@ class TextBytes:
 class Segment:
     """A file whose first byte is the place `base`, as far as it was when it was last looked at.
 
-    Methods that read raise OSError; the constructor of a packed one raises SourceError, too.
+    Methods that read raise OSError.
     """
 
-    def __init__(self, opened: OpenFile, base: int, name: str) -> None:
+    def __init__(self, opened: OpenFile, base: int) -> None:
         self.opened = opened
         self.base = base
         self.event = ""
@@ -324,9 +321,12 @@ class Segment:
         self.source: ByteSource = opened.source
         self.size = self._seen.size
         if opened.packed is not None:
-            text = _unpacked(opened, name)
+            text = TextBytes(opened)
             self.source, self.size = text, text.size
-            self.event = "" if text.is_whole else f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
+            if opened.packed.broken is not None:
+                self.event = f"packed text ends: {opened.packed.broken}"
+            elif not text.is_whole:
+                self.event = f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
         self._mark = self._mark_in(self.source)
         self.pages = PageReader(self.source, base, self._timer())
         self.index = LineIndex(self.source, self.size, self._timer())
@@ -390,10 +390,3 @@ class Segment:
         """Where the first line of this time or later begins; None when none is so late, or has a time."""
         offset = offset_of_time(self.source, self.size, at, self._timer())
         return offset if offset is not None and offset < self.size else None
-
-
-def _unpacked(opened: OpenFile, name: str) -> TextBytes:
-    try:
-        return TextBytes(opened)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise SourceUnreachable(f"{name}: cannot be unpacked: {error}") from error

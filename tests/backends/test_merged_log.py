@@ -495,9 +495,9 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
 
 
 async def test_values_of_the_environment_are_nowhere_in_it() -> None:
-    copied = CopiedLog(CAPTURE / HOST, gives_records=False)
-    added = copied.look()
-    environment = [line.text for line in added.lines if line.text.startswith("SIREPO_PKCLI")]
+    copied = CopiedLog(CAPTURE / HOST)
+    lines = copied.lines(copied.look().news)
+    environment = [line.text for line in lines if line.text.startswith("SIREPO_PKCLI")]
     assert len(environment) > 5
     assert all(text.endswith(("=", "=***")) for text in environment)
 
