@@ -2,7 +2,7 @@
 
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.systems import JobSystem
-from jobtui.backends.base import Batch, Source
+from jobtui.backends.base import Batch, PolledSource, Source
 from jobtui.backends.registry import Gives, SourceType
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -10,11 +10,8 @@ from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.verdicts import Code, Verdict
 
 
-class Toy:
+class Toy(PolledSource):
     kind = "toy_file"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
     @property
     def job(self) -> Job:
@@ -23,17 +20,11 @@ class Toy:
             native_status="going", owner="u",
         )  # fmt: skip
 
-    async def poll(self, cursor: str | None) -> Batch:
-        return Batch(cursor="1", jobs=(self.job,), count=1)
+    async def read(self, *, begins: bool) -> Batch:
+        return Batch(cursor="", jobs=(self.job,), count=1)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         return JobDetail(job=self.job, runs=(), history=(), native={}) if job_id == self.job.id else None
-
-    async def changed(self, timeout_s: float) -> None:
-        """Nothing ever changes."""
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
 
 
 def parse_toy(text: str) -> SourceSpec:
