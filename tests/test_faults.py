@@ -30,7 +30,7 @@ from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.commands import jobs as jobs_command
-from jobtui.commands import record, runner, watch
+from jobtui.commands import runner, watch
 from jobtui.formats import sarchive
 from jobtui.formats.job_output import OutputReader
 from jobtui.formats.parser import LogParser, SiteLogParser
@@ -448,7 +448,7 @@ def test_what_is_recorded_is_read_again_after_its_reader_died(
         await going
 
     monkeypatch.setattr(Session, "run", reading)
-    monkeypatch.setattr(record, "READ_AGAIN_S", 0.01)
+    monkeypatch.setattr("jobtui.commands.remember.READ_AGAIN_S", 0.01)
     ran = run("record", tmp_path / "kept", "--srdb", CAPTURE)
     assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [
         ("reading what is recorded", 2)

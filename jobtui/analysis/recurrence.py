@@ -5,7 +5,7 @@ one named. Counts are of days, as what is usual changes: a share is compared wit
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import sqrt
+from math import erfc, sqrt
 from typing import NamedTuple
 
 import msgspec
@@ -83,7 +83,7 @@ def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finis
     )
 
 
-class Frequency(msgspec.Struct, frozen=True):
+class Frequency(msgspec.Struct, frozen=True, order=True):
     """`count` of `of` runs have a fact, and `elsewhere` of `known` others."""
 
     field: str
@@ -96,23 +96,24 @@ class Frequency(msgspec.Struct, frozen=True):
     @property
     def share(self) -> Share:
         return Share(
-            self.field, self.value, self.count, self.of, self.count / self.of,
-            self.elsewhere / self.known if self.known else 0.0, interval(self.count, self.of),
+            self.field, self.value, self.count, self.of, round(self.count / self.of, 4),
+            round(self.elsewhere / max(1, self.known), 4), interval(self.count, self.of),
         )  # fmt: skip
 
+    @property
+    def chance(self) -> float:
+        """How likely it is to be so often by chance; 1 if it is too rare, or not above what is usual."""
+        is_above = self.count * self.known >= LEAST_LIFT * self.elsewhere * self.of
+        if min(self.count, self.of, self.known) < LEAST or not is_above:
+            return 1.0
+        return by_chance(self.count, self.of, self.elsewhere, self.known)
 
-def unusual(tallies: Iterable[Frequency], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
+
+def unusual(found: Iterable[Frequency], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
     """The shares that are above what is usual, the least likely first."""
-    found = []
-    for tally in tallies:
-        if min(tally.count, tally.of, tally.known) < LEAST:
-            continue
-        if tally.count * tally.known < LEAST_LIFT * tally.elsewhere * tally.of:
-            continue
-        chance = by_chance(tally.count, tally.of, tally.elsewhere, tally.known)
-        if chance * max(1, tests) < CHANCE:
-            found.append((chance, tally.share))
-    return tuple(share for _, share in sorted(found, key=lambda one: one[0])[:most])
+    said = ((one.chance, one) for one in found)
+    likely = sorted((chance, one) for chance, one in said if chance * max(1, tests) < CHANCE)
+    return tuple(one.share for _, one in likely[:most])
 
 
 Days = Mapping[int, int]
@@ -150,64 +151,47 @@ class RunCounts(NamedTuple):
 def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
     """What is otherwise than before, the least likely first, MOST_CHANGES at most."""
     compared = [*_signatures(before, now), *_failures(before, now)]
-    slower = list(_slower(before, now))
-    tests = max(1, 2 * len(compared) + len(slower))
-    found: list[tuple[float, Change]] = []
-    for field, value, count, of, other, known in compared:
-        more = count * known > other * of
-        one = (count, of, other, known) if more else (other, known, count, of)
-        if one[0] < LEAST or one[0] * one[3] < LEAST_LIFT * one[2] * one[1]:
-            continue
-        chance = by_chance(*one)
-        if chance * tests < CHANCE:
-            what = ("more" if other else "new") if more else ("less" if count else "gone")
-            if field != "signature":
-                what = "more" if more else "less"
-            found.append(
-                (
-                    chance,
-                    Change(what, field, value, count, of, count / of, other / known, interval(count, of)),
-                )
-            )
-    for chance, change in slower:
-        if chance * tests < CHANCE:
-            found.append((chance, change))
-    return tuple(change for _, change in sorted(found, key=lambda one: one[0])[:MOST_CHANGES])
+    found = [*map(_more_or_less, compared), *_slower(before, now)]
+    tests = len(found) + len(compared)  # each may be more, or less
+    said = sorted((chance, number) for number, (chance, _) in enumerate(found) if chance * tests < CHANCE)
+    return tuple(found[number][1] for _, number in said[:MOST_CHANGES])
 
 
-Pair = tuple[str, str, int, int, int, int]
+def _more_or_less(one: Frequency) -> tuple[float, Change]:
+    """A share beside the one before, and how likely it is that they differ so much by chance."""
+    other = Frequency(one.field, one.value, one.elsewhere, one.known, one.count, one.of)
+    is_more = one.count * one.known > one.elsewhere * one.of
+    what = "more" if is_more else "less"
+    if one.field == "signature":
+        what = what if one.count and one.elsewhere else "new" if is_more else "gone"
+    found = one.share
+    change = Change(
+        what, found.field, found.value, one.count, one.of, found.share, found.usual_share, found.interval
+    )
+    return (one if is_more else other).chance, change
 
 
-def _signatures(before: RunCounts, now: RunCounts) -> Iterator[Pair]:
+def _signatures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
     names = {key for one in (before, now) for key in one.counts if key[0] == "signature"}
-    if before.runs and now.runs:
-        for field, value in sorted(names):
-            key = (field, value)
-            yield field, value, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs
+    for key in sorted(names) if before.runs and now.runs else ():
+        yield Frequency(*key, now.counts.get(key, 0), now.runs, before.counts.get(key, 0), before.runs)
 
 
-def _failures(before: RunCounts, now: RunCounts) -> Iterator[Pair]:
+def _failures(before: RunCounts, now: RunCounts) -> Iterator[Frequency]:
     for key in sorted(now.counts):
         of, known = now.counts[key], before.counts.get(key, 0)
         if key[0] != "signature" and min(of, known) >= LEAST:
-            yield *key, now.failed.get(key, 0), of, before.failed.get(key, 0), known
+            yield Frequency(*key, now.failed.get(key, 0), of, before.failed.get(key, 0), known)
 
 
 def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, Change]]:
     for key in sorted(now.slow):
         found = ratio_interval(now.slow[key], before.slow.get(key, (0, 0.0, 0.0)))
-        if found is None:
-            continue
-        factor, low, high, deviations = found
-        chance = 1.0 if factor < LEAST_LIFT else _normal_tail(deviations)
-        what, n = "slower", now.slow[key][0]
-        yield chance, Change(what, *key, n, n, factor, 1.0, (low, high))
-
-
-def _normal_tail(deviations: float) -> float:
-    from math import erfc
-
-    return erfc(deviations / sqrt(2)) / 2
+        if found is not None:
+            factor, low, high, deviations = found
+            chance = erfc(deviations / sqrt(2)) / 2 if factor >= LEAST_LIFT else 1.0
+            n = now.slow[key][0]
+            yield chance, Change("slower", *key, n, n, factor, 1.0, (low, high))
 
 
 class Day(NamedTuple):

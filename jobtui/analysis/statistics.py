@@ -23,7 +23,7 @@ def interval(count: int, of: int) -> tuple[float, float]:
     share, square = count / of, NORMAL_95**2
     middle = (share + square / (2 * of)) / (1 + square / of)
     half = NORMAL_95 * sqrt(share * (1 - share) / of + square / (4 * of * of)) / (1 + square / of)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
 
 
 def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:

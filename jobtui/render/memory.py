@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from math import exp
 
+from msgspec import to_builtins
+
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
 from jobtui.model.numbers import counted
-from jobtui.model.secrets import mask_text
 from jobtui.render.columns import Cells, TableColumn, TimeLook
+from jobtui.render.json_output import Document, fields_of
 from jobtui.render.spans import bars
 from jobtui.render.text import show
 
@@ -95,74 +97,46 @@ def change_words(one: Change) -> str:
     return f"{name}: {one.what} failures, {now}, before {percent(one.before)} %"
 
 
-def share_record(share: Share) -> dict[str, object]:
-    return {
-        "field": share.field,
-        "value": mask_text(share.value),
-        "count": share.count,
-        "of": share.of,
-        "share": round(share.share, 4),
-        "usual_share": round(share.usual_share, 4),
-        "interval": [round(end, 4) for end in share.interval],
-    }
+def share_record(share: Share) -> Document:
+    return fields_of(share, "field value count of share usual_share interval")
 
 
-def seen_record(seen: Seen | None) -> dict[str, object] | None:
-    """A failure that was seen, as the JSON contract has it, texts masked."""
+def seen_record(seen: Seen | None) -> Document | None:
+    """A known failure as the JSON contract has it, texts masked."""
     if seen is None:
         return None
-    return {
-        "signature": mask_text(seen.signature),
-        "first": to_rfc3339(seen.first),
-        "last": to_rfc3339(seen.last),
-        "count": seen.count,
-        "users": seen.users,
-        "where": list(map(share_record, seen.where)),
-    }
+    times = {"first": to_rfc3339(seen.first), "last": to_rfc3339(seen.last)}
+    where = list(map(share_record, seen.where))
+    return {**fields_of(seen, "signature"), **times, **fields_of(seen, "count users"), "where": where}
 
 
-def listed_record(seen: Seen) -> dict[str, object]:
-    """The same with how often on each of the last days, and one text as it was written."""
-    more = {"days": list(seen.days), "example": mask_text(seen.example), "job": mask_text(seen.job)}
-    return {**(seen_record(seen) or {}), "new": seen.is_new, **more}
+def listed_record(seen: Seen) -> Document:
+    """The same with its days and one text as it was written."""
+    return {**(seen_record(seen) or {}), "new": seen.is_new, **fields_of(seen, "days example job")}
 
 
-def expected_record(remembered: Remembered | None) -> dict[str, object] | None:
-    """When a job may start and end, in seconds from now; null where too little is known."""
-    ends = (remembered.start, remembered.end) if remembered is not None else (None, None)
-    if ends == (None, None):
+def expected_record(remembered: Remembered | None) -> Document | None:
+    """When a job may start and end, in seconds from now; null if too little is known."""
+    if remembered is None or (remembered.start is None and remembered.end is None):
         return None
-    names = ("low_s", "high_s", "held", "of")
-    return {
-        what: one and {name: getattr(one, name) for name in names}
-        for what, one in zip(("start", "end"), ends, strict=True)
-    }
+    return {"start": to_builtins(remembered.start), "end": to_builtins(remembered.end)}
 
 
-def overview_record(overview: Overview) -> dict[str, object]:
+def site_record(one: Deviation) -> Document:
+    return {**fields_of(one, "field value rule now usual"), "since": to_rfc3339(one.since)}
+
+
+def overview_record(overview: Overview) -> Document:
     return {
         "signatures": list(map(listed_record, overview.signatures)),
         "places": list(map(share_record, overview.places)),
-        "sites": [
-            {"field": one.field, "value": mask_text(one.value), "rule": one.rule,
-             "since": to_rfc3339(one.since), "now": round(one.now, 4), "usual": round(one.usual, 4)}
-            for one in overview.sites
-        ],
-    }  # fmt: skip
-
-
-def change_record(one: Change) -> dict[str, object]:
-    return {
-        "what": one.what,
-        "field": one.field,
-        "value": mask_text(one.value),
-        "count": one.count,
-        "of": one.of,
-        "share": round(one.share, 4),
-        "before": round(one.before, 4),
-        "low": round(one.interval[0], 4),
-        "high": round(one.interval[1], 4),
+        "sites": list(map(site_record, overview.sites)),
     }
+
+
+def change_record(one: Change) -> Document:
+    low, high = one.interval
+    return {**fields_of(one, "what field value count of share before"), "low": low, "high": high}
 
 
 SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (
