@@ -223,7 +223,8 @@ class EngineFollowing:
         self._note(fresh)
         if found.is_partial:
             self._is_at_edge = True
-        elif found.is_all:
+            self._begin = max(self._begin, self._floor)
+        elif found.is_all or not found.rows:
             self._is_at_edge = True
             self._walk = Walk()
             self._begin = self._late_from()
@@ -255,7 +256,7 @@ class EngineFollowing:
         ahead_s = max((row.at - now for row in rows), default=0) // SECOND
         if ahead_s > AHEAD_S:
             self.engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
-        late = self._late_from()
+        late = min(self._late_from(), self._begin)
         self._given = {one: at for one, at in self._given.items() if at >= late}
         if (surplus := len(self._given) - GIVEN_KEPT) > 0:
             in_order = sorted(self._given, key=lambda one: self._given[one])

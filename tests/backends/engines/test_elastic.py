@@ -138,7 +138,7 @@ async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
 
 
 async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -> None:
-    elastic = index_of(lines(10))
+    elastic = index_of(lines(10, every_s=20))
     doubts = Doubts()
     following = EngineFollowing(engine_of(elastic, doubts), At(T0), clock=FixedClock(NOW))
     elastic.failed_shards = [
@@ -379,3 +379,12 @@ async def test_json_of_any_kind_in_a_hit_costs_that_hit() -> None:
     assert sum(len(batch.records) for batch in batches) == 1
     assert "a hit has no id, no time, or no document" in (batches[-1].note or "")
     await source.aclose()
+
+
+async def test_a_page_of_nothing_but_nonsense_is_said_and_ends() -> None:
+    elastic = index_of({})
+    body = json.dumps({"hits": {"hits": [{"_id": n} for n in range(10)]}}).encode()
+    elastic.fault = lambda: reply(200, body)
+    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    assert await following.rows(10) == ([], True)
+    assert "(10 times)" in following.engine.doubts.words
