@@ -40,6 +40,8 @@ FIXED = {
 }
 
 
+LONGEST_NAME = 60
+"""Characters of a value that are part of the name of its test."""
 QUIET_ROUNDS = 3
 """So many rounds of the event loop must find nothing to do before the program under test is at rest."""
 
@@ -90,6 +92,13 @@ ALLOWED_SKIPS = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--only-allowed-skips", action="store_true", help="fail on a skip not in ALLOWED_SKIPS")
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Long values are named by their beginning: names pass between workers several times for each test."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_NAME:
+        return f"{val[:LONGEST_NAME]!a}..."
+    return None
 
 
 def skip_reasons(config: pytest.Config) -> Counter[str]:
