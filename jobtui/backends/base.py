@@ -119,6 +119,18 @@ def merged(batches: Iterable[Batch]) -> Batch:
     )
 
 
+def batch_of(told: "Telemetry") -> Batch:
+    """Spans and log records as a batch."""
+    return Batch(
+        cursor="",
+        spans=told.spans,
+        span_logs=told.logs,
+        skipped=told.skipped,
+        skip_count=told.skip_count,
+        count=len(told.spans) + len(told.logs),
+    )
+
+
 class Source(Protocol):
     """Something that can be polled for jobs or log records."""
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from jobtui.backends.base import Batch, Source, TraceSource
+from jobtui.backends.base import Batch, Source, TraceSource, batch_of
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.faults import contained
 from jobtui.model.ids import TraceId
@@ -170,15 +170,8 @@ class SessionTraces:
             self._skips.clear()
         self._skips[name, trace_id] = found.skip_count
         known = self._store.traces.size(trace_id)
-        batch = Batch(
-            cursor="",
-            spans=found.spans,
-            span_logs=found.logs,
-            skipped=found.skipped,
-            skip_count=found.skip_count,
-            recovered=before,
-            count=max(0, len(found.spans) + len(found.logs) - known),
-        )
+        batch = batch_of(found)
+        batch = structs.replace(batch, recovered=before, count=max(0, batch.count - known))
         await apply_in_parts(self._store, name, batch)
 
     async def _as_told(

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, batch_of, merged
 from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.otlp_protobuf import read_telemetry
-from jobtui.formats.spans import SKIPS_NAMED, is_line_of_json
+from jobtui.formats.spans import is_line_of_json
 from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Telemetry
@@ -72,7 +72,8 @@ class TraceFile(PolledFile[_Place]):
             at_end = offset + len(data) >= look.size
         done = read_telemetry(data[:whole], self.name)
         last = read_telemetry(data[whole:] if at_end else b"", self.name)
-        batch = _batch([done, last], recovered=place.skips if goes_on else 0, more=not at_end)
+        recovered = place.skips if goes_on else 0
+        batch = _batch((done, last), recovered=recovered, more=not at_end)
         return batch, _Place(look, offset + whole, at_end, last.skip_count)
 
     def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> tuple[Batch, _Place]:
@@ -99,20 +100,9 @@ class TraceFile(PolledFile[_Place]):
                 f"{self.name}: is larger than {limit}; give one document a line, or part of it"
             )
         found = read_telemetry(opened.plain.read(0, look.size), self.name)
-        batch = _batch([found], recovered=place.skips)
+        batch = _batch((found,), recovered=place.skips)
         return batch, _Place(look, 0, is_all=True, skips=batch.skip_count)
 
 
 def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
-    spans = tuple(span for one in told for span in one.spans)
-    logs = tuple(log for one in told for log in one.logs)
-    return Batch(
-        cursor="",
-        spans=spans,
-        span_logs=logs,
-        skipped=tuple(skip for one in told for skip in one.skipped)[:SKIPS_NAMED],
-        skip_count=sum(one.skip_count for one in told),
-        recovered=recovered,
-        count=len(spans) + len(logs),
-        more=more,
-    )
+    return merged((*map(batch_of, told), Batch(cursor="", recovered=recovered, more=more)))
