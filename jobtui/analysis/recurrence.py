@@ -1,7 +1,7 @@
-"""What counts of finished runs say: what goes with a failure, what changed, which sites deviate.
+"""Finds, in counts of finished runs, what goes with a failure, what changed, and which sites deviate.
 
-All that is said is tested as one of so many comparisons (Bonferroni): where there is no cause, hardly ever is
-one named. Counts are of days, as what is usual changes: a share is compared with that of the same days.
+Every test allows for the number of comparisons (Bonferroni), so that without a cause it hardly names one.
+Runs are compared with other runs of the same days, because the usual share changes with time.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,21 +19,21 @@ from jobtui.model.memory import Change, Deviation, Finished, Share
 from jobtui.model.slurm import SYSTEM as SLURM
 
 CHANCE = 0.002
-"""All that is said at a time is by chance less likely than this."""
+"""The chance of a false statement in one answer."""
 LEAST = 5
-"""Of fewer runs nothing is said."""
+"""The fewest runs for a statement."""
 LEAST_LIFT = 1.5
-"""A share that is so many times the usual one at least is said."""
+"""The lowest ratio of a share to the usual share for a statement."""
 MOST_SHARES, MOST_CHANGES = 3, 10
 DAY_S = 86_400
 BASELINE_DAYS, LEAST_DAYS = 28, 7
-"""A site is compared with so many of its days, with so many at least."""
+"""The days before that a site is compared with, and the fewest of them."""
 LEAST_DEVIANT, DEVIANT_DAYS = 2, 7
-"""It deviates on so many days in a row at least; since when is told of so many starts."""
+"""The fewest days in a row on which a site deviates, and how many first days are tried."""
 LEAST_A_DAY = 5
-"""Runs of a site on a day that counts."""
+"""The fewest runs of a site on a day that counts."""
 APART = 3.0
-"""Standard deviations of its days that a site is above what is usual when it deviates."""
+"""A site deviates if it is this many standard deviations of its days above their mean."""
 VERSION_TAGS = ("version", "release", "image")
 
 
@@ -42,20 +42,20 @@ def day_of(at: Nanos) -> int:
 
 
 def _model(job: Job) -> str:
-    """What is computed; a job of Slurm says that by its name, in which numbers count jobs."""
+    """What a job computes; for Slurm its name, without the numbers that count jobs."""
     return signature(job.name or "") if job.system == SLURM else job.model
 
 
 def kind_of(job: Job, run: Run | None = None) -> str:
-    """What like runs share, in one text."""
+    """What like runs share, as one text."""
     driver, mode = (run or job).driver or job.driver or "", (run or job).mode or job.mode
     return "\t".join((job.system, job.app, _model(job), driver, mode))
 
 
 def finished(job: Job, verdict: str, text: str, run: Run | None = None) -> Finished | None:
-    """What is remembered of a job that is over, or of an earlier run of it; None where its end is not known.
+    """A finished job, or an earlier run of it, as the memory keeps it; None if its end is not known.
 
-    The app of a job of Slurm is its partition. It and HTCondor tell nodes, others hosts.
+    The app of a Slurm job is its partition. Slurm and HTCondor give nodes, other systems hosts.
     """
     told = run or job
     ended_at, started, queued = told.ended_at or told.updated_at, told.started_at, told.queued_at
@@ -102,7 +102,7 @@ class Frequency(msgspec.Struct, frozen=True, order=True):
 
     @property
     def chance(self) -> float:
-        """How likely it is to be so often by chance; 1 if it is too rare, or not above what is usual."""
+        """The p-value of the share (Fisher); 1 for too few runs, or if it is not above the usual share."""
         is_above = self.count * self.known >= LEAST_LIFT * self.elsewhere * self.of
         if min(self.count, self.of, self.known) < LEAST or not is_above:
             return 1.0
@@ -110,20 +110,20 @@ class Frequency(msgspec.Struct, frozen=True, order=True):
 
 
 def unusual(found: Iterable[Frequency], tests: int, most: int = MOST_SHARES) -> tuple[Share, ...]:
-    """The shares that are above what is usual, the least likely first."""
+    """The shares above the usual ones, the most significant first."""
     said = ((one.chance, one) for one in found)
     likely = sorted((chance, one) for chance, one in said if chance * max(1, tests) < CHANCE)
     return tuple(one.share for _, one in likely[:most])
 
 
 Days = Mapping[int, int]
-"""Runs on each day, by its number since 1970."""
+"""Runs by day, which is a number of days since 1970."""
 
 
 def on_same_days(field: str, value: str, own: Days, own_having: Days, every: Days, having: Days) -> Frequency:
-    """A fact of the runs of a signature beside all other runs of the same days.
+    """How often runs of a signature have a fact, beside the other runs of the same days.
 
-    Of each day: its runs of the signature and those that have the fact, all runs and those that have it.
+    By day: runs of the signature, those with the fact, all runs, and those with the fact.
     """
     of, share, known, weights = sum(own.values()), 0.0, 0, 0
     for day, runs in own.items():
@@ -149,7 +149,7 @@ class RunCounts(NamedTuple):
 
 
 def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
-    """What is otherwise than before, the least likely first, MOST_CHANGES at most."""
+    """The differences from before, the most significant first, at most MOST_CHANGES."""
     compared = [*_signatures(before, now), *_failures(before, now)]
     found = [*map(_more_or_less, compared), *_slower(before, now)]
     tests = len(found) + len(compared)  # each may be more, or less
@@ -158,7 +158,7 @@ def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
 
 
 def _more_or_less(one: Frequency) -> tuple[float, Change]:
-    """A share beside the one before, and how likely it is that they differ so much by chance."""
+    """The p-value of the difference of a share from the one before, and the change."""
     other = Frequency(one.field, one.value, one.elsewhere, one.known, one.count, one.of)
     is_more = one.count * one.known > one.elsewhere * one.of
     what = "more" if is_more else "less"
@@ -195,7 +195,7 @@ def _slower(before: RunCounts, now: RunCounts) -> Iterator[tuple[float, Change]]
 
 
 class Day(NamedTuple):
-    """A site on one day: its runs, those that failed, and the logarithms of waits: how many, their sum."""
+    """One day of a site: its runs, failed runs, known waits, and the sum of their logarithms."""
 
     runs: int = 0
     failed: int = 0
@@ -204,9 +204,9 @@ class Day(NamedTuple):
 
 
 def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> Iterator[Deviation]:
-    """How a site deviates from its own past since some days, by either of the two rules.
+    """How the last days of a site deviate from its days before, by either of the two rules.
 
-    Each of these days is away from all before them, so that what has begun is not taken for usual.
+    The days that deviate are not part of the baseline.
     """
     for rule, least in (("failures", 0.02), ("waits", 0.2)):
         rates = sorted(_rates(rule, days))
@@ -226,7 +226,7 @@ def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> It
 
 
 def _mean_and_spread(rates: Sequence[float]) -> tuple[float, float]:
-    """The mean and the standard deviation; `statistics.stdev` takes fifty times as long."""
+    """The mean and the standard deviation. `statistics.stdev` takes fifty times as long."""
     mean = sum(rates) / len(rates)
     return mean, sqrt(sum((rate - mean) ** 2 for rate in rates) / max(1, len(rates) - 1))
 
@@ -240,6 +240,6 @@ def _rates(rule: str, days: Mapping[int, Day]) -> Iterator[tuple[int, float]]:
 
 
 def sustained(found: Sequence[Deviation]) -> tuple[Deviation, ...]:
-    """Those of hosts, and those of systems of which no host deviates: one thing is told once."""
+    """The deviations of hosts, and those of systems if no host deviates by the same rule."""
     hosts = {one.rule for one in found if one.field == "host"}
     return tuple(one for one in found if one.field == "host" or one.rule not in hosts)

@@ -1,4 +1,4 @@
-"""How sure a count, a share or a length is: exact tests and intervals that assume no distribution."""
+"""Tests and intervals for counts, shares and lengths that assume no distribution."""
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
@@ -8,18 +8,18 @@ from math import exp, lgamma, sqrt
 from jobtui.model.memory import Range
 
 NORMAL_95 = 1.959964
-"""So many standard deviations around the mean hold 95 % of a normal distribution."""
+"""The mean and this many standard deviations on either side hold 95 % of a normal distribution."""
 NEGLIGIBLE = 1e-12
 LEAST_LIKE = 30
-"""Of fewer like runs no range is told."""
+"""The fewest like runs for a range."""
 RANGE_SHARE = 0.8
-"""The part of like runs that a range is made to hold."""
+"""The share of like runs that a range is to hold."""
 NEWEST_KEPT = 300
-"""A range is that of so many like runs, the newest."""
+"""The newest like runs that a range is made of."""
 
 
 def interval(count: int, of: int) -> tuple[float, float]:
-    """Wilson's interval of a share, which holds the true one 95 times of 100."""
+    """The 95 % Wilson interval of a share."""
     share, square = count / of, NORMAL_95**2
     middle = (share + square / (2 * of)) / (1 + square / of)
     half = NORMAL_95 * sqrt(share * (1 - share) / of + square / (4 * of * of)) / (1 + square / of)
@@ -27,10 +27,7 @@ def interval(count: int, of: int) -> tuple[float, float]:
 
 
 def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:
-    """How likely `count` or more of a group have a fact when it is no likelier there than elsewhere.
-
-    Fisher's exact test, one-sided.
-    """
+    """The one-sided p-value of Fisher's exact test: `count` or more of a group have a fact by chance."""
     having, total = count + elsewhere, of + known
 
     def ways(n: int, k: int) -> float:
@@ -48,9 +45,10 @@ def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:
 def ratio_interval(
     now: tuple[int, float, float], before: tuple[int, float, float]
 ) -> tuple[float, float, float, float] | None:
-    """How many times as long, its 95 % interval, and by how many standard deviations it is not once.
+    """The ratio of two lengths, its 95 % interval, and its distance from 1 in standard deviations.
 
-    Each is how many logarithms of lengths there are, their sum and that of their squares; None of too few.
+    Each argument has the number of logarithms of lengths, their sum, and the sum of their squares. None
+    if there are too few.
     """
     (n, total, squares), (m, other, others) = now, before
     if min(n, m) < LEAST_LIKE:
@@ -62,9 +60,9 @@ def ratio_interval(
 
 
 def bounds(ordered: Sequence[float]) -> tuple[float, float] | None:
-    """The values between which the next of its kind is with a chance of RANGE_SHARE at least.
+    """The bounds that hold the next value with a chance of at least RANGE_SHARE, for any distribution.
 
-    Order statistics, which hold for any distribution; None of fewer than LEAST_LIKE values.
+    They are order statistics. None for fewer than LEAST_LIKE values.
     """
     n = len(ordered)
     if n < LEAST_LIKE:
@@ -74,10 +72,10 @@ def bounds(ordered: Sequence[float]) -> tuple[float, float] | None:
 
 
 def expected(runs: Iterable[tuple[int, int, float]], passed_s: float = 0.0) -> Range | None:
-    """The range for a run like these, and how often such ranges held: each was told of all before it.
+    """The range for a run like these, and how often such ranges held for the runs themselves.
 
-    Of each run when it began, when its length was known, and the length in seconds. Only those count that
-    took longer than `passed_s`, as the run in question did; what is given is what is left of it.
+    A run has the time it began, the time its length was known, and its length in seconds. Only runs of at
+    least `passed_s` count, because the run in question has lasted that long; the range is what is left of it.
     """
     replayed = sorted(run for run in runs if run[2] >= passed_s)
     ordered: list[float] = []

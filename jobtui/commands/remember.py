@@ -1,4 +1,4 @@
-"""`remember` keeps how runs ended; `seen` and `changed` ask what is remembered. Nothing is kept unasked."""
+"""`remember` writes the memory of finished runs; `seen` and `changed` read it."""
 
 import asyncio
 import signal
@@ -40,12 +40,12 @@ from jobtui.session.finished import FinishedRuns
 DEFAULT_MB, LEAST_MB = 2_000, 10
 SAID_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
-"""Days of a stretch that is compared with another."""
+"""The most days of a period that is compared."""
 NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
 
 
 def open_memory(megabytes: int = DEFAULT_MB) -> MemoryThread:
-    """What runs are handed over to. Raises RecordingError, OSError."""
+    """The writer of the memory. Raises RecordingError, OSError."""
     return MemoryThread(MemoryWriter(Memory().path, megabytes << 20))
 
 
@@ -56,7 +56,7 @@ def runs_of(session: Session, memory: MemoryThread) -> FinishedRuns:
 
 
 def run(context: Context) -> Exit:
-    """Remember until interrupted, with --once, or on a recording, what is known by now."""
+    """Remember until interrupted; with --once, or on a recording, what the sources know now."""
     path = Memory().path
     if context.flag("forget") is not None:
         try:
@@ -111,7 +111,7 @@ async def _remember(context: Context, memory: MemoryThread, for_s: float | None)
 
 
 async def _take(session: Session, runs: FinishedRuns, ended: asyncio.Event) -> None:
-    """Take in what the sources know now."""
+    """Remember what the sources know now."""
     with contained("remembering"):
         await session.catch_up()
         await runs.take()
@@ -127,7 +127,7 @@ async def kept_reading(session: Session) -> None:
 
 
 async def _say(memory: MemoryThread) -> None:
-    """Say what goes wrong, once."""
+    """Report each problem of writing once."""
     said: str | None = None
     while True:
         if memory.problem != said and (said := memory.problem) is not None:
@@ -136,7 +136,7 @@ async def _say(memory: MemoryThread) -> None:
 
 
 def run_seen(context: Context) -> Exit:
-    """Print failures; NOT_FOUND for one that is not remembered, ATTENTION when a site deviates."""
+    """Print failures. NOT_FOUND if none has the text, ATTENTION if a site deviates."""
     memory, now, text = Memory(), context.clock.now(), " ".join(context.words)
     if not memory.is_there:
         complain(NOTHING)
@@ -176,7 +176,7 @@ def _seen_lines(found: Overview, now: Nanos, width: int | None, colour: bool) ->
 
 
 def run_changed(context: Context) -> Exit:
-    """Print what is otherwise; ATTENTION when something is."""
+    """Print the differences. ATTENTION if there are any."""
     memory = Memory()
     if not memory.is_there:
         complain(NOTHING)
@@ -207,7 +207,7 @@ def run_changed(context: Context) -> Exit:
 
 
 def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
-    """What two times, or two filters, are about. Raises ValueError that says what they must be."""
+    """Compare by times or filters. Raises ValueError that says what they must be."""
     facts = [word.partition(":") for word in words]
     if len(words) == 2 and all(field in FIELDS and value for field, _, value in facts):
         one, other = ((field, value) for field, _, value in facts)

@@ -1,1 +1,1 @@
-"""Runs that are over, remembered over weeks and systems."""
+"""The memory of finished runs, over weeks and systems."""

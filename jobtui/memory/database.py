@@ -1,4 +1,4 @@
-"""The memory: runs that are over, in one file of the user, and every answer that is read of it.
+"""The memory of finished runs, one file of the user, and every question to it.
 
 `run` has a row for each run. `tally` has what is counted: of each day, and under day 0 of all, how many runs
 of a signature have a value in a field; signature 0 is all runs, 1 those that failed, field 0 no field at all.
@@ -59,40 +59,40 @@ MEMORY = Layout(
     "one at a time can; jobtui remember --forget removes it", "remembers",
 )  # fmt: skip
 ALL, FAILED, WHOLE = 0, 1, 0
-"""Signatures that are none, and the day that is all days."""
+"""The signatures that stand for all and for failed runs, and the day that stands for all days."""
 NUMBERS: Mapping[str, int] = {name: number for number, name in enumerate(FIELDS, 1)}
 SHOWN_DAYS = 14
-"""Days of which a trend is shown, and of each signature of a list what goes with it."""
+"""The days of a trend, and of the shares of a signature in a list."""
 NEW_DAYS = 7
-"""What was first seen in so many days is new, where as many before are known."""
+"""A failure first seen within this is new, if the memory knows as many days before."""
 MOST_DAYS, OLDEST_DAYS = 400, 3_650
-"""The newest days with a failure that are compared, and how far back such days are looked for."""
+"""The newest days with a failure that are compared, and how far back they may be."""
 CANDIDATES = 3
-"""The most frequent values of each field that are looked at."""
+"""The most frequent values of a field that are tested."""
 MOST_SHOWN, MOST_FOUND = 15, 1_000
-"""Signatures that are shown without a limit, and found by a text."""
+"""Signatures that are shown without --lines, and the most that a text finds."""
 LIKE_RUNS = 600
-"""The newest like runs of which ranges are told."""
+"""The newest like runs that ranges are made of."""
 PLACES = ("host", "node")
 SITES = ("host", "system")
 MOST_PLACES = 10
 CHANGED = ("host", "app", "version", "user")
-"""The fields of which is told what changed."""
+"""The fields that `changed` compares."""
 ALL_RUNS = "all"
-"""The field of what is told of all runs."""
+"""The field of a statement about all runs."""
 
 
 def hash_of(job_id: str) -> int:
-    """A number by which a job is found; several may share one."""
+    """A number to find a job by; several jobs may have the same."""
     from hashlib import blake2b
 
     return int.from_bytes(blake2b(job_id.encode("utf-8", "replace"), digest_size=7).digest(), "big")
 
 
 class Memory:
-    """What is asked of a memory. Raises RecordingError where there is none that can be read.
+    """Answers out of a memory. Raises RecordingError if it cannot be read.
 
-    It is opened for each question, so it may be removed, or begun, at any time; may be used from any thread.
+    Each question opens the file, so that it may be removed or made at any time, from any thread.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -122,7 +122,7 @@ class Memory:
                 ) from error
 
     def of_job(self, job: Job, text: str, now: Nanos) -> Remembered:
-        """What it tells of a job that failed with this text, or that is live; nothing without a memory."""
+        """What the memory knows of a job that failed with this text, or is live; nothing without a memory."""
         if not self.is_there:
             return Remembered(now)
         with self._reading() as reading:
@@ -138,7 +138,7 @@ class Memory:
             return Remembered(now, seen, None, expected(lengths, job.elapsed_s(now) or 0.0))
 
     def signatures(self, now: Nanos, text: str = "", most: int = MOST_SHOWN) -> tuple[Seen, ...]:
-        """Failures, those first that were the most frequent of late; only those with `text`, or of a job."""
+        """Failures, the most frequent of the last days first; of a job or with a text, if given."""
         with self._reading() as reading:
             marks = reading.marks_of(text) if text else None
             ranked = map(reading.text_of, reading.ranked(now, marks, most))
@@ -149,7 +149,7 @@ class Memory:
         return Overview(self.signatures(now, most=most), self.places(now), self.deviations(now))
 
     def places(self, now: Nanos) -> tuple[Share, ...]:
-        """Hosts and nodes on which more runs fail than elsewhere, in the last weeks."""
+        """Hosts and nodes where more runs fail than elsewhere, in the last weeks."""
         with self._reading() as reading:
             return reading.places(range(day_of(now) - BASELINE_DAYS, day_of(now) + 1))
 
@@ -161,12 +161,12 @@ class Memory:
             return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
 
     def changes(self, before: range, now: range) -> Compared:
-        """What is otherwise on some days than on earlier ones."""
+        """The differences of some days from earlier ones."""
         with self._reading() as reading:
             return _compared(reading.stretch(before), reading.stretch(now))
 
     def differences(self, one: tuple[str, str], other: tuple[str, str]) -> Compared:
-        """How runs with a value in a field differ from those with another one."""
+        """The differences of runs with one value in a field from runs with another."""
         with self._reading() as reading:
             return _compared(reading.having(*one), reading.having(*other))
 
@@ -176,7 +176,7 @@ def _compared(before: RunCounts, now: RunCounts) -> Compared:
 
 
 RunTimes = tuple[int, int, float]
-"""When it began, when its length was known, in seconds since the epoch, and the length."""
+"""The begin of a run, the time its length was known, both in seconds since the epoch, and the length."""
 
 
 def _listed(numbers: Iterable[int]) -> str:
@@ -184,7 +184,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 class _Reading:
-    """One look into the database."""
+    """The open database."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -203,7 +203,7 @@ class _Reading:
         return str(self._one("SELECT text FROM signature WHERE id = ?", mark) or "")
 
     def _on(self, days: Iterable[int], field: int, mark: int, *values: int) -> dict[int, dict[int, int]]:
-        """How many runs there were on each of these days, by value, which is 0 of no field."""
+        """The number of runs by value and day; the value is 0 for field 0."""
         values = values or (0,)
         sql = (
             "SELECT value, day, runs FROM tally WHERE field = ? AND signature = ?"
@@ -216,17 +216,17 @@ class _Reading:
 
     @cached_property
     def _begin(self) -> int:
-        """The first day of which something is known."""
+        """The first day in the memory."""
         return self._one("SELECT min(day) FROM tally WHERE field = 0 AND day > 0") or 0
 
     @cached_property
     def _values(self) -> int:
-        """How many values there are among which a cause is sought."""
+        """The number of values that may be a cause."""
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = 0"
         return sum(self._one(sql, field) for field in NUMBERS.values())
 
     def seen(self, text: str, now: Nanos, most_days: int = MOST_DAYS) -> Seen | None:
-        """A signature, with what goes with it on the newest days; None of one that was never seen."""
+        """A signature, with what goes with it on its newest days; None if it was never seen."""
         sql = "SELECT id, example, job, first, last FROM signature WHERE text = ?"
         if not (rows := self._rows(sql, text)):
             return None
@@ -250,7 +250,7 @@ class _Reading:
         )
 
     def _where(self, mark: int, own: Mapping[int, int]) -> tuple[Share, ...]:
-        """What the runs of a signature have more often than others of the same days."""
+        """What runs of a signature have more often than other runs of the same days."""
         every = self._on(own, 0, ALL)[0]
         tallies = []
         for name, field in NUMBERS.items():
@@ -267,7 +267,7 @@ class _Reading:
         return unusual(tallies, self._values)
 
     def marks_of(self, text: str) -> list[int]:
-        """The signatures of the runs of a job, else those that hold a text, or are its own."""
+        """The signatures of a job, else those that hold a text or are made of it."""
         sql = "SELECT DISTINCT signature FROM run WHERE hash = ? AND job = ? AND signature > ?"
         if found := self._rows(sql, hash_of(text), text, FAILED):
             return [mark for (mark,) in found]
@@ -275,7 +275,7 @@ class _Reading:
         return [mark for (mark,) in self._rows(sql, text, signature(text), MOST_FOUND)]
 
     def ranked(self, now: Nanos, marks: Sequence[int] | None, most: int) -> list[int]:
-        """The most frequent signatures of the last days, then those of all time; None for any."""
+        """Signatures by their number in the last days, then in all. `marks` limits them."""
         recent: Counter[int] = Counter()
         sql = "SELECT signature, runs FROM tally WHERE field = 0 AND day = ? AND signature > ?"
         for day in range(day_of(now) - SHOWN_DAYS + 1, day_of(now) + 1):
@@ -290,7 +290,7 @@ class _Reading:
         return sorted(marks, key=lambda mark: -recent[mark])[:most]
 
     def like(self, kind: str) -> tuple[list[RunTimes], list[RunTimes], list[RunTimes]]:
-        """How long the newest like runs waited, ran, and did both."""
+        """How long the newest like runs waited, ran, and took in all."""
         number = self._one("SELECT id FROM kind WHERE text = ?", kind)
         sql = "SELECT ended, waited, ran FROM run WHERE kind = ? ORDER BY ended DESC LIMIT ?"
         waits, lengths, wholes = [], [], []
@@ -306,7 +306,7 @@ class _Reading:
         return waits, lengths, wholes
 
     def _sums(self, name: str, mark: int, days: range) -> dict[str, tuple[int, int, float, float]]:
-        """Of each value of a field on some days: runs, and how much longer than usual they took."""
+        """By value of a field, on some days: the runs, and how much longer than usual they took."""
         sql = (
             "SELECT word.text, runs, timed, slow, squares FROM (SELECT value, sum(runs) AS runs,"
             " sum(timed) AS timed, total(slow) AS slow, total(squares) AS squares FROM tally"
@@ -360,12 +360,12 @@ class _Reading:
         return RunCounts(every, counts, bad, slow)
 
     def _texts(self, marks: Mapping[int, int]) -> dict[tuple[str, str], int]:
-        """How many runs there are of each signature, by its text."""
+        """The number of runs by the text of the signature."""
         sql = f"SELECT id, text FROM signature WHERE id IN ({_listed(marks)})"
         return {("signature", text): marks[mark] for mark, text in self._rows(sql)}
 
     def having(self, name: str, value: str) -> RunCounts:
-        """All runs with a value in a field."""
+        """The counts of all runs with a value in a field."""
         word = self._one("SELECT id FROM word WHERE text = ?", value)
         sql = (
             "SELECT signature, runs, timed, slow, squares FROM tally"

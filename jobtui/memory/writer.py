@@ -1,4 +1,4 @@
-"""Writes runs that are over into the memory, each once, and counts them; the oldest go when it is full."""
+"""Writes finished runs to the memory, each once, and counts them. A full memory drops the oldest."""
 
 import os
 from contextlib import suppress
@@ -15,17 +15,17 @@ from jobtui.recording.database import SIDE_FILES, storable
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
 
 MOST_WORDS, MOST_SIGNATURES = 500_000, 100_000
-"""So many values and signatures are told apart; further ones are counted with all runs only."""
+"""The most values and signatures. A run with a further one counts among all runs only."""
 LONGEST_WORD = 200
 CACHED = 100_000
-"""Words whose numbers are remembered."""
+"""The most words whose numbers are cached."""
 CUT_AT_ONCE = 20_000
-"""Runs that are let go of at a time."""
+"""Runs that are dropped at a time."""
 LEAST_TIMED = 5
-"""From so many like runs on it is counted how much longer than they another one took."""
+"""The fewest like runs to compare the length of another run with."""
 
 Sums = list[float]
-"""Runs, timed ones, by how much they were slower and its square, those that waited, and how long."""
+"""Runs; compared runs, the sum of how much slower they were and of its squares; known waits and their sum."""
 ADD = """INSERT INTO tally VALUES (?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0),
     nullif(?, 0)) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs,
     timed = coalesce(timed + excluded.timed, timed, excluded.timed),
@@ -36,7 +36,7 @@ ADD = """INSERT INTO tally VALUES (?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nu
 
 
 class MemoryWriter(DatabaseWriter):
-    """The memory of this user, begun when there is none. `most_bytes` bounds it."""
+    """Writes the memory of this user, a new one if there is none, up to `most_bytes`."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -45,7 +45,7 @@ class MemoryWriter(DatabaseWriter):
         super().__init__(path, MEMORY, goes_on=True)
 
     def close(self) -> None:
-        """Let it go as it is: others may read it, so its log stays until they have."""
+        """Close it without leaving WAL mode, because others may read it."""
         self.discard()
 
     def _count(self) -> None:
@@ -69,7 +69,7 @@ class MemoryWriter(DatabaseWriter):
         return int(size)
 
     def add(self, one: Finished) -> bool:
-        """Remember a run, within `together`; whether it was not known yet. `flush` is to follow."""
+        """Add a run, within `together` and before `flush`; whether it is new."""
         ended = one.ended_at // SECOND
         kind = self._kind(one.kind)
         mark = self._mark(one) if one.is_failed else 0
@@ -107,7 +107,7 @@ class MemoryWriter(DatabaseWriter):
             sums[5] += wait
 
     def _slow(self, one: Finished) -> float | None:
-        """The logarithm of how many times as long a good run took as is usual of like ones."""
+        """The logarithm of the ratio of the length of a good run to the usual length of like runs."""
         if one.ran_s is None or one.is_failed:
             return None
         known, length = self._kinds[one.kind], log(max(one.ran_s, 1.0))
@@ -144,7 +144,7 @@ class MemoryWriter(DatabaseWriter):
         return self._signatures[name]
 
     def _numbered(self, table: str, name: str, row: tuple[object, ...], most: int) -> int:
-        """The number of a text, a new one where there is room for it, else 0; 1 is never a signature."""
+        """The number of a text, or 0 if it is new and there is no room. 1 is never a signature."""
         found = self._db.execute(f"SELECT id FROM {table} WHERE text = ?", (name,)).fetchone()
         if found is not None:
             return int(found[0])
@@ -156,7 +156,7 @@ class MemoryWriter(DatabaseWriter):
         return int(last) + 1
 
     def flush(self) -> None:
-        """Write what was counted, within `together`, and let go of the oldest where it is full."""
+        """Write the counts, within `together`, and drop the oldest runs of a full memory."""
         self._db.executemany(ADD, ((*key, *sums) for key, sums in self._sums.items()))
         self._sums.clear()
         sql = (
@@ -174,7 +174,7 @@ class MemoryWriter(DatabaseWriter):
             self._cut()
 
     def _cut(self) -> None:
-        """Let go of the runs that were written first, and of what was counted of the days before them."""
+        """Drop the runs that were written first, and the counts of the days before them."""
         oldest = "SELECT id, ended FROM run ORDER BY id LIMIT 1 OFFSET ?"
         (found,) = self._db.execute(oldest, (CUT_AT_ONCE,)).fetchall() or [None]
         if found is None:
@@ -193,7 +193,7 @@ class MemoryWriter(DatabaseWriter):
 
 
 class MemoryThread(BatchWriter[Finished]):
-    """Writes runs that are handed over into the memory, all of half a second together."""
+    """Writes runs to the memory, on a thread."""
 
     _writer: MemoryWriter
 
@@ -212,7 +212,7 @@ class MemoryThread(BatchWriter[Finished]):
 
 
 def forget(path: Path) -> bool:
-    """Remove a memory with what SQLite keeps beside it; whether there was one. Raises OSError."""
+    """Remove a memory and the files that SQLite keeps beside it; whether there was one. Raises OSError."""
     for side in SIDE_FILES:
         with suppress(FileNotFoundError):
             os.unlink(f"{path}{side}")

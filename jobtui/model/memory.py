@@ -1,11 +1,11 @@
-"""What is remembered of runs that are over, and what that tells of a job: seen before, and how long yet."""
+"""Finished runs as the memory keeps them, and what it answers about a job."""
 
 import msgspec
 
 from jobtui.model.clock import Nanos
 
 FIELDS = ("system", "user", "app", "model", "host", "node", "driver", "version")
-"""What is counted of each run, by the names of the fields of `Finished`."""
+"""The fields of `Finished` that the memory counts."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -49,7 +49,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A signature: when it was seen first and last, how often, of how many users, and what goes with it.
+    """A signature: when it was first and last seen, how often, for how many users, and what goes with it.
 
     `days` is how often on each of the last days, the oldest first. `example` is one text as it was written,
     of `job`, the last one. What `is_new` was not seen for long before a week ago.
@@ -68,7 +68,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Between which seconds something is expected; such ranges held for `held` of the last `of`."""
+    """A range of seconds from now. Such ranges held for `held` of the last `of` like runs."""
 
     low_s: float
     high_s: float
@@ -77,7 +77,7 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What memory tells of one job at a time: was its failure seen before, when it may start and end."""
+    """What the memory knew of a job at a time: its failure, and when it may start and end."""
 
     at: Nanos = Nanos(0)
     seen: Seen | None = None
@@ -86,7 +86,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Something that is otherwise in one stretch of time than in another.
+    """One difference between two periods.
 
     `what` is new, gone, more, less or slower; of `field` and `value`, where field `signature` is a failure.
     Shares are of runs, and `interval` is that of `share`; of what is slower both are factors.
@@ -103,7 +103,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True):
-    """Two stretches of time, or two kinds of runs: how many runs there are in each, and what is otherwise."""
+    """The number of runs in two periods, or of two kinds, and their differences."""
 
     before: int
     now: int
@@ -111,7 +111,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 class Deviation(msgspec.Struct, frozen=True):
-    """A site that deviates from its own past since a day: its share of failures, or how long runs wait."""
+    """A site whose share of failures, or whose waits, deviate from its own past since a day."""
 
     field: str
     value: str
@@ -122,7 +122,7 @@ class Deviation(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """What a memory tells by itself: failures, where more of them are than elsewhere, sites that deviate."""
+    """What is in a memory: failures, places with more of them than elsewhere, and sites that deviate."""
 
     signatures: tuple[Seen, ...] = ()
     places: tuple[Share, ...] = ()

@@ -1,12 +1,11 @@
-"""Writes a database of ours, and what comes meanwhile in the order in which it came.
+"""Writes a database of ours, and writes what it is given in batches on a thread.
 
 A new file is made beside its name and gets it when it is whole and on the disk, so that a full disk, or the
 end of the program, leaves nothing under that name. Only a file of this user, of this layout, that is no
 link and that nobody else writes goes on.
 
-What comes is handed over at once and written twice a second, so that a program that is killed loses no more
-than that. What cannot be written waits, up to a bound, and is tried again; what comes beyond that is lost and
-counted.
+Batches are written twice a second, so that a killed program loses no more than that. A batch that cannot be
+written is kept, up to a bound, and tried again; what comes beyond that is lost and counted.
 """
 
 import errno
@@ -49,10 +48,10 @@ class DatabaseWriter:
             raise
 
     def _begin(self) -> None:
-        """Write what a file says of itself; it was opened, and may be new."""
+        """Called when the file, perhaps a new one, was opened: write what it says of itself."""
 
     def _count(self) -> None:
-        """Learn what is in the file; it was opened, or what was written last was taken back."""
+        """Called when the file was opened or a transaction rolled back: count what is in it."""
 
     def _open(self, *, goes_on: bool) -> None:
         if goes_on:
@@ -214,7 +213,7 @@ class _Waiting(NamedTuple, Generic[One]):
 
 
 class BatchWriter(Generic[One]):
-    """Writes what is handed over on a thread of its own, all of half a second together.
+    """Writes what `put` gives it on a thread of its own, in batches of half a second.
 
     Subclasses give `write_one`. `lost` counts records that will not be kept, `problem` says why the last
     writing failed, None when it did not.
@@ -232,18 +231,18 @@ class BatchWriter(Generic[One]):
         self._thread.start()
 
     def write_one(self, one: One) -> None:
-        """Raises RecordingError for what is to be tried again; whatever else it raises costs this one."""
+        """Raises RecordingError to try the batch again. Any other exception loses this one."""
         raise NotImplementedError
 
     def write_end(self) -> None:
-        """Called after each writing, within it. Raises RecordingError."""
+        """Called at the end of each batch, in its transaction. Raises RecordingError."""
 
     @property
     def waiting(self) -> int:
         return self._waiting
 
     def put(self, one: One, records: int = 1) -> None:
-        """Hand over so many records, to be written soon."""
+        """Queue something that counts as this many records."""
         with self._lock:
             if self._waiting + records > MOST_WAITING and self._waiting:
                 self.lost += records

@@ -1,4 +1,4 @@
-"""What is remembered of finished runs, in words, as JSON documents, and as a table."""
+"""Answers of the memory in words, as JSON documents, and as a table."""
 
 from collections.abc import Iterator
 from math import exp
@@ -28,7 +28,7 @@ def _within(interval: tuple[float, float]) -> str:
 
 
 def share_words(share: Share) -> str:
-    """What runs of a signature have in common: "38 of 41 on host v7 (80-97 %), of other runs 6 %"."""
+    """What runs with a failure have in common: "38 of 41 on host v7 (80-97 %), of other runs 6 %"."""
     on = "of" if share.field == "user" else "on" if share.field in ("host", "node") else "with"
     usual = f"of other runs {percent(share.usual_share)} %"
     return (
@@ -62,7 +62,7 @@ def _range_words(what: str, expected: Range) -> str:
 
 
 def memory_lines(remembered: Remembered | None) -> Iterator[str]:
-    """What is remembered about a job, a line each; safe to show."""
+    """What the memory knows of a job, one line each; safe to show."""
     if remembered is None:
         return
     if remembered.seen is not None:
@@ -81,7 +81,7 @@ def deviation_words(one: Deviation) -> str:
 
 
 def sites_words(sites: tuple[Deviation, ...]) -> str:
-    """All sites that deviate, in one text, as they are one thing to look at."""
+    """All sites that deviate, as one text."""
     return "; ".join(map(deviation_words, sites))
 
 

@@ -1,4 +1,4 @@
-"""Failures that were seen before: how often, since when, what goes with them."""
+"""The failures in the memory: how often, since when, what goes with them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from jobtui.widgets.filter_bar import Completion
 from jobtui.widgets.record_list import RecordTable
 
 RENEW_S = 60.0
-"""It is asked again so often."""
+"""How often the memory is read again."""
 NOTHING = ("Nothing is remembered.", "`jobtui remember`, beside this, keeps how runs end.")
 
 

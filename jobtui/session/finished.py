@@ -1,4 +1,4 @@
-"""Finds out which runs are over in a session, and hands each over with its verdict, to be remembered."""
+"""Finds the finished runs of a session, with their verdicts, for the memory."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
 from jobtui.store.store import Changes
 
 OVER = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
-"""What is remembered; of a job that is missing or purged it is not known how it ended."""
+"""The statuses that the memory keeps. How a missing or purged job ended is not known."""
 JOBS_BETWEEN_RESTS = 64
 
 
 class FinishedRuns:
-    """Notes which jobs of a session change; `take` looks at them and hands over those that are over.
+    """Notes which jobs of a session change; `take` passes those that have finished to `put`.
 
-    `put` takes a run; `is_full` says whether to wait before more is handed over.
+    While `is_full`, it waits.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class FinishedRuns:
         self._changed.set()
 
     async def follow(self) -> None:
-        """Hand over what ends, until cancelled."""
+        """Pass on the runs that finish, until cancelled."""
         while True:
             self._changed.clear()
             await self.take()
             await self._changed.wait()
 
     async def take(self) -> None:
-        """Look at all that changed."""
+        """Look at all jobs that changed."""
         number = 0
         self._gatherer = Gatherer.of(self._session)
         while self._due:
@@ -86,7 +86,7 @@ class FinishedRuns:
             self._put(one)
 
     async def _earlier_runs(self, job: Job) -> None:
-        """The runs of a job before the present one, which its record holds."""
+        """Pass on the earlier runs of a job, which are in its record."""
         with suppress(Unreadable):
             detail = await self._session.job_reader().detail(job.id)
             for run in detail.runs[:-1] if detail is not None else ():
@@ -98,7 +98,7 @@ class FinishedRuns:
                         self._put(one)
 
     def _fresh_gatherer(self) -> Gatherer:
-        """One that has not read as many outputs as it may."""
+        """A gatherer that may still read outputs."""
         self._failed += 1
         if self._failed % MOST_JOBS_READ == 0:
             self._gatherer = Gatherer.of(self._session)
