@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.layout import RUN_LENGTH, ShownLines, lay_out
+from jobtui.analysis.traces.layout import ShownLines, lay_out
 from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, waterfall_lines
@@ -68,10 +68,6 @@ INSIDE = [a_span(100 + n, n, n * MS, n * MS + 1, name="read") for n in range(2, 
 def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str, cells: int | None) -> None:
     line = drawn(trace, cells)[row]
     assert [word for word in words.split() if word not in line] == []
-
-
-def test_a_few_like_spans_stay_apart() -> None:
-    assert len(drawn(work(*events(2, RUN_LENGTH - 1)))) == RUN_LENGTH
 
 
 def test_without_a_limit_each_of_like_spans_has_its_row_and_no_name_is_cut() -> None:

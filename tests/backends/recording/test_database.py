@@ -165,16 +165,23 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
         Recording(path)
 
 
+SOURCE = ScriptedSource(name="a.log", kind="logfile")
+
+
+def recording_in(place: Path, pages: int | None = None) -> tuple[RecordingWriter, Recorder, ScriptedSource]:
+    writer = RecordingWriter(place / "r", about(), MB)
+    if pages is not None:
+        writer._db.execute(f"PRAGMA max_page_count = {pages}")
+    return writer, Recorder(writer, FixedClock(NOW)), SOURCE
+
+
 def noisy(number: int) -> Batch:
     """A batch that needs some 150 kB."""
     return Batch(cursor="", records=(record(number, noise(number, 200_000)),), count=1)
 
 
 def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> None:
-    writer = RecordingWriter(tmp_path / "r", about(), MB)
-    writer._db.execute("PRAGMA max_page_count = 12")  # as a full disk
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
+    writer, recorder, source = recording_in(tmp_path, pages=12)  # as on a full disk
     recorder.delivered(source, noisy(1))
     wait_for(lambda: recorder.problem is not None)
     assert "full" in (recorder.problem or "")
@@ -191,10 +198,7 @@ def test_what_waits_too_long_is_lost_and_the_recording_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 500)
-    writer = RecordingWriter(tmp_path / "r", about(), MB)
-    writer._db.execute("PRAGMA max_page_count = 12")
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
+    writer, recorder, source = recording_in(tmp_path, pages=12)
     for number in range(5):
         recorder.delivered(source, noisy(number))
     wait_for(lambda: recorder.problem is not None)
@@ -210,9 +214,7 @@ def test_what_waits_too_long_is_lost_and_the_recording_says_so(
 
 
 def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path) -> None:
-    writer = RecordingWriter(tmp_path / "r", about(), MB)
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
+    writer, recorder, source = recording_in(tmp_path)
     recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
     wait_for(lambda: recorder.kept)
     writer._db.execute("PRAGMA max_page_count = 12")
@@ -225,9 +227,7 @@ def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path)
 
 
 def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
-    writer = RecordingWriter(tmp_path / "r", about(), MB)
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
+    writer, recorder, source = recording_in(tmp_path)
     recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
     for _ in range(50):
         recorder.delivered(source, Batch(cursor=""))
@@ -242,9 +242,7 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
-    writer = RecordingWriter(tmp_path / "r", about(), MB)
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
+    writer, recorder, source = recording_in(tmp_path)
     odd = Span(
         TraceId("0" * 32),
         SpanId("0" * 16),
