@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.analysis.traces.failures import study_trace
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import HISTORY_S, LiveDemo
 from jobtui.demo.messages import Record
 from jobtui.demo.programs import Disk, RealDisk
+from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
-from jobtui.model.ids import split_jid
+from jobtui.model.ids import TraceId, split_jid
+from jobtui.model.traces import Trace, growing
+from jobtui.store.traces import TraceBook
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -75,8 +79,27 @@ def test_record_files_bear_the_time_of_their_writing(history: LiveDemo) -> None:
         assert abs(file.stat().st_mtime - written) < 5
 
 
+def traces_of(demo: LiveDemo) -> dict[TraceId, Trace]:
+    book = TraceBook()
+    for line in demo.sources.spans.read_bytes().splitlines():
+        told = read_telemetry(line, "spans")
+        assert not told.skip_count
+        book.add(told.spans, told.logs)
+    return {one: trace for one in book.ids() if (trace := book.trace(one))}
+
+
+def test_the_history_has_traces_that_failed_and_ended_well(history: LiveDemo) -> None:
+    found = [study_trace(trace) for trace in traces_of(history).values()]
+    failed = [one for one in found if one.has_failed]
+    assert len(found) > 20
+    assert failed
+    assert all(one.causes[0].span.name == "step" and one.causes[0].exception for one in failed)
+    assert not any(one.skewed or one.tree.doubles for one in found)
+
+
 def test_life_goes_on(tmp_path: Path) -> None:
     demo, clock = _demo(tmp_path)
+    growing_traces = [one for one, trace in traces_of(demo).items() if growing(trace, NOW)]
     before = _records(demo)
     sizes = [path.stat().st_size for _, path in demo.sources.logs]
     seen: dict[str, set[float]] = {}
@@ -98,6 +121,9 @@ def test_life_goes_on(tmp_path: Path) -> None:
         name for name in names if re.search(r"[\x00-\x1f\u200b-\u202e]|\[/", name) or not name.isascii()
     ]
     assert 0 < len(hostile) < len(names) / 5
+    assert growing_traces
+    later = traces_of(demo)
+    assert any(not growing(later[one], Nanos(NOW + 900 * SECOND)) for one in growing_traces)
 
 
 def test_same_seed_and_start_give_the_same_files(tmp_path: Path) -> None:

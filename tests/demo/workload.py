@@ -167,7 +167,7 @@ class Workload:
         self._rng = random.Random(f"{world.seed}/workload")
         self._windows = 0
         self._deadline: int | None = None
-        self._known: dict[str, list[tuple[Browser, Simulation]]] = {}
+        self._known: dict[str, list[Simulation]] = {}
 
     def start(self) -> None:
         for user in self._world.users:
@@ -242,41 +242,33 @@ class Workload:
         seconds = rng.uniform(0.4, 3) if not model.parallel else rng.uniform(1, 18)
         ending = rng.choices(list(Ending), (8, 2, 0.5, 0.5))[0]
         queued = rng.uniform(0, 25)
-        errors = {
-            Ending.COMPLETED: None,
-            Ending.RAISES: rng.choice(programs.RAISED)[1],
-            Ending.KILLED: programs.KILLED,
-            Ending.PREPARE_FAILS: programs.PREPARE_ERROR,
-        }
+        error = incidents.ERRORS.get(ending, rng.choice(programs.RAISED)[1])
         frames = rng.randint(1, 20)
-        return Plan(ending=ending, duration_s=seconds, error=errors[ending], frames=frames, queued_s=queued)
+        return Plan(ending=ending, duration_s=seconds, error=error, frames=frames, queued_s=queued)
 
     async def _new(self, browser: Browser, models: tuple[Model, ...]) -> Simulation:
         rng = self._rng
         mode = "sbatch" if browser.user.on_cluster else None
         simulation = await browser.new(rng.choice(models), rng.choice(incidents.SIMULATION_NAMES), mode=mode)
-        self._known.setdefault(browser.user.uid, []).append((browser, simulation))
+        self._known.setdefault(browser.user.uid, []).append(simulation)
         return simulation
 
     async def _report(self, browser: Browser) -> None:
         simulation = await self._new(browser, SEQUENTIAL)
-        answer = await browser.start(simulation, self._plan(simulation.model))
-        await browser.watch(simulation, answer)
+        await browser.run(simulation, self._plan(simulation.model))
 
     async def _animation(self, browser: Browser) -> None:
         simulation = await self._new(browser, PARALLEL)
-        answer = await browser.start(simulation, self._plan(simulation.model))
-        answer = await browser.watch(simulation, answer)
+        answer = await browser.run(simulation, self._plan(simulation.model))
         if answer.state == "completed":
             await self._frames(browser, simulation, answer.serial)
 
     async def _frames(self, browser: Browser, simulation: Simulation, serial: int) -> None:
-        jid = simulation.jid
         for number in range(self._rng.randint(1, 8)):
             if self._rng.random() < SLOW_ANALYSIS:
-                self._world.slow[jid] = 500
+                self._world.slow[simulation.jid] = 500
             await browser.frame(simulation, number, serial)
-            self._world.slow.pop(jid, None)
+            self._world.slow.pop(simulation.jid, None)
 
     async def _cancel(self, browser: Browser) -> None:
         models = PARALLEL if browser.user.on_cluster or self._rng.random() < 0.6 else SEQUENTIAL
@@ -295,18 +287,15 @@ class Workload:
         await browser.watch(simulation, await browser.poll(simulation))
 
     async def _again(self, browser: Browser) -> None:
-        known = self._known.get(browser.user.uid)
-        if not known:
-            return
-        simulation = self._rng.choice(known)[1]
-        answer = await browser.start(simulation, self._plan(simulation.model), force=True)
-        await browser.watch(simulation, answer)
+        if known := self._known.get(browser.user.uid):
+            simulation = self._rng.choice(known)
+            answer = await browser.start(simulation, self._plan(simulation.model), force=True)
+            await browser.watch(simulation, answer)
 
     async def _download(self, browser: Browser) -> None:
         simulation = await self._new(browser, PARALLEL)
         plan = Plan(duration_s=self._rng.uniform(1, 4))
-        answer = await browser.watch(simulation, await browser.start(simulation, plan))
-        if answer.state != "completed":
+        if (await browser.run(simulation, plan)).state != "completed":
             return
         await browser.download(simulation)
         if self._rng.random() < 0.4:
