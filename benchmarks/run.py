@@ -28,7 +28,6 @@ PROGRAMS = (
     "table",
     "log_view",
     "journal",
-    "charts",
     "balsam",
     "traces",
     "memory",
