@@ -16,11 +16,16 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.login import LoginServer
 from jobtui.backends.balsam.records import JobRow
 from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.engine import Doubts, RowQuery
+from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.journal.gatewayd import GatewayJournal
+from jobtui.backends.loki import LokiEngine
+from jobtui.backends.registry import parse_loki
 from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.backends.traces.tempo import Tempo
 from jobtui.formats.json_values import as_dict, decoded
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.journal import Head
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Access
@@ -172,8 +177,29 @@ async def gatewayd(url: str) -> None:
         await journal.aclose()
 
 
+async def loki(url: str) -> None:
+    spec = parse_loki(url)._replace(access=Access(bearer=SECRET))
+    engine = LokiEngine(spec, Doubts(), limits=LIMITS)
+    try:
+        await engine.rows(RowQuery(None, None, ()))
+    finally:
+        await engine.aclose()
+
+
+async def ask_fetchlog(url: str) -> None:
+    server = FetchLog(url, Access(bearer=SECRET), limits=LIMITS)
+    try:
+        await server.list_files(f"{url}/job/1.0@schedd.example.org")
+    except Unreadable as error:
+        raise SourceUnreachable(f"{url}: {error}") from error
+    finally:
+        await server.aclose()
+
+
 Ask = Callable[[str], Awaitable[None]]
-CLIENTS: tuple[Ask, ...] = (jaeger, tempo, ask_elastic, ask_balsam, balsam_login, gatewayd)
+CLIENTS: tuple[Ask, ...] = (
+    jaeger, tempo, ask_elastic, ask_balsam, loki, balsam_login, gatewayd, ask_fetchlog,
+)  # fmt: skip
 
 
 def head(*lines: str, status: str = "200 OK") -> bytes:
@@ -291,7 +317,7 @@ async def test_what_a_server_does_wrong_ends_in_time_with_one_line(
         assert type(raised.value) is not SourceError
         return line
 
-    clients = CLIENTS if name in WRONG else CLIENTS[:-2]
+    clients = CLIENTS if name in WRONG else CLIENTS[:-3]
     # What dribbles is waited for together; else one by one, so that none takes the time of another
     rounds = [clients] if name.startswith("dribbles") else [[ask] for ask in clients]
     lines = [
@@ -310,7 +336,7 @@ async def test_a_login_is_not_sent_to_where_a_server_sends() -> None:
         asked.append(request)
 
     async with answering(other) as elsewhere, answering(reply("307 Go", Location=f"{elsewhere}/x")) as url:
-        for ask in CLIENTS[:-2]:
+        for ask in CLIENTS[:-3]:
             with pytest.raises(SourceMissing, match="sends elsewhere"):
                 await ask(url)
     assert not asked

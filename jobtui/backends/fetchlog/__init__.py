@@ -62,10 +62,16 @@ class FetchLog:
 
     kind = "fetchlog"
 
-    def __init__(self, url: str, access: Access = NO_ACCESS, transport: "Transport | None" = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        access: Access = NO_ACCESS,
+        transport: "Transport | None" = None,
+        limits: Limits = LIMITS,
+    ) -> None:
         self.name = url
         self._http = HttpClient(
-            url, FETCHLOG, login=lambda: login_headers(access, url), ca_file=access.ca_file, limits=LIMITS,
+            url, FETCHLOG, login=lambda: login_headers(access, url), ca_file=access.ca_file, limits=limits,
             transport=transport,
         )  # fmt: skip
         self._turn = asyncio.Lock()
@@ -108,7 +114,7 @@ class FetchLog:
             asked = f"/job/{quote(number, safe='@')}.tar.gz"
             answer = await self._http.ask(asked, headers={"Accept": ARCHIVE_KIND}, fine=(200, 404))
             if answer.status == 404:
-                raise Unreadable(f"{path}: no files of it are kept there (404), or not yet")
+                raise Unreadable(f"{path}: there is no archive of it (404), or not yet")
             if answer.is_page:
                 raise self._http.refusal(answer)
             archive = await asyncio.to_thread(_read, path, answer)

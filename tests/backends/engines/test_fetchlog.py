@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from jobtui.backends import fetchlog
 from jobtui.backends.fetchlog import FetchLog
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
+from jobtui.transport.http import Limits
 from tests.commands.running import Runner
 from tests.condor import SCHEDD, event, executing, submitted
 from tests.loopback import QuietHandler, on_loopback
@@ -56,7 +56,7 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
         asked.append(request.url.path)
         return httpx.Response(status, headers=said, stream=httpx.ByteStream(body))
 
-    return FetchLog(URL, Access(bearer=TOKEN), httpx.MockTransport(answer)), asked
+    return FetchLog(URL, Access(bearer=TOKEN), httpx.MockTransport(answer), Limits()), asked
 
 
 async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts() -> None:
@@ -85,7 +85,7 @@ def test_only_jobs_of_jobsub_have_files_there() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ((b"{}", 404), "no files of it are kept there (404)"),
+        ((b"{}", 404), "there is no archive of it (404)"),
         ((b"{}", 401), "the login is refused"),
         ((b"{}", 403), "the token is of another experiment"),
         ((b"", 429), "is asked too much"),
@@ -97,10 +97,7 @@ def test_only_jobs_of_jobsub_have_files_there() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_each_fault_is_one_clear_line(
-    answer: tuple[bytes, int], words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetchlog, "LIMITS", fetchlog.LIMITS._replace(pauses_s=()))
+async def test_each_fault_is_one_clear_line(answer: tuple[bytes, int], words: str) -> None:
     server, _ = kept(*answer)
     with pytest.raises((Unreadable, SourceError)) as raised:
         await server.list_files(f"{URL}/job/{JOB}")
