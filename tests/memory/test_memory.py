@@ -9,14 +9,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from jobtui.analysis.recurrence import kind_of
 from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import CUT_AT_ONCE, MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import Faults
-from jobtui.model.memory import Finished
+from jobtui.model.jobs import JobStatus
+from jobtui.model.memory import Finished, Remembered
 from jobtui.recording.database import RecordingError
+from jobtui.render.memory import memory_lines
+from tests.builders import a_job, ago
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
+from tests.conftest import NOW
 from tests.memory.runs import DAY, a_run, written
 from tests.waiting import wait_for
 
@@ -144,6 +150,39 @@ def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None
     assert said == {("new", "new trouble"): 40, ("gone", "old trouble"): 0}
     apart = run("changed", "host:v1", "host:v2")
     assert apart.code == 0
+
+
+def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path) -> None:
+    """Of jobs like it, and of those that lasted as long; of too few nothing."""
+    job = a_job(status=JobStatus.PENDING, queued_at=ago(0), started_at=None)
+
+    def like(number: int) -> Finished:
+        at = Nanos(NOW - (200 - number) * 600 * SECOND)
+        waited = 60.0 * (1 + number % 10)
+        return Finished(
+            id=f"j{number}", system=job.system, kind=kind_of(job), ended_at=at, verdict="completed",
+            waited_s=waited, ran_s=100.0,
+        )  # fmt: skip
+
+    memory = written(tmp_path / FILE_NAME, *map(like, range(200)))
+    told = memory.of_job(job, "", NOW)
+    assert told.start is not None
+    assert told.end is not None
+    assert (told.start.low_s, told.start.high_s) == (60.0, 600.0)
+    assert (told.end.low_s, told.end.high_s) == (160.0, 700.0)
+    assert told.start.held == told.start.of > 100
+    (start, end) = memory_lines(told)
+    assert start == f"may start in 1m to 10m; such ranges held for 100 % of the last {told.start.of}"
+    assert end.startswith("may end in 2m40s to 11m; such")
+    later = memory.of_job(replace(job, queued_at=ago(290)), "", NOW).start
+    assert later is not None
+    assert (later.low_s, later.high_s) == (10.0, 310.0)
+    running = memory.of_job(replace(job, status=JobStatus.RUNNING, started_at=ago(10)), "", NOW)
+    assert running.start is None
+    assert running.end is not None
+    assert (running.end.low_s, running.end.high_s) == (90.0, 90.0)
+    assert memory.of_job(replace(job, app="other"), "", NOW) == Remembered(NOW)
+    assert written(tmp_path / "few", *map(like, range(59))).of_job(job, "", NOW) == Remembered(NOW)
 
 
 def test_nothing_secret_is_in_the_file(run: Runner) -> None:
