@@ -82,9 +82,14 @@ class CondorCase(NamedTuple):
         return any(fact.teller is teller for fact in self.facts)
 
     @property
-    def since(self) -> str:
+    def waited_s(self) -> float | None:
+        """How long it has been in its state, None where no file tells since when."""
         at = self.life.turns[-1].fact.at if self.life.turns else None
-        return "" if at is None else f" for {age(max(0.0, seconds_between(at, self.now)))}"
+        return None if at is None else max(0.0, seconds_between(at, self.now))
+
+    @property
+    def since(self) -> str:
+        return "" if self.waited_s is None else f" for {age(self.waited_s)}"
 
 
 def explain_condor(evidence: Evidence) -> Verdict:
@@ -100,7 +105,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
         confidence=said.confidence,
         last_step=WORDS.get(last.what, last.what) if last is not None else None,
         last_at=last.at if last is not None else job.updated_at,
-        waited_s=_waited_s(matter),
+        waited_s=matter.waited_s if job.status.is_live else None,
         evidence=_evidence(matter),
         next=(*said.next, *_next_steps(job)),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
@@ -169,13 +174,6 @@ _ENDS = frozenset({"terminated", "ad", END, SIGNAL})
 def _fact(facts: Sequence[CondorFact], teller: Teller, end: CondorExit) -> Fact:
     fact = next(one for one in reversed(facts) if one.teller is teller and one.what in _ENDS)
     return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
-
-
-def _waited_s(matter: CondorCase) -> float | None:
-    at = matter.life.turns[-1].fact.at if matter.life.turns else None
-    if at is None or not matter.job.status.is_live:
-        return None
-    return max(0.0, seconds_between(at, matter.now))
 
 
 def _idle(matter: CondorCase) -> Said:
