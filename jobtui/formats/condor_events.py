@@ -171,13 +171,9 @@ class Form(StrEnum):
     SUBMIT = "submit"
     OUTPUT = "output"
 
-    @property
-    def grows(self) -> bool:
-        """Whether such a file is written on at its end, and not written anew."""
-        return self in _GROWING
 
-
-_GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
+GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
+"""Files that are written on at their end, and not written anew."""
 
 HEADER = re.compile(
     rb"(?:^|(?<=\0))(?P<number>\d{3}) "
@@ -499,11 +495,8 @@ class EventReader:
         if ref is None:
             return None
         text = f"TRACEPARENT {ref.trace_id}"
-        values = values | {TRACEPARENT: ref.trace_id}
-        fact = CondorFact(
-            "", Teller.SUBMIT, "submit_file", None, text, self.source, place.line, place.offset, values
-        )
-        return fact, True
+        of_none = CondorId(-1, None)
+        return self._fact(of_none, Teller.SUBMIT, "submit_file", None, text, place, values), True
 
     def _fact(
         self,

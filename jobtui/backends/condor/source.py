@@ -21,7 +21,7 @@ import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.backends.polled_file import PolledFile
-from jobtui.formats.condor_events import HEAD_BYTES, EventReader, Form, form_of, frames_of
+from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of, frames_of
 from jobtui.formats.job_output import OutputReader
 from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Teller
@@ -102,7 +102,7 @@ class CondorFile(PolledFile[ReadPlace]):
         if form is None:
             nothing = place._replace(look=look, offset=0, line=1, is_all=True, skips=0)
             return Batch(cursor="", recovered=place.skips), nothing
-        if opened.packed is not None or not form.grows:
+        if opened.packed is not None or form not in GROWING:
             return self._read_whole(opened, look, form, place)
         return self._read_on(opened, look, form, place)
 
