@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from jobtui.backends.base import Batch
 from jobtui.model.ids import JobId
@@ -117,3 +118,18 @@ class FakeCorrelation(Correlation):
 
 def batch(*jobs: Job, gone: Iterable[JobId] = (), more: bool = False, **fields: object) -> Batch:
     return Batch(cursor="1", jobs=jobs, gone=tuple(gone), more=more, count=len(jobs), **fields)  # type: ignore[arg-type]
+
+
+SECRET = "hunter2"
+
+
+class Injected(Exception):
+    """What a test makes some code raise; it holds data."""
+
+
+def fail(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)
+
+
+async def fail_later(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)

@@ -56,29 +56,16 @@ from tests.builders import a_job, a_step
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
-from tests.fakes import FakeCorrelation, ScriptedSource, batch
+from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.modules import MODULES
 from tests.trace_servers import Site, Spans, served
 from tests.tracing import TRACE_ID
 from tests.waiting import stop, wait_until
 
-SECRET = "hunter2"
 JOB, OTHER, BAD = map(a_job, range(3))
 CAPTURE = CAPTURES / "local"
 FAILED_OF_CAPTURE = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
-
-
-class Injected(Exception):
-    """What a test makes some code raise; it holds data."""
-
-
-def fail(*arguments: object, **named: object) -> Any:
-    raise Injected(SECRET)
-
-
-async def fail_later(*arguments: object, **named: object) -> Any:
-    raise Injected(SECRET)
 
 
 async def fail_walking(*arguments: object, **named: object) -> AsyncIterator[Any]:

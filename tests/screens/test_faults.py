@@ -40,7 +40,7 @@ from jobtui.widgets import log_view
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import RowView
 from tests.builders import a_job
-from tests.fakes import batch
+from tests.fakes import SECRET, Injected, batch, fail, fail_later
 from tests.hostile.widgets import CASES
 from tests.screens.captured import app_on_traces, on_logs, open_failed, stamped, until
 from tests.screens.scene import opened, read, words
@@ -48,21 +48,8 @@ from tests.screens.tour import STOPS, Stop, at_stop, has
 from tests.waiting import wait_until
 from tests.widgets.widget_app import Stack, WidgetApp, press, text
 
-SECRET = "hunter2"
 CALLED_BACK_BY = ("set_interval", "set_timer", "call_later", "call_after_refresh", "call_next")
 """Methods that are given something to be called later."""
-
-
-class Injected(Exception):
-    """What a test makes some code raise; it holds data."""
-
-
-def fail(*arguments: object, **named: object) -> Any:
-    raise Injected(SECRET)
-
-
-async def fail_later(*arguments: object, **named: object) -> Any:
-    raise Injected(SECRET)
 
 
 def nodes() -> Iterator[type[MessagePump]]:
