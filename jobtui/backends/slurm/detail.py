@@ -36,7 +36,7 @@ from jobtui.formats.slurm import (
     unknown_signs,
 )
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.jobs import NOT_READ, Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import counted
 from jobtui.model.slurm import SlurmJob
@@ -294,6 +294,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob]) -> Iterator[tuple[str, st
         "CPUs": job.cpus,
         "memory": job.memory,
         "time limit": f"{job.limit_s / 60:g} min" if job.limit_s else "",
+        "eligible": _eligible_words(job),
         "may begin": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
         "reason": job.reason,
         "exit": _exit_words(job),
@@ -315,6 +316,16 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob]) -> Iterator[tuple[str, st
         yield f"step {step.id}", f"{step.state}{exit_}{memory}"
     if len(job.steps) > MOST_STEPS:
         yield "steps", f"{len(job.steps)}, of which the first {MOST_STEPS} are told"
+
+
+def _eligible_words(job: SlurmJob) -> str:
+    """From when on a job might have begun, how long after its submission and before its start; "" at once."""
+    submitted, eligible, started = job.submitted_at, job.eligible_at, job.started_at
+    if submitted is None or eligible is None or eligible <= submitted:
+        return ""
+    after = f"{seconds_between(submitted, eligible) / 60:.0f} min after it was submitted"
+    before = f", {seconds_between(eligible, started) / 60:.0f} min before it began" if started else ""
+    return f"{to_rfc3339(eligible)}, {after}{before}"
 
 
 def _exit_words(job: SlurmJob) -> str:

@@ -117,6 +117,15 @@ async def test_the_sentence_has_the_counts_and_who_is_ahead(cluster: StandIn) ->
         assert any(fact.what == "asked for this" for fact in verdict.evidence) == (name != "after-after")
 
 
+async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
+    cluster.accounts({"Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:07:00",
+                      "Start": "2026-11-20T20:10:00"})  # fmt: skip
+    detail = await Reading().source.detail(JobId("slurm/1"))
+    assert detail is not None
+    told = "2026-11-20T20:07:00Z, 7 min after it was submitted, 3 min before it began"
+    assert ("eligible", told) in detail.facts
+
+
 async def test_without_an_answer_what_the_queue_tells_is_said(cluster: StandIn) -> None:
     cluster.waiting()
     (cluster.folder / "scontrol.node").unlink()
