@@ -35,7 +35,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Deviation, Overview, Remembered, Seen, Share
 from jobtui.model.secrets import mask_text
-from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened
+from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened, storable
 
 FILE_NAME = "memory.jobtui"
 SCHEMA = """
@@ -82,6 +82,11 @@ ALL_RUNS = "all"
 """The field of a statement about all runs."""
 
 
+def kept(text: str) -> str:
+    """A text as the memory keeps it: masked, and without what UTF-8 cannot hold."""
+    return storable(mask_text(text))
+
+
 def hash_of(job_id: str) -> int:
     """A number to find a job by; several jobs may have the same."""
     from hashlib import blake2b
@@ -126,12 +131,12 @@ class Memory:
         if not self.is_there:
             return Remembered(now)
         with self._reading() as reading:
-            seen = reading.seen(signature(mask_text(text)), now) if text else None
+            seen = reading.seen(signature(kept(text)), now) if text else None
             if seen is not None and seen.count == 1 and seen.job == job.id:
                 seen = None  # it is this failure
             if not job.status.is_live:
                 return Remembered(now, seen)
-            waits, lengths, wholes = reading.like(mask_text(kind_of(job)))
+            waits, lengths, wholes = reading.like(kept(kind_of(job)))
             if job.status is JobStatus.PENDING:
                 passed_s = job.waited_s(now) or 0.0
                 return Remembered(now, seen, expected(waits, passed_s), expected(wholes, passed_s))
@@ -140,7 +145,7 @@ class Memory:
     def signatures(self, now: Nanos, text: str = "", most: int = MOST_SHOWN) -> tuple[Seen, ...]:
         """Failures, the most frequent of the last days first; of a job or with a text, if given."""
         with self._reading() as reading:
-            marks = reading.marks_of(text) if text else None
+            marks = reading.marks_of(kept(text)) if text else None
             ranked = map(reading.text_of, reading.ranked(now, marks, most))
             found = [reading.seen(text, now, SHOWN_DAYS) for text in ranked]
         return tuple(one for one in found if one is not None)
@@ -366,7 +371,7 @@ class _Reading:
 
     def having(self, name: str, value: str) -> RunCounts:
         """The counts of all runs with a value in a field."""
-        word = self._one("SELECT id FROM word WHERE text = ?", value)
+        word = self._one("SELECT id FROM word WHERE text = ?", kept(value))
         sql = (
             "SELECT signature, runs, timed, slow, squares FROM tally"
             " WHERE field = ? AND day = 0 AND value = ?"

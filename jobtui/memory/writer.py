@@ -7,11 +7,10 @@ from pathlib import Path
 
 from jobtui.analysis.recurrence import day_of
 from jobtui.analysis.signature import LONGEST_EXAMPLE, signature
-from jobtui.memory.database import ALL, FAILED, MEMORY, NUMBERS, WHOLE, hash_of
+from jobtui.memory.database import ALL, FAILED, MEMORY, NUMBERS, WHOLE, hash_of, kept
 from jobtui.model.clock import SECOND
 from jobtui.model.memory import FIELDS, Finished
-from jobtui.model.secrets import mask_text
-from jobtui.recording.database import SIDE_FILES, storable
+from jobtui.recording.database import SIDE_FILES
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
 
 MOST_WORDS, MOST_SIGNATURES = 500_000, 100_000
@@ -74,7 +73,7 @@ class MemoryWriter(DatabaseWriter):
         kind = self._kind(one.kind)
         mark = self._mark(one) if one.is_failed else 0
         values = [self._number(getattr(one, name)) for name in FIELDS]
-        number = hash_of(job := storable(mask_text(one.id)))
+        number = hash_of(job := kept(one.id))
         row = (job, number, ended, kind, self._number(one.verdict), mark, *values, one.waited_s, one.ran_s)
         sql = f"INSERT OR IGNORE INTO run VALUES (NULL, {', '.join('?' * len(row))})"
         if not self._db.execute(sql, row).rowcount:
@@ -118,7 +117,7 @@ class MemoryWriter(DatabaseWriter):
     def _kind(self, text: str) -> int:
         known = self._kinds.get(text)
         if known is None:
-            name = storable(mask_text(text))
+            name = kept(text)
             self._db.execute("INSERT OR IGNORE INTO kind VALUES (NULL, ?, 0, 0)", (name,))
             (row,) = self._db.execute("SELECT id, runs, ran FROM kind WHERE text = ?", (name,))
             known = self._kinds[text] = list(row)
@@ -127,19 +126,19 @@ class MemoryWriter(DatabaseWriter):
     def _number(self, text: str) -> int:
         if (known := self._words.get(text)) is not None:
             return known
-        name = storable(mask_text(text))[:LONGEST_WORD]
+        name = kept(text)[:LONGEST_WORD]
         number = self._numbered("word", name, (name,), MOST_WORDS)
         if len(self._words) < CACHED:
             self._words[text] = number
         return number
 
     def _mark(self, one: Finished) -> int:
-        text = storable(mask_text(one.text))
+        text = kept(one.text)
         name = signature(text)
         if (known := self._signatures.get(name)) is not None:
             return known
         ended = one.ended_at // SECOND
-        row = (name, text[:LONGEST_EXAMPLE], storable(mask_text(one.id)), ended, ended)
+        row = (name, text[:LONGEST_EXAMPLE], kept(one.id), ended, ended)
         self._signatures[name] = self._numbered("signature", name, row, MOST_SIGNATURES)
         return self._signatures[name]
 

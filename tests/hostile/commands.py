@@ -22,6 +22,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
     "agents": NOTHING,
     "bundle": ("WORST --output=BUNDLE", "CSI --output=ROOT", "-- SOME"),
     "completion": ("bash", "-- TEXT"),
+    "changed": ("19d 6d", "host:SOME host:BADLY", "-- TEXT"),
     "compare": ("JOB", "JOB NEXT", "-- TEXT FIRST"),
     "config": NOTHING,
     "demo": ("--incident list", "--incident=BADLY"),
@@ -39,6 +40,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
         "RECORDING --for=0.2s", "RECORDING --for=BADLY", "RECORDING --for=1s --limit=TEXT",
         "--for=0.1s -- BELOW",
     ),
+    "remember": ("", "--limit=TEXT", "--for=TEXT", "--forget"),
     "replay": (
         "MADE", "MADE jobs", "MADE show WORST", "MADE timeline WORST", "MADE explain WORST", 
         "MADE logs WORST", "MADE doctor", "MADE show -- TEXT", "-- TEXT", "LOG", "MADE wait WORST",
@@ -49,6 +51,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
         "--archive=ARCHIVE --grep=PATTERN --user=SOME", "--archive=ARCHIVE 1 --diff=SOME",
         "--archive=ARCHIVE/none/SHORTEST 1",
     ),
+    "seen": ("", "-n 1", "JOB", "-- TEXT"),
     "serve": ("--listen=BADLY:no", "jobs TEXT"),
     "show": JOBS,
     "status": NOTHING,

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobtui.cli import main
+from jobtui.memory.database import Memory
 from jobtui.model.ids import JobId
 from tests.analysis.lines import FULL, message
 from tests.hostile.texts import TEXTS
+from tests.memory.runs import a_run, written
 
 UID = "EPRSqtUW"
 APP, MODEL = "myapp", "heightWeightReport"
@@ -69,6 +71,16 @@ class HostileSite:
     def run_dir(self, name: str) -> Path:
         _, simulation, model = self.jobs[name].split("-")
         return self.root / "user" / UID / APP / simulation / model
+
+    def remember(self) -> None:
+        """Make a memory of this user: good runs, then failures with each text in every field."""
+        begin, good = 14 * 86_400, [a_run(number * 800) for number in range(1_500)]
+        bad = [
+            a_run(begin + 100 * at + number, text or "x", user=text, host=text, app=text, model=text)
+            for at, text in enumerate(TEXTS.values())
+            for number in range(30)
+        ]
+        written(Memory().path, *good, *bad)
 
     def made_bundle(self) -> Path:
         if not self.bundle.exists():

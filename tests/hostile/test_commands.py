@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.commands import config, printing
+from jobtui.commands import config, printing, remember
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.printing import Report, print_report
 from jobtui.commands.reader import Reader
@@ -43,7 +43,7 @@ class Forms:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._form = TERMINAL
         monkeypatch.setattr(Context, "format", property(lambda _: FORMATS[self._form]))
-        for module in (config, printing):
+        for module in (config, printing, remember):
             monkeypatch.setattr(module, "print_report", self._print_in_all)
 
     def _print_in_all(self, report: Report, context: Context, reader: Reader | None = None) -> None:
@@ -72,6 +72,8 @@ def test_a_command_prints_nothing_raw(
     monkeypatch.setattr(Context, "colour", property(lambda self: self.format is OutputFormat.TABLE))
     limit = property(lambda self: WIDTH if self.format is OutputFormat.TABLE else None)
     monkeypatch.setattr(Context, "width", limit)
+    if command in ("changed", "seen"):
+        site.remember()
     flags: list[list[str]] = [[]]
     if COMMAND_BY_NAME[command].prints and command in BY_FLAG:
         flags += [[f"--{form}"] for form in FORMATS if form != TERMINAL]
