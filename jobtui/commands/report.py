@@ -44,10 +44,10 @@ from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered
 from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec
-from jobtui.render.chart import Frame, chart_lines, draw_chart, legend_lines
+from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
 from jobtui.render.spans import Line
 from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import Zone, date_time, duration, show
+from jobtui.render.text import Zone, date_time, show
 from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
 from jobtui.store.store import SKIPS_KEPT
 
@@ -58,10 +58,7 @@ PICTURES = frozenset({"plot", "svg"})
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
-STAY_HEADS = (
-    Head("STATE"), Head("STAYS", "right"), Head("NOW", "right"), Head("HALF WITHIN", "right"),
-    Head("9 OF 10", "right"), Head("LONGEST", "right"),
-)  # fmt: skip
+STAY_HEADS = (Head(HEADS[0]), *(Head(title, "right") for title in HEADS[1:]))
 
 
 class Material:
@@ -208,7 +205,8 @@ def _lines(
     if _plots(reader):
         yield from lowered(plot_lines(series, window, reader.now, colour=colour), reader.context)
     if times:
-        yield from table_lines(STAY_HEADS, [_stay_row(one) for one in times], width, colour)
+        rows = [list(map(Cell, row)) for row in time_rows(times)]
+        yield from table_lines(STAY_HEADS, rows, width, colour)
         return
     for one in () if _plots(reader) else series:
         yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
@@ -221,14 +219,6 @@ def _lines(
     notes = dict.fromkeys(note for one in series for note in one.notes)
     for note in notes:
         yield f"note: {show(note)}"
-
-
-def _stay_row(one: StateTime) -> list[Cell]:
-    texts = (
-        show(one.state), f"{one.stays}", f"{one.open}", duration(one.p50_s), duration(one.p90_s),
-        duration(one.longest_s),
-    )  # fmt: skip
-    return [Cell(text) for text in texts]
 
 
 def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> ReportQuery:

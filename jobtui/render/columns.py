@@ -103,9 +103,9 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=Tr
     key: str
     header: str
     cell: Callable[[Record, Look], str]
-    sort: Callable[[Record], SortKey]
     cells: Cells
     priority: int
+    sort: Callable[[Record], SortKey] = lambda record: None
     style: Callable[[Record, Look], str] = lambda record, look: ""
     align: Align = "left"
     keeps_ends: bool = False

@@ -23,13 +23,14 @@ from jobtui.analysis.scripts import (
     shown_variables,
     unified,
 )
-from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
-from jobtui.render.spans import Line, Span, fitting
-from jobtui.render.text import ELLIPSIS, Zone, age, clock_time, date_time, fit, safe, show
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.spans import Line, Span
+from jobtui.render.text import ELLIPSIS, Zone, date_time, fit, safe, show
 
 MOST_LINES = 5_000
 JSON_INDENT = 2
@@ -59,9 +60,6 @@ FIRST_NAMES = ("run.log", "job.out", "in.json", "parameters.py")
 """What somebody looks for first; everything else by age, the newest first."""
 TAILED = (".log", ".out", ".err")
 """Ends of names of files that grow, whose last lines matter."""
-SIZE_CELLS = 8
-AGE_CELLS = 8
-LEAST_NAME_CELLS = 10
 _UNITS = ("", "k", "M", "G", "T", "P")
 _STEP = 1000
 _KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing"}
@@ -92,26 +90,28 @@ def size_text(size: int) -> str:
     return f"{size}" if unit == 0 else f"{amount:.{int(amount < 9.95)}f}{_UNITS[unit]}"
 
 
-def file_line(file: RunFile, now: Nanos, cells: int, *, absolute: bool = False) -> Line:
-    """A file in one line; its age goes first where it is narrow."""
-    ages = AGE_CELLS if cells >= LEAST_NAME_CELLS + SIZE_CELLS + AGE_CELLS else 0
-    sizes = SIZE_CELLS if cells >= LEAST_NAME_CELLS + SIZE_CELLS else 0
-    names = max(1, cells - ages - sizes - 1)
-    is_file = file.kind is FileKind.FILE
-    size = size_text(file.size) if is_file else _KINDS.get(file.kind, "other")
-    when = (
-        ""
-        if file.kind is FileKind.MISSING
-        else clock_time(file.written_at)
-        if absolute
-        else age(max(0.0, seconds_between(file.written_at, now)))
-    )
-    spans = (
-        Span(" " + fit(show(file.name), names), "" if is_file else "settled", names + 1),
-        Span(fit(size, sizes, align="right"), "dim", sizes),
-        Span(fit(when, ages, align="right"), "dim", ages),
-    )
-    return fitting(spans, cells)
+def _written(file: RunFile, look: TimeLook) -> str:
+    return "" if file.kind is FileKind.MISSING else look.since(file.written_at)
+
+
+def _size(file: RunFile) -> str:
+    return size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
+
+
+FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
+    TableColumn(
+        key="name", header="", cell=lambda file, look: show(file.name), cells=Cells(10, 40, 10_000),
+        style=lambda file, look: "" if file.kind is FileKind.FILE else "settled", priority=100,
+    ),
+    TableColumn(
+        key="size", header="", align="right", style=lambda file, look: "dim", cells=fixed(7), priority=60,
+        cell=lambda file, look: _size(file),
+    ),
+    TableColumn(
+        key="written", header="", cell=_written, align="right", style=lambda file, look: "dim",
+        cells=fixed(8), priority=50,
+    ),
+)  # fmt: skip
 
 
 def part_title(part: FilePart, zone: str) -> str:

@@ -181,19 +181,19 @@ BAR_CELLS = 12
 FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
     TableColumn(
         key="count", header="RECORDS", cell=lambda one, most: f"{one.records:,}", cells=fixed(9),
-        sort=lambda one: -one.records, priority=90, align="right",
+        priority=90, align="right",
     ),
     TableColumn(
         key="share", header="", cell=lambda one, most: "▇" * max(1, round(BAR_CELLS * one.records / most)),
-        sort=lambda one: -one.records, style=lambda one, most: "accent", cells=fixed(BAR_CELLS), priority=50,
+        style=lambda one, most: "accent", cells=fixed(BAR_CELLS), priority=50,
     ),
     TableColumn(
         key="field", header="FIELD", cell=lambda one, most: show(one.facet.field),
-        sort=lambda one: one.facet.field, style=lambda one, most: "dim", cells=Cells(6, 10, 21), priority=80,
+        style=lambda one, most: "dim", cells=Cells(6, 10, 21), priority=80,
     ),
     TableColumn(
         key="value", header="VALUE", cell=lambda one, most: show(mask_line(one.facet.value)),
-        sort=lambda one: one.facet.value, cells=Cells(12, 40, 10_000), priority=100,
+        cells=Cells(12, 40, 10_000), priority=100,
     ),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ def share_words(share: Share) -> str:
     on = "of" if share.field == "user" else "on" if share.field in ("host", "node") else "with"
     usual = f"of other runs {percent(share.usual_share)} %"
     return (
-        f"{share.count:,} of {share.of:,} {on} {share.field} {show(share.value)} "
+        f"{share.count:,} of {share.of:,} {on} {show(share.field)} {show(share.value)} "
         f"({_within(share.interval)}), {usual}"
     )
 

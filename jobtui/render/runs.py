@@ -22,7 +22,7 @@ def _run_column(
     key: str, cell: Callable[[Run, TimeLook], str], cells: Cells, priority: int, align: Align = "left"
 ) -> TableColumn[Run, TimeLook]:
     return TableColumn(
-        key=key, header=key.upper(), cell=cell, sort=lambda run: run.number, cells=cells, priority=priority,
+        key=key, header=key.upper(), cell=cell, cells=cells, priority=priority,
         style=lambda run, look: STATUS_STYLES[run.status], align=align,
     )  # fmt: skip
 

@@ -199,29 +199,28 @@ def _taken(spans: Sequence[Span]) -> str:
 CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
     TableColumn(
         key="change", header="  CHANGE", cell=lambda step, look: CHANGES[step.change][0],
-        style=lambda step, look: CHANGES[step.change][1], sort=lambda step: step.change, cells=Cells(9, 9, 9),
+        style=lambda step, look: CHANGES[step.change][1], cells=Cells(9, 9, 9),
         priority=100,
     ),
     TableColumn(
-        key="step", header="STEP", cell=_step, sort=lambda step: step.span.name, priority=99,
+        key="step", header="STEP", cell=_step, priority=99,
         style=lambda step, look: "settled" if step.change is Change.SAME else "", cells=Cells(16, 40, 10_000),
     ),
     TableColumn(
         key="service", header="SERVICE", cell=lambda step, look: show(step.span.service),
-        style=lambda step, look: "dim", sort=lambda step: step.span.service, cells=Cells(10, 18, 24),
-        priority=50,
+        style=lambda step, look: "dim", cells=Cells(10, 18, 24), priority=50,
     ),
     TableColumn(
         key="this", header="THIS", cell=lambda step, look: _taken(step.this), cells=Cells(7, 8, 8),
-        sort=lambda step: took_ns(step.this), priority=80, align="right",
+        priority=80, align="right",
     ),
     TableColumn(
         key="other", header="OTHER", cell=lambda step, look: _taken(step.other), cells=Cells(7, 8, 8),
-        sort=lambda step: took_ns(step.other), priority=80, align="right",
+        priority=80, align="right",
     ),
     TableColumn(
         key="longer", header="LONGER", cell=_longer, cells=Cells(8, 9, 9), priority=90, align="right",
-        style=lambda step, look: CHANGES[step.change][1], sort=lambda step: step.longer_ns,
+        style=lambda step, look: CHANGES[step.change][1],
     ),
 )  # fmt: skip
 

@@ -48,35 +48,30 @@ def _at(nth: int) -> Callable[[Incident, TimeLook], str]:
     return lambda one, look: look.since(one.times[nth]) if one.times else ""
 
 
-def _style(one: Incident, look: TimeLook) -> str:
-    return "error" if one.is_ongoing(look.now) else "warning"
-
-
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn(
-        key="jobs", header="JOBS", cell=lambda one, look: f"{len(one.jobs):,}", style=_style, align="right",
-        sort=lambda one: -len(one.jobs), cells=fixed(5), priority=100,
+        key="jobs", header="JOBS", cell=lambda one, look: f"{len(one.jobs):,}", cells=fixed(5), priority=100,
+        style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right",
     ),
     TableColumn(
-        key="what", header="WHAT", cell=lambda one, look: show(one.code), sort=lambda one: one.code,
-        cells=Cells(14, 20, 22), priority=99,
+        key="what", header="WHAT", cell=lambda one, look: show(one.code), cells=Cells(14, 20, 22),
+        priority=99,
     ),
     TableColumn(
-        key="first", header="FIRST", cell=_at(0), style=lambda one, look: "dim", align="right",
-        sort=lambda one: one.times[0] if one.times else None, cells=fixed(8), priority=60,
+        key="first", header="FIRST", cell=_at(0), cells=fixed(8), priority=60, align="right",
+        style=lambda one, look: "dim",
     ),
     TableColumn(
-        key="last", header="LAST", cell=_at(-1), align="right",
+        key="last", header="LAST", cell=_at(-1), cells=fixed(8), priority=80, align="right",
         style=lambda one, look: "" if one.is_ongoing(look.now) else "dim",
-        sort=lambda one: one.times[-1] if one.times else None, cells=fixed(8), priority=80,
     ),
     TableColumn(
-        key="rate", header="RATE", cell=lambda one, look: rate_bars(one, look.now), sort=lambda one: None,
-        style=lambda one, look: "dim", cells=fixed(RATE_CELLS), priority=50,
+        key="rate", header="RATE", cell=lambda one, look: rate_bars(one, look.now), cells=fixed(RATE_CELLS),
+        style=lambda one, look: "dim", priority=50,
     ),
     TableColumn(
-        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), sort=common_words,
-        cells=Cells(24, 40, 10_000), priority=70,
+        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), priority=70,
+        cells=Cells(24, 40, 10_000),
     ),
 )  # fmt: skip
 

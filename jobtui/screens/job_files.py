@@ -10,6 +10,7 @@ from textual.containers import Container
 from jobtui.analysis.paths import CLUSTER_MODE, output_places, run_dirs_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
+from jobtui.render.columns import TimeLook
 from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import Judgement, judge_age
 from jobtui.render.spans import Span
@@ -50,7 +51,7 @@ class FilesTab(JobTab):
         self._listed_at: Nanos | None = None
         self._problem = ""
         self._paragraphs: tuple[Paragraph, ...] = ()
-        self._files = FileList(shared.now)
+        self._files = FileList(lambda: TimeLook(shared.now(), relative=not shared.absolute))
         self._text = TextPane()
         self._text.is_active = False
 
@@ -131,7 +132,7 @@ class FilesTab(JobTab):
                 if not any(outputs) and (known := [*filter(None, self._outputs.values())]):
                     outputs = known[0]  # in a directory that cannot be read: no other file stands for it
                 files = in_order(self._listing.files, outputs)
-                self._files.set_files(files, self._listing.left_out, absolute=self.shared.absolute)
+                self._files.set_files(files, self._listing.left_out)
                 await self._read_chosen()
             else:
                 self._files.set_files(())

@@ -70,32 +70,28 @@ class SourcesScreen(HeadedScreen):
         return (
             TableColumn(
                 key="state", header="", cell=lambda source, look: GLYPHS[source.state][0], cells=fixed(1),
-                style=lambda source, look: GLYPHS[source.state][1], sort=lambda source: source.state,
-                priority=100,
+                style=lambda source, look: GLYPHS[source.state][1], priority=100,
             ),
             TableColumn(
                 key="source", header="SOURCE", cell=lambda source, look: self._labels[source.name],
-                sort=lambda source: source.name, cells=Cells(16, 40, 10_000), priority=99,
+                cells=Cells(16, 40, 10_000), priority=99,
             ),
             TableColumn(
-                key="kind", header="KIND", cell=lambda source, look: source.kind,
-                sort=lambda source: source.kind,
-                style=lambda source, look: "dim", cells=fixed(12), priority=60,
+                key="kind", header="KIND", cell=lambda source, look: source.kind, cells=fixed(12),
+                style=lambda source, look: "dim", priority=60,
             ),
             TableColumn(
-                key="age", header="AGE", cell=words, sort=lambda source: source.read_at,
-                cells=Cells(6, 24, 24),
-                style=lambda source, look: judge(source, look.now).style, priority=90,
+                key="age", header="AGE", cell=words, cells=Cells(6, 24, 24), priority=90,
+                style=lambda source, look: judge(source, look.now).style,
             ),
             TableColumn(
                 key="records", header="RECORDS", cell=lambda source, look: f"{source.records:,}",
-                align="right", sort=lambda source: source.records, style=lambda source, look: "dim",
-                cells=fixed(9), priority=50,
+                style=lambda source, look: "dim", cells=fixed(9), priority=50, align="right",
             ),
             TableColumn(
-                key="skipped", header="SKIPPED", align="right", style=lambda source, look: "warning",
-                cell=lambda source, look: f"{source.skipped:,}" if source.skipped else "",
-                sort=lambda source: source.skipped, cells=fixed(9), priority=70,
+                key="skipped", header="SKIPPED", style=lambda source, look: "warning", cells=fixed(9),
+                cell=lambda source, look: f"{source.skipped:,}" if source.skipped else "", priority=70,
+                align="right",
             ),
         )  # fmt: skip
 

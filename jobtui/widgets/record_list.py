@@ -7,11 +7,10 @@ from textual import events
 from textual.message import Message
 
 from jobtui.analysis.timeline import JobLine
-from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import RunFile
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Cells, Column, TableColumn, TableLines, blank_columns
-from jobtui.render.job_files import file_line
+from jobtui.render.columns import Cells, Column, TableColumn, TableLines, TimeLook, blank_columns
+from jobtui.render.job_files import FILE_COLUMNS
 from jobtui.render.log_lines import job_line, tag_cells
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
@@ -152,36 +151,23 @@ class RecordTable(RecordList[Record]):
         return self._drawn[1]
 
 
-class TimedList(RecordList[Record]):
-    """Records that are told with their ages, or the times of day."""
-
-    absolute = False
-
-    def __init__(self, now: Callable[[], Nanos]) -> None:
-        super().__init__()
-        self._now = now
-
-
-class FileList(TimedList[RunFile]):
-    """The files of a run directory: names, sizes and ages. The cursor stays with its file."""
+class FileList(RecordTable[RunFile]):
+    """The files of a run directory, below how many they are. The cursor stays with its file."""
 
     _left_out = 0
 
-    def set_files(self, files: Sequence[RunFile], left_out: int = 0, *, absolute: bool = False) -> None:
-        name = self.record.name if self.record is not None else None
-        self._left_out, self.absolute = left_out, absolute
-        self.set_records(files, next((at for at, file in enumerate(files) if file.name == name), 0))
+    def __init__(self, look: Callable[[], TimeLook]) -> None:
+        super().__init__(FILE_COLUMNS, look, lambda file: file.name)
 
-    def key_of(self, record: RunFile) -> str:
-        return record.name
+    def set_files(self, files: Sequence[RunFile], left_out: int = 0) -> None:
+        name = self.record.name if self.record is not None else None
+        self._left_out = left_out
+        self.set_records(files, next((at for at, file in enumerate(files) if file.name == name), 0))
 
     def heading(self, y: int) -> Line:
         more = f", {self._left_out:,} more not listed" if self._left_out else ""
         words = f" {counted(self.count, 'file')}{more}" if self.records else ""
         return (Span(fit(words, self.cells), "heading", self.cells),)
-
-    def row(self, index: int) -> Line:
-        return file_line(self.records[index], self._now(), self.cells, absolute=self.absolute)
 
 
 class JobLog(RecordList[JobLine]):
@@ -223,12 +209,12 @@ class Choice(NamedTuple):
 
 CHOICE_COLUMNS: tuple[TableColumn[Choice, object], ...] = (
     TableColumn(
-        key="words", header="", cell=lambda choice, look: choice.words, sort=lambda choice: choice.words,
-        cells=Cells(20, 60, 10_000), priority=100,
+        key="words", header="", cell=lambda choice, look: choice.words, cells=Cells(20, 60, 10_000),
+        priority=100,
     ),
     TableColumn(
-        key="reason", header="", cell=lambda choice, look: choice.reason, sort=lambda choice: choice.reason,
-        style=lambda choice, look: "dim", cells=Cells(24, 60, 10_000), priority=50,
+        key="reason", header="", cell=lambda choice, look: choice.reason, cells=Cells(24, 60, 10_000),
+        style=lambda choice, look: "dim", priority=50,
     ),
 )  # fmt: skip
 

@@ -55,7 +55,6 @@ from jobtui.widgets.record_list import (
     JobLog,
     RecordList,
     RecordTable,
-    TimedList,
 )
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, TextPane, WhyList
@@ -68,7 +67,7 @@ AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, TimedList})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList})
 """What others are made of; by themselves they show nothing."""
 
 
@@ -188,7 +187,9 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     ChoiceList: lambda text: case(ChoiceList(choices(text))),
     ColumnList: lambda text: case(ColumnList(JOB_COLUMNS, [text, "id"])),
     CommandBar: lambda text: completing(CommandBar, text),
-    FileList: lambda text: case(FileList(now), lambda one: one.set_files([hostile(RunFile, text)] * 2, 3)),
+    FileList: lambda text: case(
+        FileList(lambda: TimeLook(NOW)), lambda one: one.set_files([hostile(RunFile, text)] * 2, 3)
+    ),
     FilterBar: lambda text: completing(FilterBar, text),
     FilterInput: lambda text: typed_into(FilterBar(text), text),
     Header: lambda text: case(

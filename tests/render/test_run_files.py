@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
-from jobtui.render.job_files import document_lines, file_line, formatted, in_order, part_lines, size_text
+from jobtui.render.columns import TimeLook
+from jobtui.render.job_files import FILE_COLUMNS, document_lines, formatted, in_order, part_lines, size_text
 from tests.builders import ago
 from tests.conftest import NOW
 
@@ -48,13 +49,12 @@ def test_the_well_known_first_then_the_newest() -> None:
     assert [file.name for file in in_order(files)] == ["run.log", "in.json", "b.h5", "a.h5"]
 
 
-def test_a_line_of_each_kind() -> None:
-    assert (
-        "".join(span.text for span in file_line(a_file("run.log"), NOW, 30))
-        == " run.log          4.1k      1m"
-    )
-    line = file_line(a_file("out", kind=FileKind.LINK), NOW, 30)
-    assert "link" in "".join(span.text for span in line)
+def test_a_row_of_each_kind() -> None:
+    def cells(file: RunFile) -> list[str]:
+        return [column.cell(file, TimeLook(NOW)) for column in FILE_COLUMNS]
+
+    assert cells(a_file("run.log")) == ["run.log", "4.1k", "1m"]
+    assert cells(a_file("out", kind=FileKind.LINK))[1] == "link"
 
 
 def test_json_is_formatted_and_masked() -> None:
