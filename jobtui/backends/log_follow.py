@@ -41,6 +41,7 @@ from jobtui.transport.blocks import (
     BlockReader,
     Limits,
     Position,
+    mark_before,
     place,
 )
 from jobtui.transport.files import FileId, Look, OpenFile, look, source_error
@@ -187,8 +188,7 @@ class OpenLog:
         """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
         if not self._head or other.read(0, len(self._head)) != self._head:
             return False
-        begin = max(0, self.position.offset - MARK_BYTES)
-        mark = other.read(begin, self.position.offset - begin)
+        mark = mark_before(other.read, self.position.offset)
         return mark == self.mark or (len(mark) < len(self.mark) and other.look.id != self.opened.id)
 
     def learn_head(self) -> bool:
@@ -286,8 +286,7 @@ class OpenLog:
         self._reader.skip_count += 1
 
     def _mark_in(self, opened: OpenFile) -> bytes:
-        begin = max(0, self.position.offset - MARK_BYTES)
-        return opened.source.read(begin, self.position.offset - begin)
+        return mark_before(opened.source.read, self.position.offset)
 
 
 class _Given(NamedTuple):
@@ -319,15 +318,13 @@ class _Given(NamedTuple):
 
 
 def _given(file: RotatedFile) -> _Given:
-    head = file.read(0, HEAD_BYTES)
-    at = max(0, file.look.size - MARK_BYTES)
-    return _Given(file.look, head, b"" if file.is_packed else file.read(at, file.look.size - at))
+    tail = b"" if file.is_packed else mark_before(file.read, file.look.size)
+    return _Given(file.look, file.read(0, HEAD_BYTES), tail)
 
 
 def _given_here(log: OpenLog) -> _Given:
     seen = log.opened.look()
-    at = max(0, seen.size - MARK_BYTES)
-    return _Given(seen, log.head, log.opened.plain.read(at, seen.size - at))
+    return _Given(seen, log.head, mark_before(log.opened.plain.read, seen.size))
 
 
 class Follower:

@@ -16,7 +16,7 @@ from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.formats.parser import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import LogLine, Stretch
-from jobtui.transport.blocks import RAW_LINE_BYTES, offset_of_time
+from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile
 
 PAGE_BYTES = 4 << 20
@@ -273,8 +273,6 @@ class LineIndex:
         return any(self._errors[begin // self._block : end // self._block + 1])
 
 
-MARK_BYTES = 256
-"""How much of what stands before the end is compared, to notice that a file was written anew."""
 PACKED_BYTES = 64 << 20
 """How much text of a packed file is held, from its end on: it can be read in one direction only."""
 SCAN_BYTES = 8 * BLOCK
@@ -370,8 +368,7 @@ class Segment:
         return self.index.step(self.size)
 
     def _mark_in(self, source: ByteSource) -> bytes:
-        begin = max(0, self.size - MARK_BYTES)
-        return source.read(begin, self.size - begin)
+        return mark_before(source.read, self.size)
 
     def _timer(self) -> TimeOf:
         """What reads the time at the head of a line. It remembers the last one: each thread has its own."""

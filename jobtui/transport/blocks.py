@@ -101,8 +101,7 @@ class BlockReader:
     def __init__(self, source: ByteSource, name: str, position: Position, limits: Limits) -> None:
         self.source = source
         self.position = position
-        begin = max(0, position.offset - MARK_BYTES)
-        self.mark = source.read(begin, position.offset - begin) if position.offset else b""
+        self.mark = mark_before(source.read, position.offset)
         self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self.skip_count = 0
         self.more = False
@@ -223,6 +222,12 @@ def _first_hole(data: bytes) -> re.Match[bytes] | None:
 def place(name: str, position: Position) -> str:
     line = f":{position.line}" if position.line > 0 else ""
     return f"{name}{line} (byte {position.offset})"
+
+
+def mark_before(read: Callable[[int, int], bytes], offset: int) -> bytes:
+    """What is right before a place, by which a text is known again. Raises OSError."""
+    begin = max(0, offset - MARK_BYTES)
+    return read(begin, offset - begin) if offset else b""
 
 
 def align(source: ByteSource, offset: int, line_limit: int) -> int | None:

@@ -286,29 +286,3 @@ async def test_tails_are_merged_in_the_order_of_time(tmp_path: Path) -> None:
     assert places == sorted(set(places))
     assert [line.origin for line in merged.lines if line.text.endswith("b2")] == ["b"]
     await merged.aclose()
-
-
-@pytest.mark.parametrize("typed", ["needle", "~n.*le"])
-async def test_merged_lines_are_searched(tmp_path: Path, typed: str) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.log").write_text(
-            "".join(stamped(n, f"needle {n}" if n % 3 else "-") for n in range(9))
-        )
-    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
-    extent = await merged.look()
-    search = merged.search(asked(typed), extent.end)
-    await search.run()
-    assert len(search.hits) == 12
-    hit = search.hits.last_before(extent.end)
-    assert hit is not None
-    assert (await merged.after(hit, 1)).lines[0].text.endswith("needle 8")
-    search.cancel()
-    await merged.aclose()
-
-
-async def test_one_log_that_is_missing_does_not_hide_the_others(tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_text(stamped(1, "a1"))
-    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
-    await merged.look()
-    assert [(line.origin, line.is_gap) for line in merged.lines] == [("a", False), ("b", True)]
-    await merged.aclose()
