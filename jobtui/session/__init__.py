@@ -25,7 +25,7 @@ from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Reached
-from jobtui.model.jobs import JobDetail, newest
+from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.settings import Alarms
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.store.poller import Poller, read_again
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jobtui.backends.job_reader import SessionJobReader
     from jobtui.model.clock import Offsets, Player
     from jobtui.model.job_reader import JobReader
-    from jobtui.model.memory import Overview
+    from jobtui.model.memory import Overview, Remembered
     from jobtui.model.pages import LogBook
     from jobtui.model.traces import TraceClient
 
@@ -226,11 +226,7 @@ class Session:
         if self._job_reader is None:
             from jobtui.backends.job_reader import SessionJobReader, nothing_remembered
 
-            recall = nothing_remembered
-            if self.remembers:
-                from jobtui.memory.database import Memory
-
-                recall = Memory().of_job
+            recall = _recall if self.remembers else nothing_remembered
             self._job_reader = SessionJobReader(
                 lambda: self.sources, self.reach_back, self.store.detail, recall
             )
@@ -238,11 +234,7 @@ class Session:
 
     def overview(self) -> "Callable[[Nanos], Overview] | None":
         """What gives all that is remembered; None if the memory is not about the systems read here."""
-        if not self.remembers:
-            return None
-        from jobtui.memory.database import Memory
-
-        return Memory().overview
+        return _overview if self.remembers else None
 
     def player(self) -> "Player | None":
         """What moves through recorded time; None if the systems are live."""
@@ -323,6 +315,18 @@ class Session:
 
     async def __aexit__(self, *error: object) -> None:
         await self.aclose()
+
+
+def _recall(job: Job, text: str, now: Nanos) -> "Remembered":
+    from jobtui.memory.database import Memory  # the first paint does not need it
+
+    return Memory().of_job(job, text, now)
+
+
+def _overview(now: Nanos) -> "Overview":
+    from jobtui.memory.database import Memory  # the first paint does not need it
+
+    return Memory().overview(now)
 
 
 def _share(source: Source, pollers: Callable[[], Iterable[Poller]]) -> None:
