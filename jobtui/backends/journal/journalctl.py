@@ -76,8 +76,10 @@ class JournalctlReader(ExportReader):
             async with limit, contextlib.aclosing(talk.pieces(silence_s)) as pieces:
                 async for some in self._entries(pieces):
                     yield some
-        if asks[-1].follows:
-            raise SourceUnreachable(f"{self.name}: journalctl stopped following; it is started again")
+            if asks[-1].follows:
+                if talk.said:
+                    raise self._shell.fault(talk.said, 0, "")
+                raise SourceUnreachable(f"{self.name}: journalctl stopped following; it is started again")
 
     def _command(self, words: Words, wanted: Matches = ()) -> Words:
         # Without --merge, following gives entries of the last boot only, which in a directory is one host's

@@ -344,6 +344,15 @@ async def test_a_host_that_hangs_is_given_up(
     assert "ssh -p 2222 ann@node1" in str(fault)
 
 
+async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
+    client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
+    journal = SshJournal(SPEC)
+    slices = journal.listen(Head(), (), ())
+    with pytest.raises(SourceUnreachable, match="no watch is left on node1.*max_user_instances"):
+        [found async for found in slices]
+    await journal.aclose()
+
+
 async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     fault = await ssh_fault_of()
