@@ -348,7 +348,7 @@ async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
     journal = SshJournal(SPEC)
     slices = journal.listen(Head(), (), ())
-    with pytest.raises(SourceUnreachable, match="no watch is left on node1.*max_user_instances"):
+    with pytest.raises(SourceUnreachable, match=r"no watch is left on node1.*max_user_instances"):
         [found async for found in slices]
     await journal.aclose()
 
