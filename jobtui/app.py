@@ -344,7 +344,7 @@ class JobtuiApp(TerminalApp[None]):
     def action_mouse(self) -> None:
         if isinstance(self._driver, TerminalDriver):
             is_used = self._driver.toggle_mouse()
-            self.notify("the mouse is used" if is_used else "the mouse is the terminal's")
+            self.notify("mouse on" if is_used else "mouse off: the terminal selects text")
 
     # Time, on every screen at once.
 

@@ -327,7 +327,7 @@ COMMANDS: tuple[Command, ...] = (
         _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", Expects.REGEX),
         _valued("user", "U", "only scripts of this user"),
     )),
-    Command("doctor", "what every configured source is worth: reachable, readable, fresh, understood"),
+    Command("doctor", "check every configured source: reachable, readable, fresh, understood"),
     Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
             Argument("COMMAND", "a command line, such as explain ID", required=False), (
         _valued("seed", "N", "which of the possible worlds, 1 without it", Expects.COUNT),

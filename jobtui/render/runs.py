@@ -104,7 +104,7 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
 
 
 TIME_CELLS = 9
-MARK = "  ◂ here they part"
+MARK = "  ◂ first difference"
 SLOWER_MARK = "  ◂ slower"
 LEAST_CELLS = 16
 """Fewest cells for the words of a step."""
@@ -151,7 +151,7 @@ STEP_HEADS = (
     Head("OTHER", "right", least=6),
     Head("", least=4),
 )
-PARTS, SLOWER = "here they part", "slower"
+PARTS, SLOWER = "first difference", "slower"
 
 
 def step_records(found: Comparison) -> list[dict[str, object]]:
@@ -180,7 +180,7 @@ def _said(found: Comparison) -> Iterator[str]:
     if parts is not None and parts.is_in_one:
         whose = "this run has" if parts.left is not None else "the good run has"
         known = "as far as is known, " if found.doubts else ""
-        yield f"{known}they part where only {whose}: {show(parts.text)}"
+        yield f"{known}first difference: only {whose} {show(parts.text)}"
     if slow is not None and lost_s(slow) >= 1:
         yield f"most time was lost at: {show(slow.text)}, {duration(lost_s(slow))} more"
     if not found.steps:

@@ -9,7 +9,7 @@ from textual import on
 from textual.timer import Timer
 from textual.widget import Widget
 
-from jobtui.actions import Place
+from jobtui.actions import Place, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
 from jobtui.model.clock import Nanos
@@ -433,7 +433,7 @@ def table_words(table: JobTable, filter_text: str, sources: Sequence[SourceHealt
     if filter_text:
         count = f"{table.count:,}{more} of {count}"
     elif hidden:
-        count += f", {hidden:,}{more} hidden"
+        count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
     parts = [
         f"{len(table.selected):,} marked" if table.selected else "",
         f"/{safe(filter_text)}" if filter_text else "",

@@ -68,7 +68,7 @@ def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner
     (doubt,) = document.json["doubts"]
     assert doubt.startswith(f"{GOOD}: its sources disagree")
     assert ran.out.splitlines()[1] == f"not sure: {doubt}"
-    assert "as far as is known, they part where" in ran.out
+    assert "as far as is known, first difference: only" in ran.out
 
 
 def test_what_cannot_be_read_is_said_before_the_difference(run: Runner, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
     scene.correlation.put(FAILED, good)
     async with scene.app.run_test(size=(120, 30)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
-        lines = await press(pilot, "h", until="here they part")
-        (parts,) = (line for line in lines if "here they part" in line)
+        lines = await press(pilot, "h", until="first difference")
+        (parts,) = (line for line in lines if "first difference" in line)
         assert parts.split()[:2] == ["server", "api_runSimulation"]
         await press(pilot, "tab", "G", until="status completed")
         about = next(pane for pane in scene.app.screen.query(TextPane) if pane.is_active)

@@ -103,7 +103,7 @@ async def test_a_failed_run_beside_a_good_one() -> None:
         await press(pilot, "d", until=ReadingScreen)
         text = "\n".join(await see(app, pilot, "beside the last good run"))
         assert f"beside {GOOD} run 1: the last good run of heightWeightReport" in text
-        assert "here they part" in text
+        assert "first difference" in text
         screen = app.screen
         assert isinstance(screen, ReadingScreen)
         taken = await screen.taken()

@@ -56,7 +56,7 @@ async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
         assert shown[:2] == [job_id(1), job_id(2)]
         assert shown[-1] == job_id(9)
         assert job_id(10) not in shown
-        await see(scene.app, pilot, "9 jobs, 1 hidden")
+        await see(scene.app, pilot, "9 jobs, 1 internal hidden (x)")
         await press(pilot, "x", until=lambda: table.count == 10)
 
 
@@ -223,7 +223,7 @@ async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> N
     script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]
     async with on_jobs(Scene(script), notifications=True) as (scene, pilot, _):
         await wait_until(lambda: len(scene.app._notifications) == 1, pilot)
-        await see(scene.app, pilot, "9+ jobs, 1+ hidden")
+        await see(scene.app, pilot, "9+ jobs, 1+ internal hidden (x)")
         toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
         assert toasts == [("source down", str(down))]
 

@@ -23,7 +23,7 @@ COUNTS = Counts({status: 0 for status in JobStatus} | {JobStatus.RUNNING: 12, Jo
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        (120, ["12 running", "3 pending", "2 to look at", "7 failed 1h", "21:00:00Z"]),
+        (120, ["12 running", "3 pending", "2 need attention", "7 failed 1h", "21:00:00Z"]),
         (60, ["●12", "○3", "!2", "✗7", "21:00:00Z"]),
         (30, ["●12", "○3", "!2", "✗7"]),
         (8, ["jobtui"]),
