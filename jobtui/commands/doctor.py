@@ -222,8 +222,6 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
 
 
 async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
-    from jobtui.backends.journal.source import sample_lines
-
     found = next(s for s in reader.session.sources if s.name == finding.source.name)
     more, newest_at = examine_journal(found, reader.now)
     finding = finding._replace(
@@ -232,7 +230,7 @@ async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
     if (journal := journal_of(found)) is None:
         return finding
     try:
-        lines = await sample_lines(journal, None if found is journal else reader.now)
+        lines = await journal.sample_lines(None if found is journal else reader.now)
     except SourceError as error:
         return finding._replace(faults=(*finding.faults, str(error)))
     with a_worker(f"doctor on {journal.name}") as worker:

@@ -54,6 +54,8 @@ REFRESH_S = 30.0
 """How often is asked which units and containers there are: new ones may have come."""
 GIVEN_KEPT = 50_000
 """Entries known to have been given since that was last asked; it is asked again at so many."""
+SAMPLE_ENTRIES = 20_000
+"""About so many of the last entries are looked at by doctor."""
 _OURS = "journal "
 
 MakeReader = Callable[[], JournalReader]
@@ -240,6 +242,19 @@ class Journal:
                     break
         return search.found
 
+    async def sample_lines(self, until: Nanos | None) -> list[bytes]:
+        """The last lines of its streams in what is read, before `until`. Raises SourceError."""
+        entries: list[JournalEntry] = []
+        start = Tail() if until is None else At(until)
+        async with contextlib.aclosing(self._reader.stream(start, self.matches, back=True)) as found:
+            async for some in found:
+                entries += [entry for entry in some if not self.begins_after(entry.at)]
+                if self.begins_after(some[-1].at) or len(entries) >= SAMPLE_ENTRIES:
+                    break
+        wanted = (entry for entry in reversed(entries) if self.wanted.stream_of(entry) is not None)
+        whole = SplitLines().joined(wanted)
+        return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
+
     # Where reading stands.
 
     async def _go_to(self, cursor: str | None) -> None:
@@ -398,25 +413,3 @@ def wanted_of(spec: SourceSpec) -> Wanted:
     if not spec.units:
         return Wanted()
     return Wanted(spec.units, [unit.removesuffix(".service") for unit in spec.units])
-
-
-SAMPLE_ENTRIES = 20_000
-"""About so many entries are looked at, at most."""
-
-
-async def sample_lines(journal: Journal, until: Nanos | None) -> list[bytes]:
-    """The last lines of its streams in what is read, before `until`. Raises SourceError."""
-    reader = journal.make_reader()
-    entries: list[JournalEntry] = []
-    start = Tail() if until is None else At(until)
-    try:
-        async with contextlib.aclosing(reader.stream(start, journal.matches, back=True)) as found:
-            async for some in found:
-                entries += [entry for entry in some if not journal.begins_after(entry.at)]
-                if journal.begins_after(some[-1].at) or len(entries) >= SAMPLE_ENTRIES:
-                    break
-    finally:
-        await reader.aclose()
-    wanted = (entry for entry in reversed(entries) if journal.wanted.stream_of(entry) is not None)
-    whole = SplitLines().joined(wanted)
-    return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
