@@ -104,12 +104,12 @@ class OpenLog:
         self.opened = opened
         self._reader = BlockReader(opened.source, name, position, limits)
         self._start = position.offset
-        self._head = opened.source.read(0, HEAD_BYTES)
+        self.head = opened.source.read(0, HEAD_BYTES)
         self._parser = parser
         self._name = name
         self._limits = limits
-        self._first = opened.look()
-        self._seen: Look | None = None
+        self.looked = opened.look()
+        self._was_read = False
         self._changed_at = 0.0
         self._at_end = False
         self._is_cut = False
@@ -127,17 +127,9 @@ class OpenLog:
         return self.position.offset - self._start
 
     @property
-    def mark(self) -> bytes:
-        return self._reader.mark
-
-    @property
     def unread(self) -> int:
         """How many bytes were there at the last look and are not given yet."""
         return 0 if self.opened.packed is not None else max(0, self.looked.size - self.position.offset)
-
-    @property
-    def looked(self) -> Look:
-        return self._seen or self._first
 
     @property
     def text_left(self) -> int:
@@ -145,24 +137,15 @@ class OpenLog:
         packed = self.opened.packed
         return self.unread if packed is None else max(0, packed.size * PACKED_RATIO - self.done)
 
-    @property
-    def head(self) -> bytes:
-        return self._head
-
-    @property
-    def has_text(self) -> bool:
-        """Whether there was anything in it at the last look."""
-        return self.looked.size > 0
-
     def is_other_text(self) -> bool:
         """Whether its beginning, or what was read last, no longer stands where it was.
 
         Also when it was empty at the last look, and is not now: what came between left no trace in it.
         """
         return self.is_changed() and (
-            not self._head
-            or self._mark_in(self.opened) != self.mark
-            or self.opened.source.read(0, len(self._head)) != self._head
+            not self.head
+            or self._mark_in(self.opened) != self._reader.mark
+            or self.opened.source.read(0, len(self.head)) != self.head
         )
 
     def is_changed(self) -> bool:
@@ -180,31 +163,33 @@ class OpenLog:
 
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text up to here."""
-        if self.opened.packed is not None or other.packed is not None or len(self.mark) < MARK_BYTES:
+        if self.opened.packed is not None or other.packed is not None or len(self._reader.mark) < MARK_BYTES:
             return False
-        return self._mark_in(other) == self.mark
+        return self._mark_in(other) == self._reader.mark
 
     def is_in(self, other: RotatedFile) -> bool:
         """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
-        if not self._head or other.read(0, len(self._head)) != self._head:
+        if not self.head or other.read(0, len(self.head)) != self.head:
             return False
         mark = mark_before(other.read, self.position.offset)
-        return mark == self.mark or (len(mark) < len(self.mark) and other.look.id != self.opened.id)
+        return mark == self._reader.mark or (
+            len(mark) < len(self._reader.mark) and other.look.id != self.opened.id
+        )
 
     def learn_head(self) -> bool:
         """Take in how the file begins, as far as that is written; whether it begins as it did."""
-        if len(self._head) < HEAD_BYTES:
+        if len(self.head) < HEAD_BYTES:
             head = self.opened.source.read(0, HEAD_BYTES)
-            if not head.startswith(self._head):
+            if not head.startswith(self.head):
                 return False
-            self._head = head
+            self.head = head
         return True
 
     def go_on_in(self, other: OpenFile) -> None:
         self.opened.close()
         self.opened = other
         self._reader.source = other.source
-        self._first, self._seen = other.look(), None
+        self.looked, self._was_read = other.look(), False
 
     def read(self, gathered: Gathered, now: float, *, release: bool = False) -> bool:
         """Read on until the end or until enough is gathered; whether there is more at once.
@@ -229,16 +214,16 @@ class OpenLog:
 
     def _look(self, now: float) -> bool:
         seen = self.opened.look()
-        changed = seen != self._seen
+        changed = not self._was_read or seen != self.looked
         is_short = self.opened.packed is None and seen.size < self.position.offset
         self._is_cut = changed and (is_short or not self.learn_head())
         if self._is_cut:
             return False  # a moment ago: it is seen to be at the next look
-        if self._seen is None and time.time() - seen.mtime_ns / SECOND >= self._limits.hold_s:
+        if not self._was_read and time.time() - seen.mtime_ns / SECOND >= self._limits.hold_s:
             self._changed_at = now - self._limits.hold_s
         elif changed:
             self._changed_at = now
-        self._seen = seen
+        self.looked, self._was_read = seen, True
         # Not beyond what was seen: what is let go unfinished must have stood there for its time.
         self._reader.end = None if self.opened.packed is not None else seen.size
         return changed
@@ -251,8 +236,7 @@ class OpenLog:
                 self._tell_broken()
                 return self._reader.more
             # The time of now, not of a look that may fail: no line of the block can be newer than this.
-            newest = Nanos(self._seen.mtime_ns if self._seen is not None else 0)
-            gathered.add(self._parsed(block, newest), len(block.data))
+            gathered.add(self._parsed(block, Nanos(self.looked.mtime_ns)), len(block.data))
         return True
 
     def _parsed(self, block: Block, newest: Nanos) -> Parsed:
@@ -572,7 +556,7 @@ class Follower:
     def _read_older(self, gathered: Gathered, now: float) -> bool:
         """Read the files that come before the present one, whether there is more in them."""
         for log in tuple(self._older):
-            has_present = self._current is None or self._current.has_text
+            has_present = self._current is None or self._current.looked.size > 0
             is_over = log.until is not None and now >= log.until and has_present
             try:
                 if log.until is not None and log.is_changed():
