@@ -40,7 +40,7 @@ class Category(StrEnum):
 
 
 class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
-    """The reason for which a pending job waited when its source was asked, told when it is another one."""
+    """The reason for which a pending job waited when its source was asked; told of jobs that had several."""
 
     job_id: JobId
     at: Nanos

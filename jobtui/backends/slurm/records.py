@@ -249,13 +249,18 @@ class Known:
         return msgspec.structs.replace(self._news(read), reasons=seen)
 
     def _note_reasons(self, now: Nanos) -> tuple[ReasonSeen, ...]:
-        """Keep for what pending jobs wait, and give those that wait for something else than before."""
+        """Keep for what pending jobs wait, and give those that wait for something else than before.
+
+        The first reason of a job is given with the second: most have only one.
+        """
         before, self.reasons, seen = self.reasons, {}, []
         for key in self.priorities:
             known, reason = before.get(key, ()), self._queue[key].reason or "None"
             if not known or known[-1][1] != reason:
-                known = (*known, (now, reason))[-MOST_REASONS:]
-                seen.append(ReasonSeen(system_job_id(self._label, key), now, reason))
+                news = (now, reason)
+                told = () if not known else (known[0], news) if len(known) == 1 else (news,)
+                seen += [ReasonSeen(system_job_id(self._label, key), *one) for one in told]
+                known = (*known, news)[-MOST_REASONS:]
             self.reasons[key] = known
         return tuple(seen)
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.analysis.correlation import NothingRead
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.pending import refined
 from jobtui.analysis.explain.verdict import explain
@@ -29,6 +30,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.pending import MOST_REASONS, Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
+from jobtui.store.store import Store
 from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
 from tests.formats.slurm_captures import CAPTURES
@@ -157,6 +159,29 @@ async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn) -> None:
     await reading.read(QUEUE_EVERY_S)
     await reading.read(QUEUE_EVERY_S)
     assert not known.reasons
+
+
+async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> None:
+    reading, row = Reading(), {"%T": "PENDING", "%N": ""}
+    store = Store(NothingRead(), reading.clock)
+    store.add_source(reading.source.name, "slurm")
+
+    async def look(state: Mapping[str, str]) -> str:
+        cluster.queue(row | state)
+        for _ in range(2):
+            at = len(reading.batches)
+            await reading.read(QUEUE_EVERY_S)
+            for batch in reading.batches[at:] * 2:  # the same batch again changes nothing more
+                store.apply(reading.source.name, batch)
+        job, reasons = store.job(JobId("slurm/1")), store.reasons_of(JobId("slurm/1"))
+        known = Evidence(job_id=JobId("slurm/1"), now=reading.clock.now(), job=job, reasons=reasons)
+        return explain(known).sentence
+
+    assert "While watched" not in await look({"%r": "Resources"})
+    assert "While watched: Resources → Priority since" in await look({"%r": "Priority"})
+    assert "Resources → Priority → Resources since" in await look({"%r": "Resources"})
+    assert "While watched" not in await look({"%T": "RUNNING"})
+    assert not store.reasons_of(JobId("slurm/1"))
 
 
 async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: StandIn) -> None:
