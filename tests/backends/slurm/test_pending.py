@@ -167,7 +167,7 @@ async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> N
     store.add_source(reading.source.name, "slurm")
 
     async def look(state: Mapping[str, str]) -> str:
-        cluster.queue(row | state)
+        cluster.queue({**row, **state})
         for _ in range(2):
             at = len(reading.batches)
             await reading.read(QUEUE_EVERY_S)
