@@ -40,7 +40,7 @@ def share_words(share: Share) -> str:
 def place_words(share: Share) -> str:
     """A place on which more fail: "host v7: 31 % of 120 failed (23-40 %), elsewhere 4 %"."""
     return (
-        f"{share.field} {show(share.value)}: {percent(share.share)} % of {share.of:,} failed "
+        f"{show(share.field)} {show(share.value)}: {percent(share.share)} % of {share.of:,} failed "
         f"({_within(share.interval)}), elsewhere {percent(share.usual_share)} %"
     )
 
@@ -74,7 +74,7 @@ def memory_lines(remembered: Remembered | None) -> Iterator[str]:
 
 
 def deviation_words(one: Deviation) -> str:
-    where, since = f"{one.field} {show(one.value)}", f"since {utc_of(one.since):%A %Y-%m-%d}"
+    where, since = f"{show(one.field)} {show(one.value)}", f"since {utc_of(one.since):%A %Y-%m-%d}"
     if one.rule == "failures":
         return f"{where}: {percent(one.now)} % of its runs fail {since}, usually {percent(one.usual)} %"
     return f"{where}: runs wait {exp(one.now - one.usual):.1f} times as long as usual {since}"
@@ -86,7 +86,7 @@ def sites_words(sites: tuple[Deviation, ...]) -> str:
 
 
 def change_words(one: Change) -> str:
-    name = show(one.value) if one.field == "signature" else f"{one.field} {show(one.value)}".strip()
+    name = show(one.value) if one.field == "signature" else f"{show(one.field)} {show(one.value)}".strip()
     if one.what == "slower":
         low, high = one.interval
         return f"{name}: takes {one.share:.1f} times as long ({low:.1f}-{high:.1f})"
