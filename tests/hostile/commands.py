@@ -33,6 +33,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
     "init": ("", "--yes -- BELOW"),
     "jobs": ("", "-- TEXT", "-- app:TEXT NAMED"),
     "login": ("bash", "-- TEXT"),
+    "mcp": ("-- TEXT",),
     "logs": (
         *JOBS, "WORST --agent=SOME", "WORST --op=SOME", "WORST --grep=MATCHING", "WORST --grep=SHORT -n 3",
     ),
