@@ -1,1 +1,0 @@
-"""The memory of finished runs, over weeks and systems."""

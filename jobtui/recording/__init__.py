@@ -1,1 +1,0 @@
-"""What sources delivered, kept in a file, and delivered again from there."""

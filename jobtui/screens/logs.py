@@ -27,8 +27,7 @@ from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
 from jobtui.widgets.frame import KeyLine
 from jobtui.widgets.log_feed import FOLDED, LogFeed, folded, runs_of
-from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
-from jobtui.widgets.log_view import LogView
+from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph
 

@@ -45,8 +45,7 @@ from jobtui.widgets.frame import Header, KeyLine, NoticeLine, OneLine, RuleLine,
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
-from jobtui.widgets.log_view import LogView
+from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
 from jobtui.widgets.record_list import (
     Choice,
     ChoiceList,
