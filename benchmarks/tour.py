@@ -25,6 +25,7 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "trace": ("5", ENTER),
     "trace changes": ("5", "C"),
     "seen": ("1", ":", "seen" + ENTER),
+    "nodes": ("1", ":", "nodes" + ENTER),
 }
 """What to type to come to a screen that no action goes to by its name; `{user}` is one with several jobs."""
 TYPED: Mapping[str, str] = {
