@@ -59,7 +59,7 @@ def sent_for(key: str) -> str:
 def way_to(place: Place) -> tuple[str, ...]:
     """What to type to come to a screen. Raises KeyError when no way is known."""
     for action in ACTIONS:
-        if action.call == f"app.go('{place}')":
+        if action.keys and action.call == f"app.go('{place}')":
             return tuple(map(sent_for, action.keys[:1]))
     return PATHS[place]
 
