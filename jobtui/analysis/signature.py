@@ -48,8 +48,8 @@ _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"\s+"), " "),
 )  # fmt: skip
 """What goes, one after the other."""
-_HELD = "\ue000{}\ue001"
-_HOLDS = re.compile("\ue000([a-j:]+)\ue001")
+_HELD = "\x02{}\x03"
+_HOLDS = re.compile("\x02([a-j:]+)\x03")
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
 _DIGITS = str.maketrans("abcdefghij", "0123456789")
 

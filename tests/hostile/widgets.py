@@ -11,7 +11,7 @@ import msgspec
 from textual.widget import Widget
 
 from jobtui.actions import Hint
-from jobtui.analysis.counts import Counts
+from jobtui.analysis.counts import Counts, ProfileState
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.cooperative import at_once
 from jobtui.analysis.reports.curves import Series, curve_turns
@@ -41,7 +41,16 @@ from jobtui.widgets.filter_bar import (
     Prompt,
 )
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.frame import Header, KeyLine, NoticeLine, OneLine, RuleLine, SourceStrip, TabLine
+from jobtui.widgets.frame import (
+    Header,
+    KeyLine,
+    NoticeLine,
+    OneLine,
+    ProfileLines,
+    RuleLine,
+    SourceStrip,
+    TabLine,
+)
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import LineView
@@ -182,6 +191,9 @@ def choices(text: str) -> list[Choice]:
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     RecordTable: an_agent_table,
+    ProfileLines: lambda text: case(
+        ProfileLines(lambda: [ProfileState(text, 1, 2, 3, 4, 1, 0.5, 60.0)] * 2), ProfileLines.tick
+    ),
     ChartView: a_chart_view,
     ChoiceList: lambda text: case(ChoiceList(choices(text))),
     ColumnList: lambda text: case(ColumnList(JOB_COLUMNS, [text, "id"])),
