@@ -30,11 +30,13 @@ from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.commands import jobs as jobs_command
-from jobtui.commands import runner, watch
+from jobtui.commands import mcp, runner, watch
+from jobtui.commands.context import make_context
+from jobtui.config import load
 from jobtui.formats import sarchive
 from jobtui.formats.job_output import OutputReader
 from jobtui.formats.parser import LogParser, SiteLogParser
-from jobtui.grammar import COMMANDS, DASHBOARD, Command
+from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Command, Invocation
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.faults import MOST_PLACES, Faults, contained, place_of
 from jobtui.model.health import SourceHealth, SourceState
@@ -226,10 +228,11 @@ BY_OTHERS = {
     "read_file",
     "offset_at",
     "job_ids",
+    "sample_lines",
     "is_reachable",
     "services",
 }
-"""What sources are asked by a `JobReader` (tests/backends/test_job_reader.py), or by a source of theirs."""
+"""What sources are asked by a `JobReader` (tests/backends/test_job_reader.py), `doctor`, or a source."""
 BY_REPLAY = {"answer", "asked"}
 
 
@@ -781,6 +784,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
 """What is made to raise, and what comes of it all the same."""
 TRIED_BY |= dict.fromkeys(STEPS, f"{HERE}test_a_step_that_raises_costs_itself")
 TRIED_BY["examining a source"] = f"{HERE}test_a_source_that_cannot_be_examined_says_so"
+TRIED_BY["answering X"] = f"{HERE}test_a_command_that_raises_costs_one_answer_to_an_assistant"
 TRIED_BY["running a timer"] = f"{SCREENS}test_a_timer_that_raises_is_counted_and_its_widget_closes"
 TRIED_BY["following a log"] = f"{SCREENS}test_what_follows_a_log_is_begun_again_and_says_so"
 
@@ -803,6 +807,17 @@ def test_a_source_that_cannot_be_examined_says_so(
     assert ran.code == 1
     (fault,) = expected_faults.all()
     assert (fault.stage, ran.out.count(fault.words)) == ("examining a source", 2)
+
+
+async def test_a_command_that_raises_costs_one_answer_to_an_assistant(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr(mcp, "runner", lambda name: fail)
+    invocation = Invocation(COMMAND_BY_NAME["mcp"], (), {}, {})
+    context = make_context(invocation, load({}, {}), lambda *_: None)
+    said, is_wrong = await mcp.answered(context, mcp.Asked("doctor"))
+    (fault,) = expected_faults.all()
+    assert (said, is_wrong, fault.stage) == (fault.words, True, "answering doctor")
 
 
 def stages() -> Iterator[str]:

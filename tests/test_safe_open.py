@@ -27,7 +27,7 @@ ALLOWED = {
     "backends/sirepo/client.py": "names within a directory, after a look at each; a hundred thousand of them",
     "backends/sirepo/run_dir.py": "names within a directory, through no link",
     "backends/archive/files.py": "names within a directory, through no link",
-    "recording/recorder.py": "writes new files of its own",
+    "recording/writer.py": "writes new files of its own",
     "backends/balsam/client.py": "writes a file of its own",
     "backends/balsam/login.py": "writes a new file of its own, reads a descriptor that the one way opened",
     "commands/config.py": "writes a new file of its own",

@@ -37,6 +37,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
     "logs": (
         *JOBS, "WORST --agent=SOME", "WORST --op=SOME", "WORST --grep=MATCHING", "WORST --grep=SHORT -n 3",
     ),
+    "nodes": ("", "-- TEXT"),
     "record": (
         "RECORDING --for=0.2s", "RECORDING --for=BADLY", "RECORDING --for=1s --limit=TEXT",
         "--for=0.1s -- BELOW",
