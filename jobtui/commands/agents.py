@@ -119,5 +119,5 @@ def _node_lines(
         yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
         yield from partition_table(cluster, width, colour)
         yield ""
-    if clusters:
+    if not reader.nothing_read:
         yield from node_table(shown, reader.now, width, colour)
