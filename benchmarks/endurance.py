@@ -117,7 +117,7 @@ class Differences(NamedTuple):
 
 
 def differences(told: Mapping[str, Any], site: Site) -> Differences:
-    """Compare the ops that are known with those there were, of which the oldest may be let go of."""
+    """Compare the ops that are known with those there were, of which the oldest may be dropped."""
     known, true = Counter(map(tuple, told["ops"])), Counter(site.ops())
     extra = list((known - true).elements())
     names_known, names_true = (Counter(op[:3] for op in ops.elements()) for ops in (known, true))

@@ -20,7 +20,7 @@ from tests.backends.journal.make import journal_remote
 UNIT = "sirepo_job_supervisor.service"
 CONTAINER = "srj-p-user0007"
 FORM = 1
-"""Part of the name under which a journal is kept: what is made otherwise is made anew."""
+"""Part of the name under which a journal is kept: what is made otherwise is made again."""
 START_US = 1_700_000_000_000_000
 STEP_US = 40_000
 PROGRESS = 100_000

@@ -1,9 +1,9 @@
 """How the C library hands out memory, set so that a program of many threads that runs for days stays small.
 
 glibc gives each thread a heap of its own. Each source, and each log on the screen, is read by its own thread,
-so that what one of them has let go of is of no use to another: most of such a heap lies free, and stays with
+so that what one of them has dropped is of no use to another: most of such a heap lies free, and stays with
 the process. It also stops to give large blocks back as soon as a few of them have come and gone. Both can be
-told otherwise (mallopt(3)): a text that was read then goes back to the system when it is let go of.
+told otherwise (mallopt(3)): a text that was read then goes back to the system when it is dropped.
 """
 
 import sys

@@ -185,7 +185,7 @@ class JobtuiApp(TerminalApp[None]):
         self.run_worker(polling, name="session")
 
     def _give_back(self) -> None:
-        """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
+        """Drop closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
         StylesCache.get_inner_outer.cache_clear()
         give_back()
 

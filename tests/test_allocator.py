@@ -1,4 +1,4 @@
-"""Memory that threads let go of goes back to the system."""
+"""Memory that threads dropped goes back to the system."""
 
 import subprocess
 import sys

@@ -83,7 +83,7 @@ def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
         for _ in range(3):
             count = len(program.seen)
             os.kill(program.pid, signal.SIGCONT)
-            program.wait_seen(b"\x1b[?1049h", count + 500)  # it paints anew, as another may have painted
+            program.wait_seen(b"\x1b[?1049h", count + 500)  # it paints again, as another may have painted
             wait_for(settled(program.threads))
         assert program.threads() == before
         program.press(b"q")
@@ -472,7 +472,7 @@ def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
 
 
 def names(screen: Screen) -> list[str]:
-    return [line[24:75] for line in screen.shown.text()[2:]]  # behind it are ages, which go on
+    return [line[24:75] for line in screen.shown.text()[2:]]  # after it are ages, which go on
 
 
 def shown_seconds(screen: Screen) -> int:

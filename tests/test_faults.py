@@ -781,7 +781,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     ),
     "reading what its program wrote": (cause, "find_cause", caused_again),
 }
-"""What is made to raise, and what comes of it all the same."""
+"""What is made to raise, and what comes of it anyway."""
 TRIED_BY |= dict.fromkeys(STEPS, f"{HERE}test_a_step_that_raises_costs_itself")
 TRIED_BY["examining a source"] = f"{HERE}test_a_source_that_cannot_be_examined_says_so"
 TRIED_BY["answering X"] = f"{HERE}test_a_command_that_raises_costs_one_answer_to_an_assistant"

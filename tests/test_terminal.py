@@ -168,7 +168,7 @@ def say(window: Tmux, sign: str, text: str) -> None:
 
 
 def back(window: Tmux, gone: str) -> None:
-    """Press escape, and wait until this is gone: an escape with a key right behind it is another key."""
+    """Press escape, and wait until this is gone: an escape with a key right after it is another key."""
     window.press("Escape", until=lambda text: gone not in text)
 
 

@@ -1,7 +1,7 @@
 """One log under its name through growth, rotation, truncation and absence. Reads, and blocks.
 
 A renamed file is read to its end before the new one of its name, and looked at for some time after, since
-who writes it may not know yet. A file that is cut short or written anew begins again at its first byte; the
+who writes it may not know yet. A file that is cut short or rewritten begins again at its first byte; the
 rest of what it held is read where it was copied to. Files that came and were rotated away between two looks
 are read, too, in their order, packed or not. A new file that goes on with what was read (a copy kept up to
 date by rename, a file system with passing inode numbers) is read on, not again.
@@ -224,7 +224,7 @@ class OpenLog:
         elif changed:
             self._changed_at = now
         self.looked, self._was_read = seen, True
-        # Not beyond what was seen: what is let go unfinished must have stood there for its time.
+        # Not beyond what was seen: what is dropped unfinished must have stood there for its time.
         self._reader.end = None if self.opened.packed is not None else seen.size
         return changed
 
@@ -480,7 +480,7 @@ class Follower:
         return is_given
 
     def _turn_from(self, known: OpenLog, files: LogFiles, gathered: Gathered, *, is_whole: bool) -> None:
-        """Read what comes after a file that was moved away or written anew: its rest first.
+        """Read what comes after a file that was moved away or rewritten: its rest first.
 
         That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
         copied or packed. What comes next are the rotated files after that one; where none holds it, the ones

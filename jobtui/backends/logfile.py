@@ -215,7 +215,7 @@ class LogFile(PolledSource):
         """The line at byte `offset` as it is in the file, with those after it, `count` in all.
 
         `line` is its number where that is known. `expect` is a text that must be in it: when it is not, the
-        file was rotated or written anew since, and it is looked for in the rotated files; nothing is given
+        file was rotated or rewritten since, and it is looked for in the rotated files; nothing is given
         when it is in none. Raises SourceError.
         """
         read = lambda opened: lines_from(opened.source, offset, count, line)  # noqa: E731

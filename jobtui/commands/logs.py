@@ -318,7 +318,7 @@ class _Outputs:
             self._problems[part.name] = f"{path}: not text; nothing of it is printed"
             return
         known, number = self._read.get(path, (0, 0))
-        if part.size < known:  # it was written anew
+        if part.size < known:  # it was rewritten
             known, number = 0, 0
         if part.begin > known:
             complain(f"{path}: {part.begin - known:,} bytes before the end of it are not printed")

@@ -1,7 +1,7 @@
 """A simulated Balsam site, served on loopback as the REST API of Balsam 0.7.0a24 serves what jobtui asks.
 
 Jobs come in waves and run in allocations; rows are those of that API. Time goes on when it is asked for, in
-steps; one seed makes one site. What is long over is let go of.
+steps; one seed makes one site. What is long over is dropped.
 """
 
 import json
@@ -24,7 +24,7 @@ STEP_S = 5
 HISTORY_S = 3 * 3600
 """How long the site has been at work when the demo begins."""
 KEPT_S = 12 * 3600
-"""Jobs and allocations that ended longer ago are let go of."""
+"""Jobs and allocations that ended longer ago are dropped."""
 WAVE_EVERY_S, WAVE_JOBS = 300, (3, 7)
 ALLOCATION_EVERY_S, ALLOCATION_NODES, WALL_MIN = 1_800, (4, 8, 16), 40
 QUEUED_S = 240

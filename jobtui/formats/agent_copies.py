@@ -110,7 +110,7 @@ def added_lines(before: Sequence[str], after: Sequence[CopiedLine]) -> tuple[Seq
     """The lines of a copy that the ones before do not hold, and whether some between may be in neither.
 
     Both are ends of the same growing log: what the earlier ends with, the later begins with, unless more was
-    written in between than a copy holds, or the log was begun anew, as it was in 2020 at each start.
+    written in between than a copy holds, or the log was started again, as it was in 2020 at each start.
     """
     texts = [line.text for line in after]
     for length in range(min(len(before), len(texts)), 0, -1):

@@ -173,7 +173,7 @@ class Form(StrEnum):
 
 
 GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
-"""Files that are written on at their end, and not written anew."""
+"""Files that are written on at their end, and not rewritten."""
 
 HEADER = re.compile(
     rb"(?:^|(?<=\0))(?P<number>\d{3}) "

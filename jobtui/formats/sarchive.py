@@ -1,7 +1,7 @@
 """What SArchive keeps of a job: its document, its environment, and the names made of ids.
 
 In a file (Slurm's own, copied by SArchive as it is): four bytes, little-endian, the count of entries, then
-every entry with a NUL behind it. An entry is `NAME=value`; a value may hold newlines, `=` and any byte, and
+every entry with a NUL after it. An entry is `NAME=value`; a value may hold newlines, `=` and any byte, and
 there are entries without `=`. In a document of SArchive (Kafka, Elasticsearch) it is an object, in which an
 entry with several `=` stands whole as a name without value: the producer splits at every `=`.
 

@@ -344,7 +344,7 @@ WINDOW_S = 2 * 3600
 """How far back is counted."""
 COUNTED_ENTRIES = 1_000
 STRETCHES_KEPT = 4_000
-"""Stretches counted; the oldest are let go, and no more are counted than that."""
+"""Stretches counted; the oldest are dropped, and no more are counted than that."""
 
 
 class JournalOverview:
@@ -599,7 +599,7 @@ class JournalPages(Log):
         start: Tail | Beside = Beside(part.first) if part.first is not None else Tail()
         before = part.first
         piece = await self._pieces.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
-        if part.first == before:  # else lines were let go meanwhile, and it is asked again
+        if part.first == before:  # else lines were dropped meanwhile, and it is asked again
             part.prepend(piece)
 
     async def _extend_on(self, part: Passage) -> Passage:

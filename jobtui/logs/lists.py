@@ -119,7 +119,7 @@ def _extent_of(lines: Sequence[LogLine]) -> tuple[int, Place]:
 
 
 LINES_HELD = 50_000
-"""Lines held; the oldest are let go."""
+"""Lines held; the oldest are dropped."""
 WATCH_S = 1.0
 """How often is looked whether something has come."""
 

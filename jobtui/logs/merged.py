@@ -212,7 +212,7 @@ def wall_clock() -> Nanos:
 
 
 LINES_KEPT = 100_000
-"""Lines held in all; the oldest are let go."""
+"""Lines held in all; the oldest are dropped."""
 LINES_AT_REST = 5_000
 """Lines held while nobody looks, besides the last one of each log and what says that lines are missing."""
 LOOK_S = 0.3
@@ -314,7 +314,7 @@ class MergedLog(HeldLog):
         return ", ".join(filter(None, (ends, *map(_offset_words, self._offsets().items()))))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
-        """Put lines where they belong. A line at the place of another is that line, told anew."""
+        """Put lines where they belong. A line at the place of another is that line, told again."""
         if not lines:
             return
         at = bisect_left(self._lines, min(map(place_of, lines)), key=place_of)
@@ -369,7 +369,7 @@ class MergedLog(HeldLog):
         return Page(tuple(lines), at_edge)
 
     def _index(self, place: Place) -> int:
-        """Which line holds `place`, or is the first one behind it."""
+        """Which line holds `place`, or is the first one after it."""
         return bisect_right(self._lines, place, key=end_of)
 
     @property

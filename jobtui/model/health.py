@@ -44,7 +44,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
     to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
-    new came `news` times since it was read to its end, last at `news_at`, and within `pause_s` as a rule.
+    new came `news` times since it was read to its end, last at `news_at`, and within `pause_s` usually.
     """
 
     name: str

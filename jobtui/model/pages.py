@@ -30,7 +30,7 @@ class Level(StrEnum):
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One line. `end` is the place right behind it, `size` its length in bytes without the newline.
+    """One line. `end` is the place right after it, `size` its length in bytes without the newline.
 
     `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
     words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
@@ -111,7 +111,7 @@ def query_of(typed: str) -> Query | None:
 
 
 def _without_escapes(pattern: str) -> str:
-    """A pattern without what stands behind its backslashes: `\\S` is no large letter."""
+    """A pattern without what follows its backslashes: `\\S` is no large letter."""
     parts = pattern.replace("\\\\", "").split("\\")
     return parts[0] + "".join(part[1:] for part in parts[1:])
 
@@ -145,7 +145,7 @@ class Hits:
         self.low = low
 
     def forget_from(self, place: Place) -> None:
-        """Forget what was found at `place` and behind it, as that is to be searched again."""
+        """Forget what was found at `place` and after it, as that is to be searched again."""
         del self._above[bisect_left(self._above, place) :]
         self.high = min(self.high, place)
 
@@ -229,7 +229,7 @@ class Log(LineSource, Protocol):
     def overview(self) -> Overview: ...
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
+        """The first error after the line at `place`, or the last before it. Raises LogUnreadable."""
 
     async def number_of(self, place: Place) -> int | None:
         """The number of the line at `place` in its file, None while the lines before it are not counted."""

@@ -232,7 +232,7 @@ _BROKERS = re.compile(r"[\w.:\[\]-]+(?:,[\w.:\[\]-]+)*/[\w.-]{1,249}", re.ASCII)
 
 
 def split_cluster(text: str) -> tuple[str, str]:
-    """The label of a cluster and the path behind it; a path that has that form is given as `./a=b`."""
+    """The label of a cluster and the path after it; a path that has that form is given as `./a=b`."""
     found = _CLUSTER.fullmatch(text)
     return (found["cluster"], found["path"]) if found else ("", text)
 

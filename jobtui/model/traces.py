@@ -267,7 +267,7 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class TraceClient(Protocol):
     """Answers questions about traces out of every source that knows of some. Its methods raise nothing.
 
-    A source that cannot be asked is named in the notes, and in its health; the others are asked all the same.
+    A source that cannot be asked is named in the notes, and in its health; the others are asked anyway.
     """
 
     @property
@@ -275,7 +275,7 @@ class TraceClient(Protocol):
         """Whether there are servers of traces, which tell only what they are asked for."""
 
     async def fetch(self, trace_id: TraceId) -> TraceAnswer:
-        """A trace, read anew from every source; the store knows it then too."""
+        """A trace, read again from every source; the store knows it then too."""
 
     def follow(self, trace_id: TraceId, expects_more: Callable[[], bool] = ...) -> AsyncIterator[TraceAnswer]:
         """A trace, and again whenever it is known better, until it is complete.

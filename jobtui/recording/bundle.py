@@ -20,7 +20,7 @@ from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import ANSWERS, RecordingJobReader
 
 MOST_BYTES = 512 << 20
-"""A bundle holds no more, packed; what is older is let go of."""
+"""A bundle holds no more, packed; what is older is dropped."""
 MOST_JOBS = 5_000
 """Of more jobs only those are kept that have to do with the one that is asked for."""
 PIECE_RECORDS = 500
@@ -124,7 +124,7 @@ def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:
 
 
 def _by_time(records: Iterable[LogRecord]) -> Iterator[tuple[Nanos, list[LogRecord]]]:
-    """Records in their order, a second's worth at a time; none is put before those it stands behind."""
+    """Records in their order, a second's worth at a time; none is put before those it follows."""
     piece: list[LogRecord] = []
     begun = latest = TIMELESS
     for record in records:

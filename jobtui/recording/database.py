@@ -5,7 +5,7 @@ be read in years to come by whatever there will be. Deflated, which also tells a
 
 An SQLite database (https://www.sqlite.org/fileformat2.html): it survives that its writer is killed, and every
 machine has what looks into it. `about` says what it is, `source` names the sources, `entry` holds what came,
-in the order in which it came, and `job` the last record of jobs whose entries were let go of.
+in the order in which it came, and `job` the last record of jobs whose entries were dropped.
 """
 
 import json
@@ -258,7 +258,7 @@ class Recording:
         return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
 
     def early_jobs(self, source: int, until: Nanos) -> tuple[Job, ...]:
-        """Jobs as they were when what was delivered of them was let go of."""
+        """Jobs as they were when what was delivered of them was dropped."""
         sql = "SELECT 0, at, ?, body FROM job WHERE source = ? AND at <= ?"
         rows = self._rows(sql, What.JOB, source, until)
         return tuple(entry.value for entry in self._entries(rows))

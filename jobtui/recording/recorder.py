@@ -1,6 +1,6 @@
 """Keeps what sources deliver while they are read, in one file of a stated size. Raises nothing while it runs.
 
-What is older than the size allows is let go of, the oldest first; of a job whose entries go its last record
+What is older than the size allows is dropped, the oldest first; of a job whose entries go its last record
 stays. Used by one thread. Raises RecordingError. How it is written is in `writer.py`; the recording says how
 much was lost, and when.
 """
@@ -34,7 +34,7 @@ from jobtui.recording.writer import BatchWriter, DatabaseWriter
 ROOM_SHARE = 0.9
 """Down to this share of its size a recording is cut when it is full."""
 CUT_AT_ONCE = 200
-"""Entries that are let go of at a time."""
+"""Entries that are dropped at a time."""
 
 
 class RecordingWriter(DatabaseWriter):
@@ -103,7 +103,7 @@ class RecordingWriter(DatabaseWriter):
         self._logs |= named
 
     def _cut(self) -> None:
-        """Let go of the oldest entries until there is room; the last records of their jobs stay."""
+        """Drop the oldest entries until there is room; the last records of their jobs stay."""
         while self.kept_bytes > self._most_bytes * ROOM_SHARE:
             sql = "SELECT seq, at, source, what, body FROM entry ORDER BY seq LIMIT ?"
             oldest = self._db.execute(sql, (CUT_AT_ONCE,)).fetchall()

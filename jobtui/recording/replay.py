@@ -210,7 +210,7 @@ class ReplayPlayer:
             await self._read_anew()
 
     async def _read_anew(self) -> None:
-        """Read everything anew; who asked before and still waits need not."""
+        """Read everything again; who asked before and still waits need not."""
         self._asked += 1
         nth = self._asked
         async with self._reading:
@@ -445,14 +445,14 @@ class ReplayedLogs:
 
 
 class ReplayedLog(ListedLog):
-    """Lines up to the time of the clock: where that was set back, they are read anew."""
+    """Lines up to the time of the clock: where that was set back, they are read again."""
 
     def __init__(self, name: str, lines: "ReplayedLines") -> None:
         super().__init__(name, lines)
         self._recorded_lines = lines
 
     async def look(self) -> Extent:
-        """Take in what has come, or let go of what is not there yet. Raises LogUnreadable."""
+        """Take in what has come, or drop what is not there yet. Raises LogUnreadable."""
         if self._recorded_lines.is_set_back():
             self.forget()
         extent = await super().look()

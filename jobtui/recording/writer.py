@@ -178,7 +178,7 @@ def _named(beside: Path, path: Path) -> None:
 def _locked(path: Path, layout: Layout) -> int:
     """Make sure that nobody else writes here, for as long as what is given is open. Raises RecordingError.
 
-    The directory has the lock: closing any descriptor of a database would let go of the locks of SQLite.
+    The directory has the lock: closing any descriptor of a database would drop the locks of SQLite.
     """
     lock = os.open(path.absolute().parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

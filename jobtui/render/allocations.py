@@ -28,7 +28,7 @@ class Column(NamedTuple):
 SERVER = "SERVER"
 """Only there when there are several."""
 MOST_LABEL_CELLS = 24
-"""More of what tells servers apart is cut."""
+"""More of what distinguishes servers is cut."""
 COLUMNS = (
     Column("STATE", 20), Column("ID", 6, 0, "right"), Column(SERVER, 14, 50),
     Column("SCHEDULER", 10, 50, "right"),

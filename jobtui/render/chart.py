@@ -186,7 +186,7 @@ ROWS_BETWEEN = 4
 """Rows from one number at the side to the next."""
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
 SIGNS, SIGN_EVERY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24
-"""What tells lines apart, and how many cells apart it is written into them."""
+"""What distinguishes lines, and how many cells apart it is written into them."""
 OUTLINE, WAITING, FAILED = "┄", "─", "✗"
 """Signs of the nodes that are there, of jobs that wait, of times at which jobs failed."""
 AREA_STYLES = ("accent", "dim", STATUS_STYLES[JobStatus.PENDING], "accent reverse")
@@ -195,7 +195,7 @@ IN_AREA = 3
 LEGEND_GAP = "   "
 MORE_CELLS = len(LEGEND_GAP) + len("99 more")
 _SETTLED = frozenset({JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED})
-"""Of these that are completed could not be told apart."""
+"""Of these that are completed could not be distinguished."""
 _KNOWN_STYLES = {status.value: STATUS_STYLES[status] for status in JobStatus if status not in _SETTLED} | {
     "RUNNING": STATUS_STYLES[JobStatus.RUNNING],
     "JOB_FINISHED": STATUS_STYLES[JobStatus.COMPLETED],

@@ -17,7 +17,7 @@ SHORT_NAMES: Mapping[Component, str] = {
     Component.LAUNCHER: "launch",
 }
 SHORT_CELLS = 8
-"""Cells of a short name, with a blank behind it."""
+"""Cells of a short name, with a blank after it."""
 TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
 LANE_CELLS = 11

@@ -44,7 +44,7 @@ class Tags:
         self._tags: dict[str, Span] = {}
 
     def of(self, origin: str) -> Span:
-        """The tag of a source, with a blank behind it. A source that is not known gets one, too."""
+        """The tag of a source, with a blank after it. A source that is not known gets one, too."""
         tag = self._tags.get(origin)
         if tag is None:
             label = self._labels.get(origin) or stream_label(origin)

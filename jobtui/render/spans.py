@@ -68,7 +68,7 @@ def styled(line: Line, style: str) -> Line:
 
 
 def padded(line: Line, cells: int, style: str = "") -> Line:
-    """The line with blanks behind it up to `cells`; unchanged when it is that wide already."""
+    """The line with blanks after it up to `cells`; unchanged when it is that wide already."""
     missing = cells - width_of(line)
     return (*line, Span(" " * missing, style, missing)) if missing > 0 else line
 

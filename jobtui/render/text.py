@@ -185,7 +185,7 @@ class Zone:
 
     @classmethod
     def mark(cls) -> str:
-        """What stands behind a time, so that nobody takes one zone for the other: "Z", or " CET"."""
+        """What follows a time, so that nobody takes one zone for the other: "Z", or " CET"."""
         if not cls.is_local:
             return "Z"
         return f" {fit(safe(time.strftime('%Z', time.localtime())), _ZONE_CELLS).rstrip()}"

@@ -18,7 +18,7 @@ class AppCommand(NamedTuple):
     """One command.
 
     `call` is an action of the app as the table of actions writes it, or the name of a method of `Commander`
-    that is given what stands behind the command. `argument` says what that is, "" for nothing.
+    that is given what follows the command. `argument` says what that is, "" for nothing.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The run directory of a job: its files, and what stands in one of them, followed while it grows."""
+"""The run directory of a job: its files, and what is in one of them, followed while it grows."""
 
 import asyncio
 from collections.abc import Sequence

@@ -419,7 +419,7 @@ def _below(text: str) -> list[Paragraph]:
 
 
 class RawTab(JobTab):
-    """Where the record is, when it was written, and what stands in it."""
+    """Where the record is, when it was written, and what is in it."""
 
     NAME = "raw"
     COMMAND = ("show", "--json")

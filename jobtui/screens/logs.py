@@ -50,7 +50,7 @@ SEARCH_S = 0.05
 NOTHING = {1: "nothing more below", -1: "nothing more above"}
 FORWARD = 1
 COPIED_LINES, RECORD_LINES = 5_000, 500
-"""Lines that are copied at most, and of one record; a terminal takes fewer as a rule."""
+"""Lines that are copied at most, and of one record; a terminal takes fewer usually."""
 COUNTED_LINES = 20_000
 """So many lines are looked at to count values in them."""
 

@@ -66,7 +66,7 @@ class SessionTraces:
         return bool(self._asked())
 
     async def fetch(self, trace_id: TraceId) -> TraceAnswer:
-        """A trace, read anew from every source; the store knows it then too."""
+        """A trace, read again from every source; the store knows it then too."""
         return await self._fetch(trace_id, None)
 
     async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None) -> TraceAnswer:

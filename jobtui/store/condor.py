@@ -41,9 +41,9 @@ FIRST = -10
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """What comes again and again, changes no state, and of which the last one in each file tells enough."""
 MOST_FACTS = 150_000
-"""Facts kept, about 1 kB each; those of jobs that ended first are let go of."""
+"""Facts kept, about 1 kB each; those of jobs that ended first are dropped."""
 KEPT_PERCENT = 99
-"""So much of that is left when facts are let go of: few at a time hold up nobody."""
+"""So much of that is left when facts are dropped: few at a time hold up nobody."""
 MOST_OF_JOB = 300
 """Facts kept of one job out of one file: two logs of a job are bounded as each of them alone."""
 MOST_SUBMISSIONS = 10_000
@@ -181,7 +181,7 @@ class CondorBook:
         self._over: dict[str, None] = {}
         self._count = 0
         self.dropped = 0
-        """Facts that were let go of."""
+        """Facts that were dropped."""
 
     def add(self, facts: Iterable[CondorFact]) -> CondorNews:
         """Take in facts of any jobs, in the order in which each file has them."""
@@ -210,7 +210,7 @@ class CondorBook:
 
     @property
     def notice(self) -> str | None:
-        """What is to be said of what was let go of, None when all is here."""
+        """What is to be said of what was dropped, None when all is here."""
         if not self.dropped:
             return None
         limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job in one file, are kept"
@@ -315,7 +315,7 @@ class CondorBook:
             self._keep_within()
 
     def _thin(self, own: _File) -> None:
-        """Let go of the middle of what one file says of a job."""
+        """Drop the middle of what one file says of a job."""
         keys = [key for key, fact in own.items() if fact.what not in PASSING]
         middle = keys[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
         for key in middle:
@@ -358,7 +358,7 @@ class CondorBook:
         return CondorNews(tuple(jobs.values()), gone_now, changes)
 
     def _keep_within(self) -> None:
-        """Let go of the facts of jobs that ended first."""
+        """Drop the facts of jobs that ended first."""
         goal = self._most * KEPT_PERCENT // 100
         for number in list(islice(self._over or self._files_of, self._count - goal)):
             if self._count <= goal:

@@ -88,7 +88,7 @@ class ChangeLog:
         return changed
 
     def forget(self, jobs: Iterable[JobId]) -> None:
-        """Let go of all changes of jobs that were deleted: nobody can tell how these went on."""
+        """Drop all changes of jobs that were deleted: nobody can tell how these went on."""
         gone = {job_id for job_id in jobs if self._by_job.pop(job_id, None) is not None}
         if gone:
             self.version += 1
@@ -114,7 +114,7 @@ class ChangeLog:
     def _take(self, change: StateChange) -> bool:
         """Put a change among those of its job; False for one that is known, or too old.
 
-        Ids alone do not tell: a system set up anew counts from the beginning.
+        Ids alone do not tell: a system set up again counts from the beginning.
         """
         if change.at < self._oldest:
             return False
@@ -229,7 +229,7 @@ class Changes(NamedTuple):
     """What is not as it was.
 
     Which jobs are new, changed or better known, which are gone, whether a source's state changed, and which
-    traces are known better or were let go.
+    traces are known better or were dropped.
     """
 
     jobs: frozenset[JobId]

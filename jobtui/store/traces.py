@@ -1,6 +1,6 @@
 """The traces that are known, up to a limit of spans and of memory.
 
-When it is full the trace that has not grown for longest is let go; one that fills it alone takes in no more.
+When it is full the trace that has not grown for longest is dropped; one that fills it alone takes in no more.
 Both are counted.
 """
 
@@ -67,14 +67,14 @@ class TraceBook:
         self.job_attributes: tuple[str, ...] = JOB_ATTRIBUTES
         """The attributes in which spans may name a job."""
         self.dropped = 0
-        """Traces that were let go."""
+        """Traces that were dropped."""
         self.left_out = 0
         """Spans and log records that were not taken in, as their trace fills the book alone."""
 
     def add(
         self, spans: Iterable[Span], logs: Iterable[SpanLog], source: str = "", at: Nanos | None = None
     ) -> frozenset[TraceId]:
-        """Take in what a source gave at a time; the traces that are known better now, or were let go.
+        """Take in what a source gave at a time; the traces that are known better now, or were dropped.
 
         A span that comes twice at once is kept so: it was sent twice.
         """
@@ -177,7 +177,7 @@ class TraceBook:
 
     @property
     def notice(self) -> str | None:
-        """What is to be said of what was let go or left out, None when all is here."""
+        """What is to be said of what was dropped or left out, None when all is here."""
         said = []
         if self.dropped:
             said.append(f"{self.dropped:,} of the traces let go, the most quiet first")

@@ -114,7 +114,7 @@ class TerminalDriver(LinuxDriver):
     """Keys, output and signals of the terminal the dashboard runs in.
 
     SIGTERM, SIGHUP and the loss of the terminal end the app as `q` does, with the exit code that shells give
-    for the signal; when that takes longer than `GRACE_S`, whatever for, the process ends all the same.
+    for the signal; when that takes longer than `GRACE_S`, whatever for, the process ends anyway.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ SETTLED_HOLE_BYTES = 1 << 20
 text arrives), unless it is as long as this: waiting means reading it again and again."""
 
 MARK_BYTES = 256
-"""How much of what stands before the place of reading is compared, to notice that a file was written anew.
+"""How much of what stands before the place of reading is compared, to notice that a file was rewritten.
 All of it must be there to believe that another file goes on with the same text."""
 SKIPS_NAMED = 20
 """How many skips are kept by name between two looks; all are counted."""

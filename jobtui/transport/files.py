@@ -181,7 +181,7 @@ class PlainBytes:
 
 
 class PackedBytes:
-    """The text inside a packed file. Reading on is cheap, reading back begins anew.
+    """The text inside a packed file. Reading on is cheap, reading back starts again.
 
     `broken` says why the text ends early, None while all is well: what is damaged, or what unpacks to far
     more than a log would.
@@ -299,7 +299,7 @@ def rotated(path: Path) -> list[Path]:
     """The rotated files of the log at `path`, the oldest first; none when their directory cannot be read.
 
     They are called as logrotate and Python's logging call them: with a number, the oldest with the largest
-    (the smallest where that is what their times say), or with a date, behind the name or before its ending.
+    (the smallest where that is what their times say), or with a date, after the name or before its ending.
     One that is just being packed is there twice: then the one that is not packed counts. Those of a link lie
     beside the file it leads to.
     """

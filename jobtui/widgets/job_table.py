@@ -52,7 +52,7 @@ class DrawnRows:
         self._drawn.clear()
 
     def redraw(self, job_id: JobId) -> bool:
-        """Draw a row anew when it is shown next; whether it was drawn."""
+        """Draw a row again when it is shown next; whether it was drawn."""
         return self._drawn.pop(job_id, None) is not None
 
     def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:

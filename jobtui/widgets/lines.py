@@ -215,7 +215,7 @@ class LineView(Widget):
         self.start_over()
 
     def on_unmount(self) -> None:
-        """Let go of what was drawn: a cache of textual 8.2.8 keeps a thousand dead widgets with theirs."""
+        """Drop what was drawn: a cache of textual 8.2.8 keeps a thousand dead widgets with theirs."""
         self._styles_cache.clear()
 
     def start_over(self) -> None:

@@ -11,7 +11,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.pages import Hits, Level, LineSource, LogLine, LogSearch, Page, Place
 
 KEPT = 1_200
-"""Lines held at most; those farthest from the screen are let go first."""
+"""Lines held at most; those farthest from the screen are dropped first."""
 
 
 class LogWindow:
@@ -36,7 +36,7 @@ class LogWindow:
         return bool(self.lines) and self.lines[0].place <= place < self.lines[-1].end
 
     def time_at(self, index: int) -> Nanos | None:
-        """The time of a line; of the nearest one before it, else behind it, where it has none itself."""
+        """The time of a line; of the nearest one before it, else after it, where it has none itself."""
         times = (line.at for line in (*reversed(self.lines[: index + 1]), *self.lines[index + 1 :]))
         return next((at for at in times if at is not None), None)
 

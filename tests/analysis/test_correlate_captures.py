@@ -230,7 +230,7 @@ def _of_site(world: WatchedWorld, *names: str) -> Correlator:
 
 
 def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
-    """Every op is as it was. Where two cannot be told apart, the correlator has to have said so."""
+    """Every op is as it was. Where two cannot be distinguished, the correlator has to have said so."""
     found = sorted(correlator.ops(), key=lambda op: op.key)
     truth = [*ops]
     made_up = [op for op in found if op.created_at is None and op.steps and op.steps[0].step == "sent"]

@@ -64,7 +64,7 @@ class Rig(Protocol):
 
     @property
     def reconnects(self) -> bool:
-        """Whether the source keeps a connection, which is made anew some time after the system is back."""
+        """Whether the source keeps a connection, which is made again some time after the system is back."""
 
 
 class SirepoDbRig:

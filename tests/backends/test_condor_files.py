@@ -1,4 +1,4 @@
-"""Files of HTCondor jobs as a source: followed, written anew, packed, very large, broken."""
+"""Files of HTCondor jobs as a source: followed, rewritten, packed, very large, broken."""
 
 import gzip
 import lzma
@@ -125,7 +125,7 @@ TOLD = {
 
 
 class EventLog:
-    """A schedd's own log, rotated as HTCondor does it: the head of the old file is written anew before."""
+    """A schedd's own log, rotated as HTCondor does it: the head of the old file is rewritten before."""
 
     def __init__(self, path: Path, form: str, kept: int) -> None:
         self.path, self._form, self._kept, self._rotations = path, form, kept, 0

@@ -477,7 +477,7 @@ CHUNKS = st.sampled_from([b"", b"\n", b"ab", b"ab\n", b"a\nb", b"a longer line\n
 
 
 class Written:
-    """One file behind the name, and what should be given of it."""
+    """One file after the name, and what should be given of it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

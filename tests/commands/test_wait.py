@@ -31,7 +31,7 @@ def srdb(tmp_path: Path) -> Path:
 
 
 def change(srdb: Path, **fields: Any) -> None:
-    """Write the record anew, as a supervisor does."""
+    """Write the record again, as a supervisor does."""
     path = srdb / "supervisor-job" / f"{DONE}.json"
     fresh = path.with_name("record.tmp")
     fresh.write_text(json.dumps({**json.loads(path.read_text()), **fields}))

@@ -1,6 +1,6 @@
 """Every command with the words it takes, hostile ones among them.
 
-To add a command: what may stand behind its name, one line of words for each call, in CASES. `JOB` is each job
+To add a command: what may follow its name, one line of words for each call, in CASES. `JOB` is each job
 in turn and `NEXT` the one after it, `NUMBER` the number of each text and `AFTER` the next one, `TEXT` each
 text, and `SOME` those of FILTERED; `MATCHING` and `PATTERN` are expressions that match those.
 """
@@ -61,7 +61,7 @@ CASES: Mapping[str, tuple[str, ...]] = {
     "trace": ("TRACE", "-- SOME"),
     "wait": ("JOB --timeout=0s", "--timeout=0s --until=TEXT x", "--timeout=TEXT x"),
 }  # fmt: skip
-"""What stands behind each command."""
+"""What follows each command."""
 
 
 def calls(command: str, site: HostileSite) -> Iterator[Words]:

@@ -1,4 +1,4 @@
-"""Every command behind `:` with every hostile text behind it, on hostile jobs and from hostile views."""
+"""Every command behind `:` with every hostile text after it, on hostile jobs and from hostile views."""
 
 import json
 from pathlib import Path

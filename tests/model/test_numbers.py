@@ -136,7 +136,7 @@ METHODS = frozenset(
 OWN: Mapping[str, Sequence[str]] = tomllib.loads(
     (Path(__file__).parents[1] / "fixtures/own_numbers.toml").read_text()
 )
-"""Numbers that the program made itself, and what is told apart already. Nothing that somebody wrote."""
+"""Numbers that the program made itself, and what is distinguished already. Nothing that somebody wrote."""
 
 
 def conversions(tree: ast.AST) -> Iterator[ast.Call]:

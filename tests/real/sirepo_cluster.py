@@ -163,7 +163,7 @@ class ClusterJobs(Jobs):
         self._note_end("over_time", simulation, reply)
 
     def waits(self, user: Browser) -> None:
-        """A job that waits in Slurm, whose nodes are not to be had, and runs when they are."""
+        """A job that waits in Slurm, whose nodes are not available, and runs when they are."""
         self._partition("DOWN")
         simulation, reply = self._waits()
         self._note(self._user_of_cluster, simulation, ANIMATION, "waits", reply)

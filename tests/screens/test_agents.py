@@ -270,7 +270,7 @@ async def test_while_paused_nothing_changes_and_then_all_does() -> None:
         polls = scene.log.polls
         scene.log.add(Batch(cursor="2", count=1))
         await wait_until(lambda: scene.log.polls > polls, pilot)
-        await pilot.press("s")  # shows all anew
+        await pilot.press("s")  # shows all again
         assert len(shown(scene)) == 7
         await press(pilot, "p", until=lambda: shown(scene) == ["only"])
 

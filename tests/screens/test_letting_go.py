@@ -1,4 +1,4 @@
-"""What is no longer seen lets go of the memory it took."""
+"""What is no longer seen drops the memory it took."""
 
 import gc
 import weakref

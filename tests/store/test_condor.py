@@ -633,7 +633,7 @@ def ended(zone: str = "Z") -> str:
 
 
 def ads(status: int) -> list[CondorFact]:
-    """The ads of all jobs, as a file has them that is written anew each time."""
+    """The ads of all jobs, as a file has them that is rewritten each time."""
     texts = [f"ClusterId = 7\nProcId = {proc}\nJobStatus = {status}\n" for proc in range(JOBS)]
     return facts_of("\n".join(texts).encode(), "q.ad")
 

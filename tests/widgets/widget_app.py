@@ -38,7 +38,7 @@ def text_of(widget: LineView) -> list[str]:
 
 
 def screen_text(app: App[None]) -> list[str]:
-    # As Textual does before it paints: what is behind a sheet would else be that of the paint before
+    # As Textual does before it paints: what follows a sheet would else be that of the paint before
     visible_screen_stack.set(app._background_screens)
     strips: list[Strip] = app.screen._compositor.render_strips()
     return [strip.text.rstrip() for strip in strips]

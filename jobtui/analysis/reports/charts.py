@@ -209,7 +209,7 @@ def _with_failures(chart: Chart, material: Material, window: Window) -> Turns[Ch
 
 
 def _drawn(chart: Chart, found: list[Series]) -> Turns[Chart]:
-    """The chart with these series, which are taken out of the list: to let go of all at once takes long."""
+    """The chart with these series, which are taken out of the list: to drop all at once takes long."""
     curves = []
     found.reverse()
     while found:

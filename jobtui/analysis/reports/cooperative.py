@@ -27,7 +27,7 @@ def at_once(turns: Turns[Result]) -> Result:
 
 
 def let_go_turns(values: list[Any]) -> Turns[None]:
-    """Empty a list. To let go of a million numbers at once would hold up a screen."""
+    """Empty a list. To drop a million numbers at once would hold up a screen."""
     while values:
         del values[-4 * AT_ONCE :]
         yield
@@ -51,7 +51,7 @@ def sorted_turns(values: Sequence[Number]) -> Turns[list[Number]]:
     last, span = len(buckets) - 1, high - low
     for start in range(0, len(values), AT_ONCE):
         for value in values[start : start + AT_ONCE]:
-            # A large float may be rounded up to the bucket behind the last one
+            # A large float may be rounded up to the bucket after the last one
             buckets[min(last, int((value - low) * last // span))].append(value)
         yield
     ordered: list[Number] = []

@@ -151,7 +151,7 @@ class Stay(NamedTuple):
     """A job in one state from one time to another; None where that is not known or not yet over.
 
     `is_reversed`: by its reporters' clocks it ended before it began, and both times are those of its end.
-    `is_torn`: changes are missing behind it, so that it ended at some time before its end.
+    `is_torn`: changes are missing after it, so that it ended at some time before its end.
     """
 
     job_id: JobId

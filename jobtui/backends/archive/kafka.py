@@ -5,7 +5,7 @@ STEP_S, so that it can be stopped.
 
 While it is followed, an index of bounded size keeps where the script of each job is. What is not in it is
 sought from the time of its submission on, in a window; without such a time the last messages are gone
-through. What the topic no longer keeps is told apart from what was never there.
+through. What the topic no longer keeps is distinguished from what was never there.
 """
 
 import contextlib
@@ -275,7 +275,7 @@ class KafkaArchive(Keeper):
     def _follow(self) -> Batch:
         bounds = self._topic.bounds()
         begin = {n: self._next.get(n, max(b.low, b.high - TAIL_MESSAGES)) for n, b in bounds.items()}
-        # A partition that was made anew or has let go of what came next
+        # A partition that was made again or has dropped what came next
         begin = {n: at if bounds[n].low <= at <= bounds[n].high else bounds[n].low for n, at in begin.items()}
         self._next = dict(begin)
         count, skips = 0, []
@@ -324,7 +324,7 @@ class KafkaArchive(Keeper):
         return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
 
     def _at(self, place: TopicPlace) -> list[ArchivedScript]:
-        """The script at a place; nothing when the topic has let go of it."""
+        """The script at a place; nothing when the topic has dropped it."""
         with suppress(SourceError):
             return list(self._scan({place.partition: place.offset}, {place.partition: place.offset + 1}))
         return []

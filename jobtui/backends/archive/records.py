@@ -1,7 +1,7 @@
 """Finding the script of one job among the records of an archive.
 
 Files are never listed for a job of Slurm, so that ten million of them cost nothing. A number that came back
-is told apart by the date of submission, where that is known. What is not there is told apart by why.
+is distinguished by the date of submission, where that is known. What is not there is distinguished by why.
 """
 
 from abc import abstractmethod

@@ -79,7 +79,7 @@ async def _ask(place: ScriptPlace, wanted: Wanted) -> Answer:
 
 
 def _doubted(chosen: ArchivedScript, found: Sequence[ArchivedScript]) -> ArchivedScript:
-    """The script, and that other clusters have a job of this number, where that was not told apart."""
+    """The script, and that other clusters have a job of this number, where that was not distinguished."""
     clusters = sorted({one.cluster for one in found if one.cluster != chosen.cluster and one.cluster})
     if not clusters:
         return chosen

@@ -81,7 +81,7 @@ GetToken = Callable[[], str | None]
 
 
 class BalsamClient:
-    """Asks one server. `token` is asked for anew for each request, as it may be renewed meanwhile.
+    """Asks one server. `token` is asked for again for each request, as it may be renewed meanwhile.
 
     `label` is what tells it from other servers that are watched, "" for the only one.
     """
@@ -221,7 +221,7 @@ class EventCache:
         self._whole_until: Nanos | None = None
 
     def begin(self, *, distrusted: bool = False) -> None:
-        """Let the next part be the first; what is distrusted is let go of then."""
+        """Let the next part be the first; what is distrusted is dropped then."""
         self._left, self._whole_until, self._is_distrusted = None, None, distrusted
 
     async def part(self, since: Nanos, ask: Ask) -> list[StateChange]:

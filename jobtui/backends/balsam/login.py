@@ -171,7 +171,7 @@ def is_same_server(url: str, other: str) -> bool:
 
 
 def _place(url: str) -> tuple[str, str, int | None, str]:
-    """What tells servers apart: two ways to write one address are the same."""
+    """What distinguishes servers: two ways to write one address are the same."""
     parts = urlsplit(url.strip())
     try:
         port = parts.port

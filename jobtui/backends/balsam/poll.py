@@ -110,7 +110,7 @@ class Questions:
         )
 
     def begin_again_if_back(self) -> bool:
-        """Begin anew where the server's ids went back; whether they did.
+        """Start again where the server's ids went back; whether they did.
 
         Every known job is asked about by its id: some may be no more, or as they were before.
         """
@@ -521,12 +521,12 @@ class Known:
         self.newest = Nanos(0)
         """The newest time of an event."""
         self.went_back = False
-        """Whether an id came again for another event or site: a backup, or a server that was set up anew."""
+        """Whether an id came again for another event or site: a backup, or a server that was set up again."""
 
     def take_sites(self, sites: Mapping[int, SiteRow]) -> None:
         """Learn which sites there are. One of the same id that was made at another time is another one.
 
-        So a server that was set up anew shows as soon as it has a site, also where no event's id collides.
+        So a server that was set up again shows as soon as it has a site, also where no event's id collides.
         """
         known = self.sites
         if any(id in known and known[id].creation_date != site.creation_date for id, site in sites.items()):
@@ -650,7 +650,7 @@ class Known:
                 self._silent[number] = self.rows[number].last_update
 
     def forget_events(self) -> None:
-        """Let all events be read anew, as some that were read are not the server's any more."""
+        """Let all events be read again, as some that were read are not the server's any more."""
         for kept in (self._lives, self._silent, self._seen, self._seen_before, self.missing):
             kept.clear()
         self.went_back = False
@@ -777,7 +777,7 @@ def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Itera
 
 
 KEPT = 10_000
-"""Rows that are remembered; beyond, they count anew."""
+"""Rows that are remembered; beyond, they count again."""
 
 
 class HasId(Protocol):

@@ -1,7 +1,7 @@
 """The logs of Balsam sites whose file systems can be reached from here, as one source that follows them.
 
 Below a site, in `log`: `service*.log` of its agent, `mpi_mode*.log` and `serial_mode*.log` of its launchers
-(these with `.master` or a host's name behind it). Each allocation makes new ones: the newest are followed.
+(these with `.master` or a host's name after it). Each allocation makes new ones: the newest are followed.
 """
 
 import os

@@ -4,7 +4,7 @@ Never asks without a filter, and polls with one request at a time; what a person
 Each poll asks for the jobs that were changed since the last, by the server's own clock; only where there are
 some, for the newest events. Events come late and out of order: that question goes back `OVERLAP_S` behind the
 newest event, once in a while further, and a job in a state that no known event explains is asked about by its
-id. What is known already is dropped by id. Where ids come again for other events, everything is read anew.
+id. What is known already is dropped by id. Where ids come again for other events, everything is read again.
 """
 
 import os
@@ -436,7 +436,7 @@ def _before(at: Nanos, seconds: int) -> Nanos:
 
 
 def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
-    """The source. Its login is read anew for each request, as it may be renewed meanwhile."""
+    """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
     owner = _owner(spec.target, path)

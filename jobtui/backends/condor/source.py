@@ -1,7 +1,7 @@
 """Files of HTCondor and jobsub jobs: user event logs, job ads, submit files, the output of jobs.
 
 What a file is, its beginning tells. Event logs and outputs are read on where reading ended, as they grow;
-what is written anew as a whole, as job ads are, is read again when it changed. Of a file that is larger than
+what is rewritten as a whole, as job ads are, is read again when it changed. Of a file that is larger than
 `MOST_BYTES` the beginning and the end are read, and that is said. Reads only.
 
 A log that was rotated is read to its end under its new name before the next one. Of a schedd's own log, which
@@ -42,7 +42,7 @@ SKIPS_NAMED = 20
 HEAD_KNOWN_BYTES = 256
 """By so much of its beginning a log is known again: a copy begins alike, one that was rotated does not."""
 GLOBAL_HEAD = b"Global JobLog:"
-"""What the first event of a schedd's own log says. It is written anew when the log is rotated."""
+"""What the first event of a schedd's own log says. It is rewritten when the log is rotated."""
 GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _PACKED = frozenset({".gz", ".xz", ".bz2", ".zst"})

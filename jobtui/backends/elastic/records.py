@@ -25,7 +25,7 @@ from jobtui.model.slurm import SYSTEM
 from jobtui.model.tables import tables_of
 
 LEFT_OUT_MOST = 1_000
-"""Ids that a search leaves out at most; what comes all the same is known again here."""
+"""Ids that a search leaves out at most; what comes anyway is known again here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
 MILLISECOND = 1_000_000

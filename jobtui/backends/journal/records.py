@@ -138,7 +138,7 @@ class StreamNames:
     """Gives streams their names, `sirepo_job_supervisor@v3`; a name once given stays.
 
     The host is called by its first label as long as no other host is called so. The second container under
-    one name, and further ones, are told apart by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
+    one name, and further ones, are distinguished by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
     """
 
     def __init__(self, journal: str) -> None:

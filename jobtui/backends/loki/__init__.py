@@ -57,7 +57,7 @@ class LokiPreset(NamedTuple):
 
 
 def preset_of(options: str) -> LokiPreset:
-    """What stands behind the address: `preset=NAME`, `query=SELECTOR`, or both. Raises ValueError."""
+    """What follows the address: `preset=NAME`, `query=SELECTOR`, or both. Raises ValueError."""
     tables = tables_of("jobtui.backends.loki", "presets")
     found = re.fullmatch(r"(?:preset=(?P<preset>\w+))?(?:(?:^|&)query=(?P<query>\{.+))?", options, re.DOTALL)
     name = (found["preset"] or "journald") if found else ""

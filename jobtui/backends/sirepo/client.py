@@ -29,7 +29,7 @@ SKIPS_NAMED = 20
 _FIRST_BYTES = 8192
 # O_NONBLOCK: should a pipe have taken the file's place by now, opening it must not wait for a writer.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-# "/" cannot be in a name, so names joined by it are told apart safely, and one pass finds those of records.
+# "/" cannot be in a name, so names joined by it are distinct, and one pass finds those of records.
 _NAMES = re.compile(rf"/({JID})\.json(?=/)", re.ASCII)
 _AT_ONCE = 1_000
 _NAME = re.compile(rf"{JID}\.json", re.ASCII)

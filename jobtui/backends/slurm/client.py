@@ -34,7 +34,7 @@ def slurm_faults() -> tuple[KnownFault, ...]:
 
 
 INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
-"""What scontrol says of a job that slurmctld has let go of, or of a task that never began."""
+"""What scontrol says of a job that slurmctld has dropped, or of a task that never began."""
 
 NO_JSON = r"unrecognized option|invalid option|Try .*--help|serializer|json.*not (?:found|supported)"
 """What commands say that cannot write JSON: they are older, or were built without it."""

@@ -215,7 +215,7 @@ class Known:
         self.is_cut = False
         """Whether the queue is longer than is read."""
         self.has_let_go = False
-        """Whether jobs were let go of, as there are more than are kept."""
+        """Whether jobs were dropped, as there are more than are kept."""
         self.wants_accounting = False
         """Whether a job has ended of which accounting has not told yet."""
 
@@ -341,7 +341,7 @@ class Known:
         return _Read(jobs, fresh, len(were_bad.keys() - bad.keys()))
 
     def _settle_left(self, now: Nanos) -> None:
-        """Let go of what left the queue as soon as accounting tells its end."""
+        """Drop what left the queue as soon as accounting tells its end."""
         for key in [key for key in self._left if self._is_told(key)]:
             del self._left[key]
             self._queue.pop(key, None)

@@ -1,7 +1,7 @@
 """A Slurm cluster as a source: its queue, what accounting says of ended jobs, the scripts of jobs.
 
 Seen with 22.05: slurmctld gives a script byte for byte, to its owner and to operators. Accounting
-(`AccountingStoreFlags=job_script,job_env`) puts two lines before it and a line end behind it, replaces bytes
+(`AccountingStoreFlags=job_script,job_env`) puts two lines before it and a line end after it, replaces bytes
 that are no text, and parts variables by line ends, which their values may hold as well.
 
 At most one squeue for each poll and one at a time, for all jobs at once, not sooner than `QUEUE_EVERY_S`
@@ -119,7 +119,7 @@ def variables_of(text: bytes) -> list[Variable]:
 
 QUEUE_EVERY_S = 5.0
 ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, QUEUE_EVERY_S, 900.0
-"""How often accounting is asked: as a rule, when an end is awaited, and where there is none."""
+"""How often accounting is asked: usually, when an end is awaited, and where there is none."""
 SHARE = 1 / 20
 """The share of the time that each command may be at work."""
 WINDOW_S = 24 * 3600
@@ -272,7 +272,7 @@ class Slurm(PolledSource):
         await self._learn(read)
 
     async def _ask_accounts(self) -> None:
-        """A fault of accounting is one line beside the queue, which is read all the same."""
+        """A fault of accounting is one line beside the queue, which is read anyway."""
         self._accounts_pace.begin()
         try:
             answer = await self._commands.accounted(self._accounts_since())

@@ -77,7 +77,7 @@ class TraceFile(PolledFile[_Place]):
         return batch, _Place(look, offset + whole, at_end, last.skip_count)
 
     def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> tuple[Batch, _Place]:
-        """All of a packed file up to a limit, lines in pieces: reading on would begin anew."""
+        """All of a packed file up to a limit, lines in pieces: reading on would start again."""
         are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
         size = self._piece_bytes if are_lines else PACKED_BYTES
         told: list[Telemetry] = []

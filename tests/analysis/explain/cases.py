@@ -225,7 +225,7 @@ def without(*words: str) -> Spoil:
 
 
 def up_to(words: str) -> Spoil:
-    """A log that ends behind the first line that holds this."""
+    """A log that ends after the first line that holds this."""
     pattern = re.compile(rb"\A.*?" + words.encode() + rb"[^\n]*\n", re.DOTALL)
 
     def cut(log: bytes) -> bytes:

@@ -180,7 +180,7 @@ class SlurmWorld(Turns):
         return Batch(cursor="", jobs=(*jobs.values(), *others[-1:]))
 
     def _times(self, turn: Turn) -> tuple[Nanos, Nanos | None]:
-        """When the run that a turn is of was submitted, as requeuing does anew, and when it was started."""
+        """When the run that a turn is of was submitted, as requeuing does again, and when it was started."""
         before = self.turns[: self.turns.index(turn) + 1]
         starts = [one.at for one in before if one.state == "RUNNING"]
         again = [
@@ -573,7 +573,7 @@ DISTURBANCES: Mapping[str, Callable[[random.Random, World, Sequence[Feed]], None
     "contradicting": _contradicting,
 }
 MEASURED_IN_TIME = frozenset({"late", "clock"})
-"""What shows in news that come while jobtui runs, so that it is not begun anew: then it cannot know yet."""
+"""What shows in news that come while jobtui runs, so it is not started again: it could not know then."""
 FROM_THE_START = frozenset({"late", "clock", "contradicting"})
 SYSTEMS: Mapping[str, Callable[[random.Random], World]] = {
     "sirepo": SirepoWorld,
@@ -607,7 +607,7 @@ class Told(NamedTuple):
 
 
 def told(system: str, disturbance: str, number: int) -> list[Told]:
-    """The verdicts on one world; jobtui is begun anew in the middle of every other one."""
+    """The verdicts on one world; jobtui is started again in the middle of every other one."""
     return asyncio.run(_told(system, disturbance, number))
 
 

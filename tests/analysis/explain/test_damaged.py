@@ -49,7 +49,7 @@ def is_named(verdict: Verdict, words: str) -> bool:
 
 @pytest.mark.parametrize("by", [b"\0" * 300, b"\xff\xfe garbage"], ids=["a hole", "no text"])
 def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) -> None:
-    """Of what stands in its place anything may have been lost: a traceback, a restart."""
+    """Of what is in its place anything may have been lost: a traceback, a restart."""
     play = the_error()
     whole, verdict = explain(play.evidence()), explain(spoilt(play, rb"(?m)^.*job_agent.py.*_on_exit.*$", by))
     assert whole.confidence >= CONFIDENT > verdict.confidence

@@ -1,4 +1,4 @@
-"""Trees of spans: their layout, critical path, axis and what stands in each."""
+"""Trees of spans: their layout, critical path, axis and what is in each."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 

@@ -391,7 +391,7 @@ async def test_it_goes_on_from_there() -> None:
     await watched.poll(4)
     job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
     assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30"))
-    # It is noticed once, and not read anew for ever
+    # It is noticed once, and not read again for ever
     await watched.poll(20)
     assert len(watched.server.requests) - asked < 60
 

@@ -273,7 +273,7 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
 @quickly
 @each_way
 async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
-    """What comes late is given also to who begins anew where another stopped."""
+    """What comes late is given also to who starts again where another stopped."""
     with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])

@@ -232,7 +232,7 @@ async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
 
 
 async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing() -> None:
-    """The first one that follows hears nothing; an entry that came meanwhile is found all the same."""
+    """The first one that follows hears nothing; an entry that came meanwhile is found anyway."""
     written = [entry(0, "m0")]
     following: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""What answers about traces are tested on: a session with one source of each kind, and what is behind it."""
+"""What answers about traces are tested on: a session with one source of each kind, and what follows it."""
 
 import http.client
 import json
@@ -36,7 +36,7 @@ class Asked:
         self.client = _job_reader(self.session)
 
     async def update(self) -> None:
-        """It is asked anew each time."""
+        """It is asked again each time."""
 
 
 class Files:

@@ -1,4 +1,4 @@
-"""What a server says instead of a trace, each told apart in one line; what is sent along, and never shown."""
+"""What a server says instead of a trace, each with its own line; what is sent with it, and never shown."""
 
 import gzip
 import json

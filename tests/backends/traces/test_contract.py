@@ -1,4 +1,4 @@
-"""What every way to traces answers, whatever is behind it: files, the receiver, Jaeger, Tempo."""
+"""What every way to traces answers, whatever is after it: files, the receiver, Jaeger, Tempo."""
 
 import asyncio
 import socket
