@@ -113,7 +113,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) 
 @pytest.mark.parametrize(
     ("module", "function"),
     [
-        ("logfile", "look"),
+        ("logfile", "look_quietly"),
         ("log_start", "open_file"),
         ("sirepo.client", "listed"),
         ("sirepo.client", "read_job"),

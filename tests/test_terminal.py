@@ -203,7 +203,7 @@ def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
     back(walk, "✓ state")
     walk.press("C-p", until="The logs, line by")
     walk.type("pause")
-    walk.wait_text("Pause: every")
+    walk.wait_text("Pause or resume")
     walk.press("Enter", until="paused")
     walk.press("p", until=lambda text: "paused" not in text and "srunit" in text)
     say(walk, "/", f"model:{MODEL}")

@@ -173,8 +173,15 @@ def _style(line: JobLine) -> str:
     return "error" if BAD.search(line.text[:MOST_SHOWN]) else ""
 
 
+def facet_value(facet: Facet) -> str:
+    """A value, safe to show; of the path of a log the last two parts."""
+    if facet.field == "log":
+        return stream_label("/".join(facet.value.split("/")[-2:]))
+    return show(mask_line(facet.value))
+
+
 def facet_words(facet: Facet) -> str:
-    return f"{facet.field}:{show(mask_line(facet.value))}"
+    return f"{facet.field}:{facet_value(facet)}"
 
 
 BAR_CELLS = 12
@@ -192,7 +199,7 @@ FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
         style=lambda one, most: "dim", cells=Cells(6, 10, 21), priority=80,
     ),
     TableColumn(
-        key="value", header="VALUE", cell=lambda one, most: show(mask_line(one.facet.value)),
+        key="value", header="VALUE", cell=lambda one, most: facet_value(one.facet),
         cells=Cells(12, 40, 10_000), priority=100,
     ),
 )  # fmt: skip

@@ -1,1 +1,0 @@
-"""What is drawn: Textual widgets that take records from their screen and never see the store."""
