@@ -163,6 +163,23 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
     assert told == {nth: 1 for _, nth, _ in lines}
 
 
+async def test_a_copy_that_is_read_on_its_own_gives_no_op_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines that its log gave are forgotten by then, but for the last ones."""
+    monkeypatch.setattr(correlator, "LINES_KNOWN", 20)
+    log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
+    shutil.copyfile(CAPTURES / "local/supervisor.log", log)
+    shutil.copyfile(log, other)
+    async with Session([LogFile(path, "supervisor") for path in (log, other)]) as session:
+        await session.catch_up()
+        known = known_to(session)
+        log.rename(tmp_path / "supervisor.log.1")
+        log.touch()
+        await session.catch_up()
+        assert known_to(session) == known
+
+
 async def test_a_copy_that_is_none_any_more_is_not_called_one(tmp_path: Path) -> None:
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
     shutil.copyfile(CAPTURES / "local/supervisor.log", log)

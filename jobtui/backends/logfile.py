@@ -28,7 +28,7 @@ from jobtui.backends.log_start import (
     find_time,
 )
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_from
@@ -37,6 +37,8 @@ from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
 T = TypeVar("T")
+OVERLAP = 2 * SECOND
+"""How much of what another log gave is read again by one that is read on its own: lines are in pairs."""
 
 
 class LogFile(PolledSource):
@@ -73,6 +75,8 @@ class LogFile(PolledSource):
         self._led_by: LogFile | None = None
         """The log that gives what is in this one, which is not read as long as that is so."""
         self._since = Nanos(0)
+        self._read_to: Nanos | None = None
+        """The time of the last record that it, or the log that leads it, has given."""
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
@@ -114,14 +118,16 @@ class LogFile(PolledSource):
         if begins:
             self._follower.restart()
         if (note := self._read_elsewhere()) is not None:
+            self._read_to = self._led_by._read_to if self._led_by is not None else None
             return Batch(cursor="", note=note)
         leader, self._led_by = self._led_by, None
-        if leader is not None and not self._follower.files and (beginning := leader.beginning) is not None:
-            # not before that one: what is older was read by nobody, or is known from an earlier reading
-            at = beginning.at
-            self._follower.start = TailBytes(0) if at is None else FromTime(at)
-            self._since = Nanos(0) if at is None else at
+        if leader is not None and not self._follower.files and leader.beginning is not None:
+            # where the other has read to: a line of long ago would no longer be known again
+            at = self._read_to
+            self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
+            self._follower.start = TailBytes(0) if at is None else FromTime(self._since)
         batch = self._follower.poll()
+        self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
         if self._since:  # what is packed is read from its start
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
             batch = structs.replace(batch, records=kept)
