@@ -64,7 +64,7 @@ def incident(name: str) -> tuple[str, ...]:
 FAILED = ("/", "=status:failed system:sirepo", "Enter")
 PENDING = ("/", "=status:pending app:srw", "Enter")
 
-RAN_OFTEN = ("/", "=M1rmjvRL-d7ysz2FV", "Enter", "Enter")
+RAN_OFTEN = ("/", "=M1rmjvRL-7hPPvSoU", "Enter", "Enter")
 """To a job of the demo with good and bad runs."""
 
 TRACING = Path(__file__).parent / "fixtures" / "tracing"
