@@ -56,6 +56,17 @@ def check(op: Op, told: dict[str, Any]) -> None:
     assert {key: found[key] if key in found else getattr(op, key) for key in wanted} == wanted
 
 
+def test_a_line_that_another_log_tells_late_is_about_the_run_of_its_time() -> None:
+    correlator, ahead, late = Correlator(), Log("a.log"), Log("b.log", seconds=10)
+    ahead.feed(correlator, begun("run", "abcd"))
+    later = Log("a.log", seconds=60)
+    later.feed(correlator, begun("run", "efgh"))
+    late.feed(correlator, update("completed"))
+    first, second = (op for op in correlator.ops() if op.name == "run")
+    assert (first.updates, first.status) == (1, OpStatus.ENDED)
+    assert (second.updates, second.status) == (0, OpStatus.SENT)
+
+
 @pytest.mark.parametrize("case", TABLES["case"], ids=lambda case: case["about"])
 def test_lines_become_ops(case: dict[str, Any]) -> None:
     correlator, changed = read(case["lines"])

@@ -1,7 +1,7 @@
 """Lines of a supervisor about jobs, requests and ops."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from jobtui.analysis.correlation.job_events import MERE_CHECKS
 from jobtui.analysis.correlation.ops import OpTrack
@@ -17,6 +17,7 @@ from jobtui.analysis.correlation.supervisor_state import (
     read_message,
 )
 from jobtui.formats.schema import step_words
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, OpStatus
@@ -32,6 +33,20 @@ _OF_A_JOB = frozenset(
 )  # fmt: skip
 
 
+LATE = 600 * SECOND
+"""A line is not about an op created up to this much later. A clock that was set back differs by more."""
+
+
+def _ops_at(state: PassState, jid: JobId, at: Nanos | None) -> Iterator[OpTrack]:
+    """The ops of a job that were created by a time, newest first.
+
+    Another log may be read ahead of the one that has the line: it is still about the run of its own time.
+    """
+    for op in reversed(state.ops.of_job(jid)):
+        if at is None or op.created_at is None or not SECOND <= op.created_at - at < LATE:
+            yield op
+
+
 def _status(state: PassState, record: LogRecord) -> JobId | None:
     """The line that names the job of the update before it, and its new status."""
     jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
@@ -39,7 +54,7 @@ def _status(state: PassState, record: LogRecord) -> JobId | None:
     if jid is None:
         return None
     word = record.fields.get("state")
-    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name in RUNS), None)
+    op = next((t for t in _ops_at(state, jid, record.at) if t.name in RUNS), None)
     if op is None:
         state.events.keep(jid, record, _SUPERVISOR, "status", _JID, "no run op of this job is known")
         return jid
@@ -54,7 +69,7 @@ def _status(state: PassState, record: LogRecord) -> JobId | None:
 
 
 def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | None) -> None:
-    for op in state.ops.of_job(jid):
+    for op in _ops_at(state, jid, record.at):
         if op.name in RUNS and op.is_open and op.sends:
             op.end(OpStatus.ENDED, record.at, result)
 
@@ -64,7 +79,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
     if jid is None:
         return None
     word = read_message(record.fields.get("reply") or "").state
-    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run_status"), None)
+    op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run_status"), None)
     if op is None:
         return about_job(state, record)
     op.add(record, f"run_status result {word}", _SUPERVISOR, _JID)
@@ -96,7 +111,7 @@ def from_agent(state: PassState, record: LogRecord) -> JobId | None:
 
 def _to_newest_run(state: PassState, jid: JobId, record: LogRecord, component: Component) -> OpTrack | None:
     step, _ = step_words(record.shape)
-    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run"), None)
+    op = next((t for t in _ops_at(state, jid, record.at) if t.name == "run"), None)
     if op is None:
         state.events.keep(jid, record, component, step, _JID, "no run op of this job is known")
     else:
