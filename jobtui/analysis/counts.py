@@ -109,7 +109,7 @@ class Counts(NamedTuple):
 BASELINE_S = 24 * 3600
 """Before the last hour; how many of the jobs that ended then had failed is usual."""
 LEAST_ENDED = 5
-"""Of fewer jobs no share is told from another."""
+"""With fewer jobs no share is compared with another."""
 UNUSUAL = 2.0
 
 

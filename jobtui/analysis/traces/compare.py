@@ -16,7 +16,7 @@ from jobtui.analysis.traces.tree import Tree, tops_of
 from jobtui.model.traces import Span, TraceClient, TraceSearch
 
 SLOWER = 1.2
-"""A step that took so many times as long is slower, if that is LEAST_SHARE of its trace, too."""
+"""A step is slower if it took this many times as long, and its extra time is LEAST_SHARE of the trace."""
 LEAST_SHARE = 0.01
 LOOKED_AT = 20
 """So many earlier traces are looked through for a good one."""

@@ -270,7 +270,7 @@ class EventCache:
             return await self._worker.run(call)
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
             self.begin()
-            self.fault = f"the cache {self.path} cannot be used ({error}): delete it to begin anew"
+            self.fault = f"the cache {self.path} cannot be used ({error}): delete it to start again"
             return None
 
     def _open(self) -> "sqlite3.Connection":

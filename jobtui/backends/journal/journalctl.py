@@ -53,7 +53,7 @@ class JournalctlReader(ExportReader):
         printed, said = await self._print(["env", "LC_ALL=C", "journalctl", "--header", *self._place])
         notes = [f"{self.skipped} pieces of what came made no sense"] if self.skipped else []
         if _OWN_ONLY.search(said):
-            notes.append("only entries of this user are to be seen; join the group systemd-journal for all")
+            notes.append("only entries of this user are visible; join the group systemd-journal for all")
         if _NO_FILES.search(said):
             notes.append("there are no journal files in it yet")
         files, unreadable = len(_FILE.findall(printed)), _unreadable_in(said)

@@ -186,7 +186,7 @@ async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
     assert health.state is SourceState.OK
     assert f"the cache {path} cannot be used" in again.note
     assert says in again.note
-    assert "delete it to begin anew" in again.note
+    assert "delete it to start again" in again.note
     assert "\n" not in again.note
 
 

@@ -150,7 +150,7 @@ async def test_what_a_user_may_not_read_is_said_with_the_remedy(open_to_all: Pat
     assert [each.message for each in await all_forward(reader)] == ["open"]
     condition = await reader.condition()
     assert condition.files == 1
-    assert "only entries of this user are to be seen; join the group systemd-journal" in condition.note
+    assert "only entries of this user are visible; join the group systemd-journal" in condition.note
     await reader.aclose()
 
 
