@@ -16,6 +16,7 @@ from jobtui.model.clock import SECOND, Nanos, SystemClock
 from jobtui.model.journal import At, Tail
 from tests.commands.running import Runner
 
+pytestmark = pytest.mark.real
 VARIABLES = {"elastic_logs": "JOBTUI_REAL_ELASTIC", "loki": "JOBTUI_REAL_LOKI"}
 ENVIRON = dict(os.environ)
 """As it was: tests have none of the variables of jobtui."""
