@@ -536,7 +536,6 @@ async def read_by(source: Source) -> tuple[list[Any], SourceHealth]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(store, "apply", applied)
-        patched.setattr(store, "take_in", lambda facts: filter(found.append, facts))
         await Poller(source, store).catch_up()
     await source.aclose()
     (health,) = store.sources()

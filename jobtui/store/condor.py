@@ -12,7 +12,7 @@ A job may be told of by its event log, by job ads and by its own output; files t
 taken to speak of the one job that has their number.
 """
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -48,12 +48,6 @@ MOST_OF_JOB = 300
 """Facts kept of one job out of one file: two logs of a job are bounded as each of them alone."""
 MOST_SUBMISSIONS = 10_000
 """Submit files kept that name a trace but no job, those read last."""
-TAKEN_AT_ONCE = 500
-"""Facts taken in before it is told what became of their jobs."""
-LOOKED_AT_ONCE = 600
-"""Facts looked at to tell of some jobs, some ms; not many more, as one job has few."""
-A_TELLING = 5
-"""To tell of a job takes as long as to look at so many facts."""
 
 Shifts = Mapping[str, tuple[Nanos, int]]
 """How far the times of a file without a zone are from UTC, after the moment that told it."""
@@ -175,7 +169,7 @@ class CondorBook:
         self._submissions: dict[str, CondorFact] = {}
         self._shifts: dict[str, tuple[Nanos, int]] = {}
         self._gaps: dict[str, CondorFact] = {}
-        self._due: OrderedDict[str, None] = OrderedDict()
+        self._due: dict[str, None] = {}
         self._ids: dict[str, tuple[JobId, ...]] = {}
         self._gone: set[JobId] = set()
         self._over: dict[str, None] = {}
@@ -185,28 +179,24 @@ class CondorBook:
 
     def add(self, facts: Iterable[CondorFact]) -> CondorNews:
         """Take in facts of any jobs, in the order in which each file has them."""
+        for fact in facts:
+            self._take(fact)
         jobs: dict[JobId, Job] = {}
-        gone: set[JobId] = set()
         changes: dict[JobId, tuple[StateChange, ...]] = {}
-        for news in self.steps(facts):
-            for job_id in news.gone:
-                jobs.pop(job_id, None)
-            jobs.update((job.id, job) for job in news.jobs)
-            gone |= news.gone
-            changes |= news.changes
-        return CondorNews(tuple(jobs.values()), frozenset(gone - jobs.keys()), changes)
-
-    def steps(self, facts: Iterable[CondorFact]) -> Iterator[CondorNews]:
-        """The same in steps that hold up nobody.
-
-        Others may add facts in between. Steps that nobody takes are left to whoever adds next.
-        """
-        coming = iter(facts)
-        while part := list(islice(coming, TAKEN_AT_ONCE)):
-            for fact in part:
-                self._take(fact)
-            while self._due or self._gone:
-                yield self._tell()
+        while self._due:
+            number, _ = self._due.popitem()
+            found = self._jobs_of(number)
+            self._gone.update(job_id for job_id in self._ids.pop(number, ()) if job_id not in found)
+            if found:
+                self._ids[number] = tuple(found)
+            for job_id, own in found.items():
+                told = self._with_gaps(own)
+                life = self._life_of(job_id, told)
+                jobs[job_id] = job_of(job_id, life, min(told, key=lambda fact: fact.teller.rank).source)
+                by_events = (turn for turn in life.turns if turn.fact.teller is Teller.EVENT)
+                changes[job_id] = changes_of(job_id, by_events)
+        gone, self._gone = frozenset(self._gone - jobs.keys()), set()
+        return CondorNews(tuple(jobs.values()), gone, {**dict.fromkeys(gone, ()), **changes})
 
     @property
     def notice(self) -> str | None:
@@ -332,30 +322,6 @@ class CondorBook:
                     self._shifts[source] = at, shift
                     if known is None or known[1] != shift:
                         self._due.update(self._in_file[source])
-
-    def _tell(self) -> CondorNews:
-        """Some of the jobs that are due, and all that are no more."""
-        jobs: dict[JobId, Job] = {}
-        changes: dict[JobId, tuple[StateChange, ...]] = {}
-        looked = 0
-        while self._due and looked < LOOKED_AT_ONCE:
-            number, _ = self._due.popitem(last=False)
-            found = self._jobs_of(number)
-            gone = [job_id for job_id in self._ids.pop(number, ()) if job_id not in found]
-            self._gone.update(gone)
-            changes.update(dict.fromkeys(gone, ()))
-            if found:
-                self._ids[number] = tuple(found)
-            for job_id, own in found.items():
-                facts = self._with_gaps(own)
-                life = self._life_of(job_id, facts)
-                jobs[job_id] = job_of(job_id, life, min(facts, key=lambda fact: fact.teller.rank).source)
-                by_events = (turn for turn in life.turns if turn.fact.teller is Teller.EVENT)
-                changes[job_id] = changes_of(job_id, by_events)
-                looked += A_TELLING + len(facts)
-        gone_now = frozenset(self._gone - jobs.keys())
-        self._gone.clear()
-        return CondorNews(tuple(jobs.values()), gone_now, changes)
 
     def _keep_within(self) -> None:
         """Drop the facts of jobs that ended first."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 SPANS_AT_ONCE = 2_000
+FACTS_AT_ONCE = 500
 EMPTY = Batch(cursor="", more=True)
 RECORDS = tuple(name for name in LISTS if name != "skipped")
 SINGLY_AT_ONCE = 100
@@ -136,10 +137,10 @@ async def _apply(store: Store, source: str, batch: Batch) -> None:
             store.apply(source, Batch(cursor="", spans=part))
             await asyncio.sleep(0)
         batch = structs.replace(batch, spans=())
-    if batch.condor:
-        for _ in store.take_in(batch.condor):
-            await asyncio.sleep(0)
-        batch = structs.replace(batch, condor=())
+    while len(batch.condor) > FACTS_AT_ONCE:
+        store.apply(source, structs.replace(EMPTY, condor=batch.condor[:FACTS_AT_ONCE]))
+        batch = structs.replace(batch, condor=batch.condor[FACTS_AT_ONCE:])
+        await asyncio.sleep(0)
     store.apply(source, batch)
 
 

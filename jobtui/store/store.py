@@ -6,7 +6,7 @@ is done.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -267,8 +267,6 @@ class Store:
         self._reasons: dict[JobId, tuple[ReasonSeen, ...]] = {}
         self._condor: CondorBook | None = None
         self.changes = ChangeLog()
-        self._fact_at: dict[str, Nanos] = {}
-        """When the newest happened of what files have just told of jobs of HTCondor."""
         self.traces = TraceBook()
         self.origins: dict[str, str] = {}
         """Which source gave a stream of another name, as journals do."""
@@ -414,15 +412,6 @@ class Store:
         for job_id in (*over, *gone) if self._reasons else ():
             self._reasons.pop(job_id, None)
 
-    def take_in(self, facts: "Iterable[CondorFact]") -> Iterator[Changes]:
-        """Take in what files say of jobs of HTCondor, in steps that hold up nobody."""
-        facts = tuple(facts)
-        for fact in facts:
-            if fact.at is not None and not fact.is_local:
-                self._fact_at[fact.source] = max(fact.at, self._fact_at.get(fact.source, fact.at))
-        for news in self.condor.steps(facts):
-            yield self._tell(Changes(*self._renew(news)))
-
     def fail(self, source: str, error: str) -> Changes:
         """Note that a source could not be read. What it gave before is kept."""
         before = self._health[source]
@@ -523,12 +512,11 @@ class Store:
         Nothing is added by what was read first, or after the source was away: that may be old.
         """
         now = self._clock.now()
-        told_at = self._fact_at.pop(before.name, None)
         was_away = before.state is SourceState.DOWN or before.is_quiet(now)
         if not (batch.cursor and before.was_at_end) or was_away:
             return before.news_late
         times = [record.at for record in batch.records]
-        times.append(told_at)
+        times += [fact.at for fact in batch.condor if not fact.is_local]
         times += [change.at for change in batch.changes if change.job_id in went]
         times += [job.written_at or job.updated_at for job in batch.jobs if job.id in jobs]
         times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]

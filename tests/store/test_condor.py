@@ -4,8 +4,7 @@ import asyncio
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -22,6 +21,7 @@ from jobtui.model.condor import TRACEPARENT, CondorFact, Teller
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.store import condor as condor_book
+from jobtui.store import poller
 from jobtui.store.condor import CondorBook, CondorNews
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
@@ -356,8 +356,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
         alone = detail_in(known(first))
         book = CondorBook()
         for piece in in_turn([first, *others], turns, sizes):
-            for news in book.steps(piece):
-                told |= news.changes
+            told |= book.add(piece).changes
     together = detail_in(book)
     assert said(together) == said(alone)
     assert turns_in(told[JobId(JOB)]) == turns_in(alone.changes)
@@ -511,17 +510,6 @@ class Known:
         }
 
 
-@contextmanager
-def small(most_of_job: int, step: int) -> Iterator[None]:
-    """Bounds so small that few facts reach them."""
-    with (
-        patch.object(condor_book, "MOST_OF_JOB", most_of_job),
-        patch.object(condor_book, "TAKEN_AT_ONCE", step),
-        patch.object(condor_book, "LOOKED_AT_ONCE", step),
-    ):
-        yield
-
-
 def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
     """The facts of files that grow in turn, a text at a time."""
     whole = {name: "".join(text for of, text in texts if of == name) for name, _ in texts}
@@ -538,43 +526,19 @@ def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[Condor
 @pytest.mark.parametrize("most", [15, 1_000])
 @pytest.mark.parametrize("most_of_job", [8, 300])
 @settings(max_examples=150, deadline=None)
-@given(texts=_GROWTH, sizes=_PIECE_SIZES, step=st.integers(1, 9))
+@given(texts=_GROWTH, sizes=_PIECE_SIZES)
 def test_facts_make_the_same_in_whatever_pieces_they_come(
-    most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int], step: int
+    most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]
 ) -> None:
     facts = told_in_turn(texts)
-    with small(most_of_job, step):
-        bit_by_bit = Known(most)
-        for piece in in_pieces(facts, sizes):
-            for news in bit_by_bit.book.steps(piece):
-                bit_by_bit.hear(news)
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
-        at_once = Known(most)
+        bit_by_bit, at_once = Known(most), Known(most)
+        for piece in in_pieces(facts, sizes):
+            bit_by_bit.hear(bit_by_bit.book.add(piece))
         at_once.hear(at_once.book.add(facts))
         assert bit_by_bit.all() == at_once.all()
-
-
-@pytest.mark.parametrize("most", [15, 1_000])
-@pytest.mark.parametrize("most_of_job", [8, 300])
-@settings(max_examples=150, deadline=None)
-@given(
-    texts=_GROWTH,
-    turns=st.lists(st.sampled_from(sorted(_FILES)), max_size=60),
-    step=st.integers(1, 9),
-)
-def test_what_is_told_is_what_the_facts_that_are_kept_make_however_files_take_turns(
-    most: int, most_of_job: int, texts: list[tuple[str, str]], turns: list[str], step: int
-) -> None:
-    with small(most_of_job, step):
-        known = Known(most)
-        facts = told_in_turn(texts)
-        steps = {name: known.book.steps([f for f in facts if f.source == name]) for name in _FILES}
-        for name in turns:
-            known.hear(next(steps[name], CondorNews()))
-        for news in itertools.chain.from_iterable(steps.values()):
-            known.hear(news)
-        details = {job_id: known.book.detail(job_id) for job_id in known.jobs}
-    assert {job_id: detail and detail.job for job_id, detail in details.items()} == known.jobs
+        details = {job_id: at_once.book.detail(job_id) for job_id in at_once.jobs}
+    assert {job_id: detail and detail.job for job_id, detail in details.items()} == at_once.jobs
 
 
 @pytest.mark.parametrize("jobs", [1, 40])
@@ -610,99 +574,33 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[CondorFact]:
     return seen
 
 
-JOBS, ROUNDS = 40, 20
+JOBS = 40
 NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
-TURNS = ((12, "Job was held."), (13, "Job was released."))
-ENDED_IN_UTC = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
 
 
 def rounds(count: int, zone: str = "Z") -> str:
     """That each of many jobs was held or released, over and over."""
-    times = [f"2026-11-20 10:{minute:02}:00{zone}" for minute in range(count)]
     return "".join(
-        event(TURNS[turn % 2][0], at, TURNS[turn % 2][1], job=job)
-        for turn, at in enumerate(times)
+        event((12, 13)[turn % 2], f"2026-11-20 10:{turn:02}:00{zone}", "Job was held or released.", job=job)
+        for turn in range(count)
         for job in NUMBERS
     )
 
 
-def ended(zone: str = "Z") -> str:
-    """The end of every job."""
-    normally = ("Job terminated.", "(1) Normal termination (return value 0)")
-    return "".join(event(5, f"2026-11-20 10:40:00{zone}", *normally, job=job) for job in NUMBERS)
-
-
-def ads(status: int) -> list[CondorFact]:
-    """The ads of all jobs, as a file has them that is rewritten each time."""
-    texts = [f"ClusterId = 7\nProcId = {proc}\nJobStatus = {status}\n" for proc in range(JOBS)]
-    return facts_of("\n".join(texts).encode(), "q.ad")
-
-
-def a_round_more() -> tuple[list[CondorFact], list[CondorFact]]:
-    facts = facts_of(rounds(ROUNDS + 1).encode())
-    return facts[:-JOBS], facts[-JOBS:]
-
-
-def ads_again() -> tuple[list[CondorFact], list[CondorFact]]:
-    return facts_of(rounds(ROUNDS - 2).encode()) + ads(1), ads(5)
-
-
-def a_zone_told_late() -> tuple[list[CondorFact], list[CondorFact]]:
-    told = event(5, "2026-11-20 10:40:00", "Job terminated.", "", ENDED_IN_UTC, job=NUMBERS[0])
-    facts = facts_of((rounds(ROUNDS - 2, zone="") + told).encode())
-    return facts[:-1], facts[-1:]
-
-
-def a_cluster_of_jobsub() -> tuple[list[CondorFact], list[CondorFact]]:
-    return facts_of((rounds(ROUNDS - 2) + ended()).encode()), facts_of(BEGIN.encode(), "j.out")
-
-
-def a_copy_of_the_log() -> tuple[list[CondorFact], list[CondorFact]]:
-    log = rounds(ROUNDS // 3).encode()
-    return facts_of(log, "b.log"), facts_of(log, "a.log")
-
-
-@pytest.mark.parametrize(
-    "told", [a_round_more, ads_again, a_zone_told_late, a_cluster_of_jobsub, a_copy_of_the_log]
-)
-def test_no_step_looks_at_more_than_a_few_jobs(
-    told: Callable[[], tuple[list[CondorFact], list[CondorFact]]], placed: list[CondorFact]
-) -> None:
-    before, last = told()
-    with small(ROUNDS, 2 * ROUNDS):
-        known = Known()
-        known.hear(known.book.add(before))
-        jobs, looked, most = set(), [], 0
-        placed.clear()
-        for news in known.book.steps(last):
-            known.hear(news)
-            jobs |= {job.id for job in news.jobs}
-            looked.append(len(placed))
-            most = max(most, len(news.jobs))
-            placed.clear()
-        details = {job_id: known.book.detail(job_id) for job_id in known.jobs}
-    assert len(jobs) == JOBS
-    assert sum(looked) > JOBS * ROUNDS / 2
-    assert max(looked) <= 3 * ROUNDS
-    assert most <= 2 * ROUNDS
-    assert {job_id: detail and detail.job for job_id, detail in details.items()} == known.jobs
-
-
-def test_only_jobs_whose_file_means_another_zone_are_put_together_anew(placed: list[CondorFact]) -> None:
-    before, last = a_zone_told_late()
-    others = rounds(ROUNDS - 2, zone="").replace("(007.", "(008.")
-    known = Known()
-    known.hear(known.book.add(facts_of(others.encode(), "b.log")))
-    known.hear(known.book.add(before))
+def test_only_jobs_whose_file_means_another_zone_are_put_together_again(placed: list[CondorFact]) -> None:
+    log = rounds(18, zone="")
+    end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
+    *before, last = facts_of((log + event(5, "2026-11-20 10:40:00", "", "", end, job=NUMBERS[0])).encode())
+    book = known(facts_of(log.replace("(007.", "(008.").encode(), "b.log"), before)
     placed.clear()
-    news = known.book.add(last)
-    assert len(news.jobs) == JOBS
+    assert len(book.add([last]).jobs) == JOBS
     assert {fact.source for fact in placed} == {"a.log"}
 
 
-async def test_others_have_their_turn_while_facts_are_taken_in() -> None:
+async def test_others_have_their_turn_while_facts_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
-    poller = Poller(ScriptedSource([Batch(cursor="1", condor=tuple(facts_of(rounds(1).encode())))]), store)
+    source = ScriptedSource([Batch(cursor="1", condor=tuple(facts_of(rounds(1).encode())))])
     known: list[int] = []
 
     async def other() -> None:
@@ -710,12 +608,10 @@ async def test_others_have_their_turn_while_facts_are_taken_in() -> None:
             known.append(len(store.jobs))
             await asyncio.sleep(0)
 
-    with small(300, 10):
-        watching = asyncio.create_task(other())
-        await poller.poll_once()
+    watching = asyncio.create_task(other())
+    await Poller(source, store).poll_once()
     await watching
-    assert known[-4:] == sorted(set(known))[-4:]
-    assert 0 < known[-1] < JOBS
+    assert {10, 20, 30} <= set(known)
 
 
 def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> None:
@@ -732,13 +628,3 @@ def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> No
         f"2026-11-20T10:0{minute}:00Z" for minute in range(3)
     ]
     assert tuple(store.changes.all()) == detail.changes
-
-
-async def test_what_is_cut_short_is_told_with_what_comes_next() -> None:
-    store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
-    facts = facts_of(rounds(1).encode())
-    with small(300, 10):
-        next(store.take_in(facts))
-        assert len(store.jobs) < 10
-        list(store.take_in(facts))
-    assert len(store.jobs) == JOBS
