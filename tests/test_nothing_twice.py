@@ -79,14 +79,16 @@ async def test_a_log_under_two_names_counts_once(
     assert said in notes
 
 
+@pytest.mark.parametrize("idle_s", [0.0, 10.0])
 async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
-    tmp_path: Path,
+    tmp_path: Path, idle_s: float
 ) -> None:
     lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
     (alone := tmp_path / "alone.log").write_bytes(b"".join(lines))
     log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"
     parts = [b"".join(lines[begin : begin + 60]) for begin in range(0, len(lines), 60)]
-    logs = [LogFile(path, "supervisor") for path in (log, hard)]
+    now = 0.0
+    logs = [LogFile(path, "supervisor", timer=lambda: now) for path in (log, hard)]
     async with Session(logs) as session:
         for number, part in enumerate(parts):
             half = len(part) // 2
@@ -99,6 +101,7 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
                 file.write(part[half:])
             if number < len(parts) - 1:
                 log.rename(f"{log}-20261124-{1_000 + number}")
+            now += idle_s
             await session._pollers[1].poll_once()
         await session.catch_up()
         both = known_to(session)

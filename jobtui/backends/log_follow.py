@@ -386,6 +386,12 @@ class Follower:
         return self._limits.hold_s if self._current is not None and self._current.unread else None
 
     @property
+    def is_missing(self) -> bool:
+        """Whether nothing is at the path for longer than a rotation takes, as polls have seen."""
+        since = self._problem_since
+        return since is not None and self._timer() - since >= self._limits.gone_s
+
+    @property
     def files(self) -> frozenset[FileId]:
         return frozenset(log.opened.id for log in self._logs())
 

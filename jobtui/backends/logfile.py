@@ -150,7 +150,9 @@ class LogFile(PolledSource):
                 self._led_by = other
                 return f"rotated file of {other.name}, read with it: its lines count once"
         for other in others:
-            is_before = is_before and other.name != self.name
+            if other.name == self.name:
+                is_before = False
+                continue
             is_same = mine.id in other._files()
             if is_same:
                 self._leader = other, self._timer()
@@ -183,8 +185,14 @@ class LogFile(PolledSource):
         """
         if self._leader is None or self._leader[0] is not other:
             return False
-        is_read = other._files() == other._follower.files
-        return not is_read or self._timer() - self._leader[1] < self._limits.gone_s
+        return not other._has_read_all() or self._timer() - self._leader[1] < self._limits.gone_s
+
+    def _has_read_all(self) -> bool:
+        """Whether it has read the file at its path and all before it, or there is none any more."""
+        seen = look_quietly(self._path)
+        is_here = self._follower.is_missing if seen is None else seen.id in self._follower.files
+        read, size = self.measured
+        return is_here and read == size
 
     def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
