@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,31 +11,15 @@ import pytest
 from benchmarks.endurance import ROW, STATUS_WORDS, Found, Records, differences, sources_down
 from benchmarks.faults import FAULTS, Place
 from benchmarks.painted import CLIPBOARD, Painted
-from benchmarks.pty_meter import idle, press_often
 from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report
 from benchmarks.site import Site, held
 from benchmarks.site_logs import WAYS
-from benchmarks.terminal import NotReady, Program, Terminal
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
 from jobtui.actions import Place as Screen
 from jobtui.backends import registry
 from jobtui.model.jobs import JobStatus
 from jobtui.session import Session
-
-ECHO = """
-import os, sys, termios, tty
-tty.setraw(0)
-os.write(1, b"\\x1b[?2026$p")
-answer = os.read(0, 11)
-os.write(1, b"ready " + answer[3:])
-while (key := os.read(0, 8)) != b"q":
-    os.write(1, b"<" + key + b">")
-"""
-
-
-def program(source: str, ready: str = "ready", timeout_s: float = 20.0) -> Program:
-    return Program(argv=[sys.executable, "-c", source], ready=ready, timeout_s=timeout_s)
 
 
 @pytest.mark.parametrize(
@@ -63,65 +45,6 @@ def test_a_report_fails_when_one_budget_does(capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out)["rows"][0]["what"] == "good"
     assert report(rows, as_json=False) == 1
     assert "NO" in capsys.readouterr().out.splitlines()[-1]
-
-
-def test_keys_and_their_answers_are_measured() -> None:
-    with Terminal(program(ECHO)) as terminal:
-        assert terminal.wait_for("ready 2026;2$y") > 0
-        terminal.settle()
-        told = press_often(terminal, "down", 5)
-        assert (told.answered, told.median_bytes) == (5, 5)
-        assert 0 < told.p95_ms < 3000
-        assert terminal.rss_mb() > terminal.rss_of_files_mb() > 0
-
-
-def test_the_log_screen_alone_shows_the_end_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.write_text("the first line\nthe last line\n")
-    with Terminal(
-        Program(argv=[sys.executable, "-m", "benchmarks.log_live", str(path)], ready="")
-    ) as terminal:
-        assert terminal.wait_for("the last line") > 0
-
-
-A_LITTLE = 3
-"""Percent of a core: more than one tick of the clock of processes, less than the share of one in a crowd."""
-
-
-def test_a_busy_program_is_told_from_an_idle_one() -> None:
-    with Terminal(program("print('ready', flush=True)\nwhile True: pass")) as terminal:
-        terminal.wait_for("ready")
-        assert idle(terminal, 0.5)[1] > A_LITTLE
-    with Terminal(program(ECHO)) as terminal:
-        terminal.wait_for("ready")
-        received, busy = idle(terminal, 0.5)
-        assert received == 0
-        assert busy < A_LITTLE
-
-
-WORKS_THEN_TICKS = """
-import time
-print("ready", flush=True)
-while time.process_time() < 0.5: pass
-print("x" * 1_000, flush=True)
-while True:
-    time.sleep(0.1)
-    print(".", flush=True)
-"""
-
-
-def test_a_program_is_at_rest_when_its_work_is_done_and_its_clock_goes_on() -> None:
-    with Terminal(program(WORKS_THEN_TICKS)) as terminal:
-        terminal.wait_for("ready")
-        terminal.rest(at_most_s=600.0)
-        assert terminal.received > 1_000
-
-
-def test_a_program_that_never_shows_its_text_is_an_error() -> None:
-    with Terminal(program("print('other')")) as terminal, pytest.raises(NotReady, match="ended"):
-        terminal.wait_for("ready")
-    with Terminal(program("input()", timeout_s=0.2)) as terminal, pytest.raises(NotReady, match="in time"):
-        terminal.wait_for("ready")
 
 
 RATE = 8.0
@@ -235,12 +158,6 @@ def test_the_tour_presses_every_key_but_those_that_leave() -> None:
     assert {action.call for action in ACTIONS} >= LEAVING
     with pytest.raises(KeyError):
         way_to("nowhere")  # type: ignore[arg-type]
-
-
-def write(directory: Path, status: str) -> None:
-    draft = directory / "draft"
-    draft.write_text(json.dumps({"status": status}))
-    os.replace(draft, directory / f"{JID}.json")
 
 
 def test_a_job_that_is_seen_otherwise_or_not_at_all_is_noted() -> None:

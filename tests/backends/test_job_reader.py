@@ -108,4 +108,5 @@ async def test_a_fault_in_answering_is_said(question: str, expected_faults: Faul
     named = {"tail": False} if question == "read_file" else {}
     with pytest.raises(Unreadable) as raised:
         await getattr(job_reader, question)(*ASKED[question], **named)
-    assert str(raised.value) == expected_faults.all()[0].words
+    (fault,) = expected_faults.all()
+    assert (str(raised.value), fault.stage) == (fault.words, "answering about a job")

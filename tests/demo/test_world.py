@@ -1,4 +1,4 @@
-"""A simulated site: deterministic, in the real formats; its streams, and its truth beside its output."""
+"""A simulated site: deterministic, in the real formats, with its truth beside its output."""
 
 import json
 import re
@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.demo.site import DriverName, Stream
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.demo.site import DriverName
 from tests.demo.shapes import DRIVER, JOB, LINE, OP
-from tests.demo.workload import Settings, TearingProcess, WatchedWorld, simulate
+from tests.demo.workload import Settings, WatchedWorld, simulate
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 REAL_RECORD = FIXTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
@@ -20,7 +19,6 @@ SITES = {
     "troubled": Settings(users=3, ops=150, restarts=0.03, crashes=0.03, agent_deaths=0.06),
     "docker": Settings(users=3, ops=150, driver=DriverName.DOCKER, pid_time=False, agent_deaths=0.05),
     "cluster": Settings(users=1, sbatch_users=3, ops=150, agent_deaths=0.03, restarts=0.01),
-    "clashing": Settings(users=3, ops=150, prefixes=20, torn_records=0.3),
 }
 
 
@@ -37,20 +35,6 @@ def _everything(world: WatchedWorld) -> dict[str, object]:
 @pytest.mark.parametrize("site", SITES)
 def test_same_seed_gives_same_bytes(site: str) -> None:
     assert _everything(simulate(5, SITES[site])) == _everything(simulate(5, SITES[site]))
-
-
-def test_other_seed_gives_another_site() -> None:
-    assert simulate(1, SITES["local"]).log("supervisor.log") != simulate(2, SITES["local"]).log(
-        "supervisor.log"
-    )
-
-
-def test_every_line_begins_a_record_or_goes_on_with_one(world: WatchedWorld) -> None:
-    lines = world.log("supervisor.log").decode().splitlines()
-
-    assert LINE.match(lines[0])
-    begun = sum(bool(LINE.match(line)) for line in lines)
-    assert begun > 1_000
 
 
 def test_texts_have_the_described_grammar(world: WatchedWorld) -> None:
@@ -113,22 +97,6 @@ def test_records_have_the_fields_of_the_real_ones(world: WatchedWorld) -> None:
         assert ("parallelStatus" in record) == record["isParallel"]
 
 
-def test_prefixes_can_be_made_few() -> None:
-    witness = simulate(3, SITES["clashing"]).witness
-
-    assert len({op.op for op in witness.ops} | witness.agents) <= 20
-    assert len({op.op_id for op in witness.ops}) == witness.count
-
-
-def test_local_agents_may_have_logs_of_their_own() -> None:
-    world = simulate(3, Settings(users=2, ops=40, agents_in_supervisor_log=False))
-
-    assert b"job_agent.py" not in world.log("supervisor.log")
-    agents = [name for name in world.logs() if name.startswith("agent-")]
-    assert agents
-    assert all(b"job_agent.py:109:start" in world.log(name) for name in agents)
-
-
 def test_there_is_one_supervisor_at_a_time() -> None:
     world = simulate(8, Settings(users=4, ops=200, driver=DriverName.DOCKER, restarts=0.05, crashes=0.02))
     lines = filter(None, map(LINE.match, world.log("supervisor.log").decode().splitlines()))
@@ -137,61 +105,6 @@ def test_there_is_one_supervisor_at_a_time() -> None:
     changes = [pid for before, pid in pairwise(pids) if pid != before]
     assert len(changes) >= 3
     assert len(set(changes)) == len(changes)
-
-
-def _process(**settings: object) -> tuple[TearingProcess, Stream]:
-    """A process with pid 4711 of a site of its own, and what it writes into."""
-    world = WatchedWorld(1, Settings(**settings))  # type: ignore[arg-type]
-    stream = Stream(world.kernel, kept=2)
-    return TearingProcess(world, stream, pid=4711), stream
-
-
-def test_a_line_has_time_process_and_call_site() -> None:
-    call_site = b"../../venv/lib/python3.11/site-packages/sirepo/pkcli/job_supervisor.py:78:default_command "
-    for pid_time, head in ((True, b"Nov 20 20:34:30  4711     0 "), (False, b"")):
-        process, stream = _process(pid_time=pid_time)
-        process.log("listening", 8001)
-        assert stream.take(everything=True) == head + call_site + b"ip=127.0.0.1 port=8001\n"
-
-
-def test_lines_of_two_processes_are_mixed_by_their_clocks() -> None:
-    world = WatchedWorld(1)
-    stream = Stream(world.kernel)
-    busy, quick = world.process(stream), world.process(stream)
-    busy.work(0.5)
-    busy.log("listening", 1)
-    quick.log("listening", 2)
-
-    assert re.findall(rb"port=(\d)", stream.take(everything=True)) == [b"2", b"1"]
-
-
-def test_only_what_is_settled_is_taken_and_the_newest_is_remembered() -> None:
-    process, stream = _process()
-    for port in (1, 2, 3):
-        process.log("listening", port)
-
-    assert stream.take() == b""
-    process.kernel.run(Nanos(process.kernel.now + SECOND))
-    assert stream.take().endswith(b"port=3\n")
-    assert stream.take(everything=True) == b""
-    assert [text[-6:] for text in stream.newest] == ["port=2", "port=3"]
-
-
-def test_an_ended_process_writes_nothing() -> None:
-    process, stream = _process()
-    process.end()
-    process.log("listening", 1)
-
-    assert stream.take(everything=True) == b""
-
-
-def test_a_torn_record_loses_nothing() -> None:
-    process, stream = _process(torn_records=1.0)
-    process.log("program", "cmd", "one\ntwo\nthree")
-
-    text = stream.take(everything=True)
-    assert text.endswith(b"cmd=cmd stdin=one\ntwo\nthree\n")
-    assert text.count(b"\n") == 3
 
 
 def test_what_containers_print_is_forwarded_in_pieces_that_are_cut_and_glued() -> None:
