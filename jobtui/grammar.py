@@ -85,7 +85,6 @@ class Flag(NamedTuple):
     short: str | None = None
     metavar: str | None = None
     expects: Expects = Expects.NOTHING
-    choices: tuple[str, ...] = ()
     frees: bool = False
 
     @property
@@ -347,7 +346,8 @@ COMMANDS: tuple[Command, ...] = (
     ), prints=False),
     Command("config", "the effective settings and where each came from"),
     Command("completion", "the completion script for a shell",
-            Argument("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")), prints=False),
+            Argument("SHELL", "bash, zsh or fish; the script asks with the words that were typed after it",
+                many=True, choices=("bash", "zsh", "fish")), prints=False),
 )  # fmt: skip
 
 COMMAND_BY_NAME: Mapping[str, Command] = {command.name: command for command in COMMANDS}

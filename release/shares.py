@@ -12,15 +12,11 @@ from release.manual import manual
 SHARE = Path(__file__).parents[1] / "share"
 
 
-def _completion(shell: str) -> Callable[[], str]:
-    return lambda: "\n".join(SCRIPTS[shell]()) + "\n"
-
-
 SHARES: Mapping[str, Callable[[], str]] = {
     "man/man1/jobtui.1": manual,
-    "bash-completion/completions/jobtui": _completion("bash"),
-    "zsh/site-functions/_jobtui": _completion("zsh"),
-    "fish/vendor_completions.d/jobtui.fish": _completion("fish"),
+    "bash-completion/completions/jobtui": SCRIPTS["bash"].lstrip,
+    "zsh/site-functions/_jobtui": SCRIPTS["zsh"].lstrip,
+    "fish/vendor_completions.d/jobtui.fish": SCRIPTS["fish"].lstrip,
 }
 """Paths below `share`, as Debian has them, and what is there."""
 

@@ -1,14 +1,18 @@
 """Help and `completion SHELL`, both made from the tables of `grammar`."""
 
+import os
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jobtui.backends.registry import of_setting
 from jobtui.commands.streams import Exit
 from jobtui.grammar import (
+    COMMAND_BY_NAME,
     COMMANDS,
     DASHBOARD,
     GENERAL_FLAGS,
@@ -33,7 +37,6 @@ _TABLE = tables_of("jobtui.commands", "help")
 INTRODUCTION: str = _TABLE["introduction"]
 PRECEDENCE: str = _TABLE["precedence"]
 FIRST_STEPS: Sequence["_Row"] = _TABLE["first_steps"]
-ANYWHERE: Sequence[Flag | Setting] = (*SETTINGS, *GENERAL_FLAGS)
 EXIT_CODES: Sequence["_Row"] = _TABLE["exit_codes"]
 
 _Row = Sequence[str]
@@ -107,9 +110,77 @@ def _section(title: str, rows: Sequence[_Row], width: int) -> Iterable[str]:
         yield from (f"{'':<{column}}{line}" for line in folded)
 
 
+SCRIPTS: Mapping[str, str] = _TABLE["completion"]
+"""For each shell what asks `jobtui completion SHELL -- WORDS`, and offers what is answered."""
+PATHS: Mapping[str, str] = {"FILE": "file", "DIR": "directory", "THING": "file"}
+"""Arguments that are paths, or may be."""
+JOBS = frozenset({"ID", "THING"})
+"""Arguments that are jobs, or may be."""
+OFFERED, READ_S = 1_000, 1.0
+"""So many of the newest jobs are offered, those that are read by then."""
+PLAIN_ID = re.compile(r"[\w./@#:,+-]+", re.ASCII)
+"""An id that no shell takes for something else."""
+
+
 def run_completion(context: "Context") -> Exit:
-    sys.stdout.write("\n".join(SCRIPTS[context.words[0]]()) + "\n")
+    """Print the script of a shell; with the words typed so far what may stand for the last of them."""
+    shell, *words = context.words
+    if not words:
+        sys.stdout.write(SCRIPTS[shell].lstrip())
+        return Exit.FINE
+    if shell == "bash":
+        words = _joined(words)
+    found, begun = list(_offered(words, context)), words[-1]
+    paths = [row for row in found if row[0].startswith(":")]
+    fits = [row for row in found if row[0].startswith(begun) and row not in paths]
+    done = begun.rpartition(":")[0] + ":" if shell == "bash" and ":" in begun else ""
+    for word, text in fits or paths:
+        word = word.removeprefix(done)
+        name = word.replace(":", "\\:") if shell == "zsh" and text else word
+        between = {"zsh": ":", "fish": "\t"}.get(shell, "")
+        sys.stdout.write(f"{name}{between}{text}\n" if between and text else f"{word}\n")
     return Exit.FINE
+
+
+def _joined(words: Iterable[str]) -> list[str]:
+    """The words without the breaks that readline makes at colons; what is offered begins after the last."""
+    whole = [""]
+    for word in words:
+        if whole[1:] and (word == ":" or whole[-1].endswith(":")):
+            whole[-1] += word
+        else:
+            whole.append(word)
+    return whole[1:]
+
+
+def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
+    """What may be typed, each with a description; `:file` and `:directory` stand for paths."""
+    *before, begun = words
+    if "=" in (begun, *before[-1:]) or (begun.startswith("--") and "=" in begun):
+        return [(":file", "")]
+    settings: dict[str, tuple[str, ...]] = {}
+    command, flag = DASHBOARD, None
+    pieces = (part for word in before for part in (word.split("=", 1) if word[:2] == "--" else (word,)))
+    for piece in filter(None, pieces):
+        if flag is None:
+            if command is DASHBOARD or command.wraps:
+                command = COMMAND_BY_NAME.get(piece, command)
+            flag = next((one for one in _known(command) if piece in _spelled(one) and one.metavar), None)
+        elif piece != "=":  # readline gives --flag=value in three pieces
+            if isinstance(flag, Setting):
+                settings[flag.name] = (*settings.get(flag.name, ()), piece)
+            flag = None
+    if flag is not None:
+        return _values(flag)
+    if begun.startswith("-"):
+        return [(word, one.help) for one in _known(command) for word in _spelled(one)]
+    is_here = not any(COMMAND_BY_NAME[word].wraps for word in before if word in COMMAND_BY_NAME)
+    takes_job = command.argument is not None and command.argument.name in JOBS
+    return [*_words(command, begun), *(_ids(context, settings) if takes_job and is_here else ())]
+
+
+def _known(command: Command) -> list[Flag | Setting]:
+    return [*flags_of(command), *SETTINGS]
 
 
 def _spelled(flag: Flag | Setting) -> list[str]:
@@ -117,129 +188,46 @@ def _spelled(flag: Flag | Setting) -> list[str]:
     return [flag.flag, *([f"-{short}"] if short else [])]
 
 
-def _offered(command: Command) -> list[str]:
-    known: list[Flag | Setting] = [*flags_of(command), *SETTINGS]
-    choices = command.argument.choices if command.argument else ()
-    return [*choices, *(word for flag in known for word in _spelled(flag))]
+def _values(flag: Flag | Setting) -> Iterable[_Row]:
+    if isinstance(flag, Setting):
+        yield from ((word, "") for word in flag.choices)
+        yield from ((f"{head}=", "") for head in of_setting(flag.name).heads)
+        if flag.completes:
+            yield f":{flag.completes}", ""
 
 
-def _bash() -> Iterable[str]:
-    yield from _TABLE["bash"].splitlines()
-    for setting in SETTINGS:
-        if setting.metavar:
-            yield f"    {setting.flag}) {_bash_values(setting)}return ;;"
-    for flag in [flag for command in COMMANDS for flag in command.flags if flag.metavar]:
-        yield f"    {'|'.join(_spelled(flag))}) return ;;"
-    yield "  esac"
-    yield "  for ((i = 1; i < COMP_CWORD; i++)); do"
-    yield f'    case "${{COMP_WORDS[i]}}" in {"|".join(c.name for c in COMMANDS)})'
-    yield "      command=${COMP_WORDS[i]}; break ;;"
-    yield "    esac"
-    yield "  done"
-    yield '  case "$command" in'
-    for command in COMMANDS:
-        yield f"    {command.name}) _jobtui_offer -W {_quoted(_offered(command))} ;;"
-    words = [command.name for command in COMMANDS] + _offered(DASHBOARD)
-    yield f"    *) _jobtui_offer -W {_quoted(words)} ;;"
-    yield "  esac"
-    yield "}"
-    yield "complete -F _jobtui jobtui"
+def _words(command: Command, begun: str) -> Iterable[_Row]:
+    if command is DASHBOARD or command.wraps:
+        yield from ((one.name, one.summary) for one in COMMANDS)
+    if (argument := command.argument) is None:
+        return
+    yield from ((word, "") for word in argument.choices)
+    if command.name == "jobs":
+        from jobtui.analysis.filter import complete  # only asked for at a filter
+
+        yield from ((word, "") for word in complete(begun, len(begun)))
+    if argument.name in PATHS:
+        yield f":{PATHS[argument.name]}", ""
 
 
-def _bash_values(setting: Setting) -> str:
-    option = {"directory": "-d", "file": "-f"}.get(setting.completes)
-    if option is None:
-        return ""
-    offer = f"compopt -o filenames 2>/dev/null; _jobtui_offer {option}; "
-    if not (heads := of_setting(setting.name).heads):
-        return offer
-    roles = f"_jobtui_offer -S = -W {_quoted(heads)}"
-    return f"{roles}; if [[ $COMPREPLY ]]; then compopt -o nospace 2>/dev/null; else {offer}fi; "
+def _ids(context: "Context", settings: Mapping[str, tuple[str, ...]]) -> Iterable[_Row]:
+    """The newest jobs of the sources that are named, those that failed first."""
+    import asyncio  # help does without all of this
 
+    from jobtui.commands.reader import Reader, in_session
+    from jobtui.config import load
+    from jobtui.model.jobs import Job, JobStatus
+    from jobtui.render.text import show
 
-def _quoted(words: Iterable[str]) -> str:
-    return f"'{' '.join(words)}'"
+    found: list[Job] = []
 
+    async def read(reader: Reader) -> Exit:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(READ_S):
+                await reader.read_newest(OFFERED)
+        found.extend(job for job in reader.session.store.jobs.values() if PLAIN_ID.fullmatch(job.id))
+        return Exit.FINE
 
-def _zsh() -> Iterable[str]:
-    yield from _TABLE["zsh"].splitlines()
-    yield from (f"    {_zsh_text(f'{command.name}:{command.summary}')}" for command in COMMANDS)
-    yield "  )"
-    yield "  settings=("
-    yield from (f"    {_zsh_flag(flag)}" for flag in ANYWHERE)
-    yield "  )"
-    yield "  output=("
-    yield from (f"    {_zsh_flag(flag)}" for flag in OUTPUT_FLAGS)
-    yield "  )"
-    yield "  _arguments -C $settings $output '1: :->command' '*:: :->rest' && return"
-    yield '  case "$state" in'
-    yield "    command) _describe command commands ;;"
-    yield '    rest) case "$line[1]" in'
-    for command in COMMANDS:
-        own = " ".join(_zsh_flag(flag) for flag in command.flags)
-        choices = command.argument.choices if command.argument else ()
-        argument = f"'1: :({' '.join(choices)})'" if choices else ""
-        output = "$output" if command.prints else ""
-        words = " ".join(part for part in ("$settings", output, own, argument) if part)
-        yield f"      {command.name}) _arguments {words} ;;"
-    yield "    esac ;;"
-    yield "  esac"
-    yield "}"
-    yield '_jobtui "$@"'
-
-
-_ZSH_VALUES: Mapping[str, str] = {"directory": "_files -/", "file": "_files"}
-
-
-def _zsh_flag(flag: Flag | Setting) -> str:
-    """One specification for `_arguments`; the words of a help text are quoted for it."""
-    many = "*" if isinstance(flag, Setting) and flag.repeatable else ""
-    text = flag.help.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
-    value = ""
-    if flag.metavar:
-        completes = flag.completes if isinstance(flag, Setting) else ""
-        metavar = flag.metavar.replace("[", "").replace("]", "")
-        value = f":{metavar}:{_ZSH_VALUES.get(completes, ' ')}"
-    return " ".join(_zsh_text(f"{many}{word}[{text}]{value}") for word in _spelled(flag))
-
-
-def _zsh_text(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
-def _fish() -> Iterable[str]:
-    yield "# fish completion of jobtui: jobtui completion fish > ~/.config/fish/completions/jobtui.fish"
-    names = " ".join(command.name for command in COMMANDS)
-    none = f"not __fish_seen_subcommand_from {names}"
-    for command in COMMANDS:
-        offer = f"-a {command.name} -d {_fish_text(command.summary)}"
-        yield f"complete -c jobtui -f -n {_fish_text(none)} {offer}"
-    for flag in (*ANYWHERE, *OUTPUT_FLAGS):
-        yield _fish_flag(flag)
-    for command in COMMANDS:
-        condition = f"-n {_fish_text(f'__fish_seen_subcommand_from {command.name}')}"
-        for flag in command.flags:
-            yield _fish_flag(flag, condition)
-        if command.argument and command.argument.choices:
-            yield f"complete -c jobtui -f {condition} -a {_fish_text(' '.join(command.argument.choices))}"
-
-
-_FISH_VALUES: Mapping[str, str] = {"directory": "-x -a '(__fish_complete_directories)'", "file": "-r -F"}
-
-
-def _fish_flag(flag: Flag | Setting, condition: str = "") -> str:
-    parts = ["complete -c jobtui", condition, f"-l {flag.flag[2:]}"]
-    if short := getattr(flag, "short", None):
-        parts.append(f"-s {short}")
-    if flag.metavar:
-        completes = flag.completes if isinstance(flag, Setting) else ""
-        parts.append(_FISH_VALUES.get(completes, "-x"))
-    parts.append(f"-d {_fish_text(flag.help)}")
-    return " ".join(part for part in parts if part)
-
-
-def _fish_text(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-SCRIPTS: Mapping[str, Callable[[], Iterable[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+    in_session(context._replace(config=load(settings, os.environ)), read)
+    found.sort(key=lambda job: (job.status is not JobStatus.FAILED, -(job.updated_at or job.queued_at or 0)))
+    return [(job.id, show(f"{job.status.value} {job.owner} {job.name}")) for job in found[:OFFERED]]

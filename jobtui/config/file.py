@@ -2,13 +2,8 @@
 
 import os
 import re
-import sys
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import NamedTuple
-
-from jobtui.model.numbers import of_base
 
 
 class ConfigError(Exception):
@@ -22,21 +17,12 @@ class ConfigError(Exception):
 Keys = tuple[str | int, ...]
 """The keys that lead to a value, from the top; numbers count items of lists."""
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
+_NAME = r"""(?:[A-Za-z0-9_-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*')"""
+_NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_STRINGS = tuple(
-    re.compile(pattern, re.DOTALL)
-    for pattern in (
-        r'"""(?:\\.|[^\\])*?"{3,5}(?!")',
-        r"'''.*?'{3,5}(?!')",
-        r'"(?:\\.|[^"\\\n])*"',
-        r"'[^'\n]*'",
-    )
-)
-_OTHER = re.compile(r"[^,\]}#\n]+")
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r"}
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ONE_NAME = re.compile(_NAME)
+_HEADER = re.compile(rf"[ \t]*\[\[?[ \t]*({_NAMES})[ \t]*\]")
+_PAIR = re.compile(rf"[ \t]*({_NAMES})[ \t]*=[ \t]*")
 
 
 class SettingPlace(NamedTuple):
@@ -65,145 +51,36 @@ class SettingPlaces(NamedTuple):
 
 
 def places_of(text: str) -> SettingPlaces:
-    scan = _Scan(text)
-    with suppress(_Lost, RecursionError):  # what comes behind has no place of its own
-        scan.document()
-    return scan.places
+    """Where the keys and values of a TOML document stand, of each that begins a line."""
+    places, table = SettingPlaces({}, {}), Keys()
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _HEADER.match(line):
+            table = _noted(places, (), found, number)
+        elif found := _PAIR.match(line):
+            keys = _noted(places, table, found, number)
+            places.values.setdefault(keys, SettingPlace(number, found.end() + 1))
+    return places
 
 
-class _Lost(Exception):
-    """Something is not as expected."""
+def _noted(places: SettingPlaces, table: Keys, found: re.Match[str], line: int) -> Keys:
+    """Note where the names of a dotted key stand; the whole key."""
+    keys = table
+    for name in _ONE_NAME.finditer(found[1]):
+        keys = (*keys, _content(name[0]))
+        places.keys.setdefault(keys, SettingPlace(line, found.start(1) + name.start() + 1))
+    return keys
 
 
-class _Scan:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._lists: dict[Keys, int] = {}
-        self.places = SettingPlaces({}, {})
+def _content(name: str) -> str:
+    """What a name means, in quotes or not."""
+    import tomllib  # there is a file: it is loaded anyway
 
-    def document(self) -> None:
-        table: Keys = ()
-        while True:
-            self._skip(_BLANK)
-            if self._at >= len(self._text):
-                return
-            if self._next("["):
-                table = self._header()
-            else:
-                self._pair(table)
-
-    def _header(self) -> Keys:
-        """The keys of `[a.b]` or `[[a.b]]`, where each list among them leads to its last item."""
-        is_list = self._next("[[")
-        self._at += 1 + is_list
-        keys: Keys = ()
-        names = list(self._names())
-        for number, (name, at) in enumerate(names, 1):
-            keys = (*keys, name)
-            self.places.keys.setdefault(keys, self._place(at))
-            if is_list and number == len(names):
-                self._lists[keys] = self._lists.get(keys, -1) + 1
-            if keys in self._lists:
-                keys = (*keys, self._lists[keys])
-        self._take("]]" if is_list else "]")
-        return keys
-
-    def _pair(self, table: Keys) -> None:
-        keys = table
-        for name, at in self._names():
-            keys = (*keys, name)
-            self.places.keys.setdefault(keys, self._place(at))
-        self._take("=")
-        self._skip(_SPACE)
-        self._value(keys)
-
-    def _names(self) -> Iterator[tuple[str, int]]:
-        while True:
-            self._skip(_SPACE)
-            at = self._at
-            word = self._match(_BARE) or self._string()
-            yield (word if word[0] not in "\"'" else _content(word)), at
-            self._skip(_SPACE)
-            if not self._next("."):
-                return
-            self._at += 1
-
-    def _value(self, keys: Keys) -> None:
-        self.places.values.setdefault(keys, self._place(self._at))
-        if self._next("["):
-            self._items(keys)
-        elif self._next("{"):
-            self._inline(keys)
-        elif self._next('"') or self._next("'"):
-            self._string()
-        elif not self._match(_OTHER):
-            raise _Lost
-
-    def _items(self, keys: Keys) -> None:
-        self._at += 1
-        number = 0
-        while True:
-            self._skip(_BLANK)
-            if self._next("]"):
-                self._at += 1
-                return
-            self._value((*keys, number))
-            number += 1
-            self._skip(_BLANK)
-            if self._next(","):
-                self._at += 1
-
-    def _inline(self, keys: Keys) -> None:
-        self._at += 1
-        while True:
-            self._skip(_BLANK)
-            if self._next("}"):
-                self._at += 1
-                return
-            self._pair(keys)
-            self._skip(_BLANK)
-            if self._next(","):
-                self._at += 1
-
-    def _string(self) -> str:
-        for pattern in _STRINGS:
-            if found := self._match(pattern):
-                return found
-        raise _Lost
-
-    def _next(self, text: str) -> bool:
-        return self._text.startswith(text, self._at)
-
-    def _take(self, text: str) -> None:
-        self._skip(_SPACE)
-        if not self._next(text):
-            raise _Lost
-        self._at += len(text)
-
-    def _match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self._at)
-        self._at = found.end() if found else self._at
-        return found[0] if found else ""
-
-    def _skip(self, pattern: re.Pattern[str]) -> None:
-        self._match(pattern)
-
-    def _place(self, at: int) -> SettingPlace:
-        line = bisect_right(self._lines, at)
-        return SettingPlace(line, at - self._lines[line - 1] + 1)
-
-
-def _content(string: str) -> str:
-    if string[0] == "'":
-        return string[1:-1]
-    return _ESCAPE.sub(_unescaped, string[1:-1])
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    return chr(min(of_base(code, 16) or 0, sys.maxunicode)) if code else _ESCAPES.get(match[3], match[3])
+    if name[0] not in "\"'":
+        return name
+    try:
+        return str(tomllib.loads(f"name = {name}")["name"])
+    except tomllib.TOMLDecodeError:  # in a text of several lines
+        return name
 
 
 FILE_NAME = "config.toml"
@@ -247,7 +124,7 @@ class ConfigFile:
         self.wrong(keys, f"expected {expected}, found {kind_of(value)}")
 
     def mistakes(self) -> Iterator[str]:
-        for place, text in sorted(self._mistakes):
+        for place, text in sorted(self._mistakes, key=lambda mistake: mistake[0]):
             yield f"{self.path}:{place.line}:{place.column}: {text}"
 
     def profiles(self) -> dict[str, dict[str, object]]:

@@ -1,31 +1,25 @@
-"""`completion`: scripts that shells take, and that offer what there is."""
+"""`completion`: scripts that shells take, and what is offered for the words typed so far."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, flags_of
-from tests.commands.running import Runner
+from jobtui.grammar import COMMANDS, SETTINGS, flags_of
+from tests.commands.running import Runner, sources_of
 
 TRY = r"""
 offers() {
   COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
-  _jobtui
+  _jobtui "$1"
   printf '%s\n' "${COMPREPLY[@]}"
 }
 offers "$@"
 """
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_script_names_every_command_and_flag(shell: str, run: Runner) -> None:
-    script = run("completion", shell).out
-    flags = {flag.flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)}
-    names = {setting.flag for setting in SETTINGS} | flags
-    written = {f"-l {name[2:]}" for name in names} if shell == "fish" else names
-    assert all(name in script for name in written | {command.name for command in COMMANDS})
+FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -38,6 +32,23 @@ def test_a_script_is_understood_by_its_shell(shell: str, run: Runner, tmp_path: 
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
+def test_every_command_and_flag_is_offered(run: Runner) -> None:
+    assert {*run("completion", "bash", "--", "").out.split()} >= {command.name for command in COMMANDS}
+    for command in COMMANDS:
+        offered = run("completion", "bash", "--", command.name, "--").out.split()
+        assert {*offered} == {one.flag for one in SETTINGS} | {one.flag for one in flags_of(command)}
+
+
+def test_jobs_are_offered_those_that_failed_first(run: Runner) -> None:
+    offered = run("completion", "fish", "--", *sources_of("local"), "explain", "").out.splitlines()
+    statuses = [line.split("\t")[1].split()[0] for line in offered]
+    assert statuses == sorted(statuses, key=lambda status: status != "failed")
+    assert len({*statuses}) > 1
+    begun = run("completion", "bash", "--", *sources_of("local"), "explain", FAILED[:6]).out
+    assert FAILED in begun.splitlines()
+    assert all(line.startswith(FAILED[:6]) for line in begun.splitlines())
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -45,6 +56,7 @@ def test_a_script_is_understood_by_its_shell(shell: str, run: Runner, tmp_path: 
         (["jobtui", "--sr"], {"--srdb"}),
         (["jobtui", "logs", "X", "--gr"], {"--grep"}),
         (["jobtui", "--json", "jobs", "--gr"], {""}),
+        (["jobtui", "jobs", "status", ":", "pu"], {"purged"}),
         (["jobtui", "completion", "z"], {"zsh"}),
         (["jobtui", "--log", "su"], {"supervisor="}),
         (["jobtui", "--log", "server", "=", "a"], {"a b.log"}),
@@ -55,8 +67,9 @@ def test_a_script_is_understood_by_its_shell(shell: str, run: Runner, tmp_path: 
 def test_bash_offers_what_fits(words: list[str], offered: set[str], run: Runner, tmp_path: Path) -> None:
     (tmp_path / "db dir").mkdir()
     (tmp_path / "a b.log").touch()
-    script = run("completion", "bash").out + TRY
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", script, "bash", *words], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert set(done.stdout.splitlines()) == offered
+        ["bash", "-c", run("completion", "bash").out + TRY, "bash", *words],
+        cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {*done.stdout.splitlines()} == offered
