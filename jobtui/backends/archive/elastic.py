@@ -9,14 +9,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
 from jobtui.backends.archive.records import Keeper, best, fits, missed
-from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 
-PERIOD_S = 10.0
-"""How often it is asked whether the index is there."""
 PAGE = 100
 MOST_HITS = 20
 
@@ -35,17 +32,15 @@ class ElasticArchive(Keeper):
     """One index, as both a source and a place of scripts."""
 
     kind = "elastic"
-    EVERY_S = PERIOD_S
 
     def __init__(self, client: ElasticClient) -> None:
         super().__init__(client.name)
         self._client = client
         self._asking = asyncio.Lock()
 
-    async def read(self, *, begins: bool) -> Batch:
+    async def look(self) -> None:
         async with self._asking:
             await self._client.hits({"size": 0})
-        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         async with self._asking:

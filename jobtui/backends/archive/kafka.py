@@ -3,29 +3,23 @@
 confluent-kafka is an extra (`jobtui[kafka]`) and imported only here. Everything blocks, in steps of at most
 STEP_S, so that it can be stopped.
 
-While it is followed, an index of bounded size keeps where the script of each job is. What is not in it is
-sought from the time of its submission on, in a window; without such a time the last messages are gone
-through. What the topic no longer keeps is distinguished from what was never there.
+A script is sought in a window from the time of the job's submission on; without such a time the last messages
+are gone through. What the topic no longer keeps is distinguished from what was never there.
 """
 
 import contextlib
 import logging
 import time
 import uuid
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from jobtui.backends.archive.records import Keeper, best, missed
-from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -210,40 +204,17 @@ def _said(error: Exception) -> str:
     return first.str() if hasattr(first, "str") else str(first)
 
 
-MOST_INDEXED = 100_000
-"""Jobs whose place is remembered, the newest; of others it is sought in the topic."""
-PLACES_OF_JOB = 4
-LONGEST_NUMBER = 100
-"""Characters of what may be the number of a job."""
-TAIL_MESSAGES = 1_000
-"""How many messages of each partition are read when following begins."""
 SCANNED_MESSAGES = 20_000
 """How many of each partition are gone through, from the last back, without a time."""
-POLL_S = 0.5
+FIRST_S = 2.0
+"""How long the first message of each partition may take."""
 SCAN_S = 15.0
 EARLY_S, LATE_S = 120, 3_600
 """From how long before the submission to how long after it a script is sought."""
 
 
-class TopicPlace(NamedTuple):
-    """Where a message is."""
-
-    partition: int
-    offset: int
-
-
-class TopicWindow(NamedTuple):
-    """A part of a topic: offsets of each partition, and which messages these are."""
-
-    begin: Mapping[int, int]
-    end: Mapping[int, int]
-    words: str
-
-
-class _Head(msgspec.Struct):
-    """What the index needs of a message."""
-
-    id: str | int
+_Window = tuple[Mapping[int, int], Mapping[int, int], str]
+"""A part of a topic: from which offset of each partition up to which, and which messages these are."""
 
 
 class KafkaArchive(Keeper):
@@ -255,11 +226,9 @@ class KafkaArchive(Keeper):
         super().__init__(topic.name)
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
-        self._index: OrderedDict[str, tuple[TopicPlace, ...]] = OrderedDict()
-        self._next: dict[int, int] = {}
 
-    async def read(self, *, begins: bool) -> Batch:
-        return await self._worker.run(self._follow)
+    async def look(self) -> None:
+        await self._worker.run(self._topic.bounds)
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))
@@ -272,47 +241,8 @@ class KafkaArchive(Keeper):
             await super().aclose()
             await self._worker.finish(self._topic.close)
 
-    def _follow(self) -> Batch:
-        bounds = self._topic.bounds()
-        begin = {n: self._next.get(n, max(b.low, b.high - TAIL_MESSAGES)) for n, b in bounds.items()}
-        # A partition that was made again or has dropped what came next
-        begin = {n: at if bounds[n].low <= at <= bounds[n].high else bounds[n].low for n, at in begin.items()}
-        self._next = dict(begin)
-        count, skips = 0, []
-
-        def take(message: Message) -> None:
-            nonlocal count
-            self._next[message.partition] = message.offset + 1
-            count += 1
-            self._note(message)
-
-        def skip(message: Message, why: str) -> None:
-            skips.append(Skip(self._where(message), why))
-
-        messages = self._topic.read(begin, {n: b.high for n, b in bounds.items()}, POLL_S)
-        for _ in rows_of(messages, take, skip, ValueError):
-            pass
-        more = any(self._next[n] < b.high for n, b in bounds.items()) and count > 0
-        return Batch(cursor="", count=count, skipped=tuple(skips[-5:]), skip_count=len(skips), more=more)
-
-    def _note(self, message: Message) -> None:
-        """Remember where a job is. Raises ValueError for what is none."""
-        try:
-            number = str(msgspec.json.decode(message.value or b"", type=_Head).id).partition(".")[0]
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            number = ""
-        if not 0 < len(number) <= LONGEST_NUMBER:
-            raise ValueError("is no script of a job")
-        known = (*self._index.pop(number, ()), TopicPlace(message.partition, message.offset))
-        self._index[number] = known[-PLACES_OF_JOB:]
-        while len(self._index) > MOST_INDEXED:
-            self._index.popitem(last=False)
-
     def _find(self, wanted: Wanted) -> Answer:
-        found = [script for place in self._index.get(wanted.number, ()) for script in self._at(place)]
-        script = best(found, wanted)
-        if script is not None:
-            return Answer(script, (Tried(self.name, Outcome.FOUND),))
+        found: list[ArchivedScript] = []
         bounds, words = self._topic.bounds(), ""
         for begin, end, words in self._windows(wanted, bounds):
             found = [one for one in self._scan(begin, end) if one.number.partition(".")[0] == wanted.number]
@@ -323,20 +253,14 @@ class KafkaArchive(Keeper):
                 return Answer(None, (Tried(self.name, Outcome.NO_ANSWER, note),))
         return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
 
-    def _at(self, place: TopicPlace) -> list[ArchivedScript]:
-        """The script at a place; nothing when the topic has dropped it."""
-        with suppress(SourceError):
-            return list(self._scan({place.partition: place.offset}, {place.partition: place.offset + 1}))
-        return []
-
-    def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[TopicWindow]:
+    def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[_Window]:
         at = wanted.submitted_at
         if at is not None:
             begin = self._topic.offsets_at(Nanos(at - EARLY_S * SECOND), bounds)
             end = self._topic.offsets_at(Nanos(at + LATE_S * SECOND), bounds)
-            yield TopicWindow(begin, end, "of the hour after its submission")
+            yield begin, end, "of the hour after its submission"
         begin = {n: max(b.low, b.high - SCANNED_MESSAGES) for n, b in bounds.items()}
-        yield TopicWindow(begin, {n: b.high for n, b in bounds.items()}, f"of the last {SCANNED_MESSAGES:,}")
+        yield begin, {n: b.high for n, b in bounds.items()}, f"of the last {SCANNED_MESSAGES:,}"
 
     def _explained(self, tried: Tried, wanted: Wanted, bounds: Mapping[int, Bounds], words: str) -> Tried:
         at = wanted.submitted_at
@@ -350,7 +274,7 @@ class KafkaArchive(Keeper):
 
     def _first_at(self, bounds: Mapping[int, Bounds]) -> Nanos | None:
         begin = {n: b.low for n, b in bounds.items() if b.low < b.high}
-        messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, POLL_S * 4)
+        messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, FIRST_S)
         return min((message.at for message in messages if message.at is not None), default=None)
 
     def _scan(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Iterator[ArchivedScript]:

@@ -27,12 +27,13 @@ from jobtui.backends.archive.files import (
     spots,
     written_at,
 )
-from jobtui.backends.base import PolledSource
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.transport.worker import Worker
 
+LOOK_EVERY_S = 10.0
 AT_ONCE = 32
 """Scripts that are read before others have their turn."""
 
@@ -41,12 +42,18 @@ class Keeper(PolledSource):
     """A place with its kind and the label of its cluster, "" where each script names its own."""
 
     kind = ""
-    EVERY_S = 0.0
-    """How often it is looked at least whether it is there."""
 
     def __init__(self, name: str, cluster: str = "") -> None:
         super().__init__(name)
         self.cluster = cluster
+
+    async def read(self, *, begins: bool) -> Batch:
+        await self.look()
+        return Batch(cursor="")
+
+    @abstractmethod
+    async def look(self) -> None:
+        """Look whether it is there. Raises SourceError."""
 
     async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
         """Every script of a span of time, up to the most that it says."""
@@ -75,7 +82,7 @@ class Keeper(PolledSource):
             worker.soon(walking.close)
 
     async def changed(self, timeout_s: float) -> None:
-        await super().changed(max(timeout_s, self.EVERY_S))
+        await super().changed(max(timeout_s, LOOK_EVERY_S))
 
 
 MOST_ENTRIES = 20_000

@@ -16,7 +16,6 @@ from jobtui.backends.archive.files import (
     root_of,
 )
 from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, search
-from jobtui.backends.base import Batch
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied
@@ -100,24 +99,18 @@ def _is_within(entry: "os.DirEntry[str]", period: Period, span: ScriptPeriod) ->
     return (span.since is None or at >= span.since) and (span.until is None or at <= span.until)
 
 
-PERIOD_S = 10.0
-"""How often it is looked whether the directory is still there."""
-
-
 class ArchiveDirectory(Keeper):
     """One directory with the label of its cluster, as both a source and a place of scripts."""
 
     kind = "archive"
-    EVERY_S = PERIOD_S
 
     def __init__(self, path: str, cluster: str = "", clock: Clock | None = None) -> None:
         super().__init__(str(Path(path)), cluster)
         self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
 
-    async def read(self, *, begins: bool) -> Batch:
+    async def look(self) -> None:
         await self._worker.run(partial(root_of, self.name))
-        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))

@@ -40,7 +40,6 @@ async def archive(brokers: str) -> AsyncIterator[KafkaArchive]:
 
 
 async def test_every_message_gives_script_and_environment(archive: KafkaArchive) -> None:
-    await archive.poll(None)
     for number in JOBS:
         script = (await archive.find(Wanted(number, cluster="huppel"))).script
         assert script is not None
@@ -49,8 +48,7 @@ async def test_every_message_gives_script_and_environment(archive: KafkaArchive)
         assert dict(script.environment.variables) == environment_of(number)
 
 
-async def test_a_job_is_found_without_following_and_with_its_time(archive: KafkaArchive) -> None:
-    assert (await archive.find(Wanted("7"))).script is not None
+async def test_a_job_is_found_with_its_time(archive: KafkaArchive) -> None:
     assert (await archive.find(Wanted("7", submitted_at=SUBMITTED))).script is not None
 
 
@@ -62,20 +60,6 @@ async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
     assert (nothing.outcome, "last" in nothing.note) == (Outcome.NOT_THERE, True)
     assert gone.outcome is Outcome.BEGAN_LATER
     assert other.outcome is Outcome.OTHER_CLUSTER
-
-
-async def test_following_counts_what_makes_no_sense_and_goes_on(archive: KafkaArchive) -> None:
-    first = await archive.poll(None)
-    second = await archive.poll(first.cursor)
-    assert (first.count, first.skip_count) == (len(JOBS) + 1, 1)
-    assert (second.count, second.skip_count) == (0, 0)
-
-
-async def test_the_index_is_bounded(archive: KafkaArchive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.kafka.MOST_INDEXED", 3)
-    await archive.poll(None)
-    assert len(archive._index) == 3
-    assert (await archive.find(Wanted("1"))).script is not None
 
 
 async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
@@ -151,10 +135,9 @@ def _text(at: Nanos) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
 
 
-async def test_a_followed_job_of_torque_is_found_with_and_without_its_server() -> None:
+async def test_a_job_of_torque_is_found_with_and_without_its_server() -> None:
     topic = ByTime(["27.master", "270.master"])
     archive = KafkaArchive(topic)
-    await archive.poll(None)
     answers = [await archive.find(wanted) for wanted in (Wanted("27"), Wanted("27", server=".master"))]
     other = await archive.find(Wanted("27", server=".slave"))
     await archive.aclose()
@@ -169,9 +152,7 @@ async def test_messages_that_are_meant_to_do_harm_cost_themselves_only() -> None
         message._replace(value=value) for message, value in zip(topic._messages, (deep, long), strict=False)
     ]
     archive = KafkaArchive(topic)
-    batch = await archive.poll(None)
-    assert (batch.count, batch.skip_count) == (3, 2)
-    assert list(archive._index) == ["7"]
+    assert (await archive.find(Wanted("7"))).script is not None
     await archive.aclose()
 
 
