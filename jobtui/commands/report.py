@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_jobs
-from jobtui.analysis.reports.cooperative import at_once
-from jobtui.analysis.reports.curves import Series, Window, curve_turns
+from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_job
+from jobtui.analysis.reports.curves import Curve, Series, Window
 from jobtui.analysis.reports.rates import (
     BALSAM,
     SIREPO,
@@ -18,10 +17,10 @@ from jobtui.analysis.reports.rates import (
     Words,
     available_nodes,
     by_job,
-    jobs_per_state_turns,
-    throughput_turns,
-    time_in_states_turns,
-    utilization_turns,
+    jobs_per_state,
+    throughput,
+    time_in_states,
+    utilization,
 )
 from jobtui.analysis.reports.rates_exact import ReportError
 from jobtui.analysis.reports.rates_exact import available_nodes as exact_nodes
@@ -135,18 +134,18 @@ def _made(
     words, now = material.words, reader.now
     match what:
         case "throughput":
-            return (at_once(throughput_turns(histories, window, query.to_state or words.done)),), ()
+            return (throughput(histories, window, query.to_state or words.done),), ()
         case "utilization":
             is_weighted = reader.context.flag("unweighted") is None and words is BALSAM
             weights = Weights(material.nodes) if is_weighted else None
-            made = at_once(utilization_turns(histories, window, now, words.running, weights))
+            made = utilization(histories, window, now, words.running, weights)
             if _plots(reader) and material.allocations:
                 return (made, available_nodes(material.allocations, window, now)), ()
             return (made,), ()
         case "nodes":
             return (available_nodes(material.allocations, window, now),), ()
-    series = at_once(jobs_per_state_turns(histories, window, now, words.unborn))
-    return series, at_once(time_in_states_turns(histories, now, words.unborn))
+    series = jobs_per_state(histories, window, now, words.unborn)
+    return series, time_in_states(histories, now, words.unborn)
 
 
 def _exact(
@@ -324,7 +323,7 @@ async def _of_records(reader: Reader, query: ReportQuery, kinds: set[str]) -> Ma
     await reader.watched(reader.session.catch_up(kinds))
     wanted = set(query.jobs)
     jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
-    material.changes += changes_of_jobs(job for job in jobs if not job.is_quasi)
+    material.changes += (change for job in jobs if not job.is_quasi for change in changes_of_job(job))
     return material
 
 
@@ -389,10 +388,10 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
 
 
 def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:
-    frame = _frame(series, window, now)  # before the curves, which take the points out of the series
+    frame = _frame(series, window, now)
     outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
-    curves = tuple(at_once(curve_turns(one)) for one in series if one not in outlines)
-    outline = at_once(curve_turns(outlines[0])) if outlines else None
+    curves = tuple(Curve(one) for one in series if one not in outlines)
+    outline = Curve(outlines[0]) if outlines else None
     kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
     return Chart(kind, curves, frame.since, min(now, frame.until), outline), frame
 

@@ -9,8 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
-from jobtui.analysis.reports.cooperative import at_once
-from jobtui.analysis.reports.curves import Curve, Step, curve_turns, rate, rate_at, rate_width, steps
+from jobtui.analysis.reports.curves import Curve, Step, rate, rate_at, rate_width, steps
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
@@ -242,7 +241,7 @@ def main_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
     if chart.kind is not ChartKind.RATE:
         return chart.curves
     told = rate(chart.curves[0], frame.since, frame.until, chart.end, max(1, frame.cells // 2))
-    return (at_once(curve_turns(told)),)
+    return (Curve(told),)
 
 
 def style_names(chart: Chart) -> tuple[str, ...]:

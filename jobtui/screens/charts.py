@@ -6,8 +6,7 @@ from time import monotonic
 from textual.widget import Widget
 
 from jobtui.actions import Place
-from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
-from jobtui.analysis.reports.cooperative import in_turns
+from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
 from jobtui.model.numbers import counted
@@ -15,7 +14,7 @@ from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
 from jobtui.screens.base import bindings_at
 from jobtui.screens.jobs import JobFilter, JobsFilteringScreen, mistake_in
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, in_thread
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import Mistake
@@ -283,12 +282,12 @@ class ChartMaker:
         is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
         now = self._shared.now()
         known = KnownJobs(store.jobs, store.changes.histories(), store.allocations(), now, is_reading)
-        self._material = await in_turns(material_turns(known, keeps))
+        self._material = await in_thread(lambda: material_of(known, keeps))
         self._counted = counted
 
     async def _make(self, kind: ChartKind) -> None:
         material = self._material
         if material is not None:
-            chart = await in_turns(chart_turns(kind, material))
+            chart = await in_thread(lambda: chart_of(kind, material))
             self._charts = {**(self._charts if self._charts_of is material else {}), kind: chart}
             self._charts_of = material

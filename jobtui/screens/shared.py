@@ -1,9 +1,11 @@
 """What all screens share: the store, the time, the pause, views and history."""
 
+import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 from textual.dom import DOMNode
@@ -211,6 +213,23 @@ def start(
 ) -> None:
     """Run `work` in a worker; `exclusive` cancels the earlier workers of the group."""
     _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
+
+
+T = TypeVar("T")
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """The result of a long computation in a thread.
+
+    Cycles of garbage are not looked for meanwhile: to look through lists of millions holds up the screen.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return await asyncio.to_thread(call)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def screen_at(place: str, shared: Shared, *about: object) -> Any:

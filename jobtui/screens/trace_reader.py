@@ -1,6 +1,5 @@
 """Reads and follows a trace, and finds the trace of a job. No widgets."""
 
-import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import islice
@@ -8,7 +7,6 @@ from time import monotonic
 
 from textual.dom import DOMNode
 
-from jobtui.analysis.reports.cooperative import without_collecting
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.analysis.traces.job_traces import (
     Alone,
@@ -24,7 +22,7 @@ from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
 from jobtui.model.traces import Trace, growing, is_same_job, names_job
-from jobtui.screens.shared import Shared, start
+from jobtui.screens.shared import Shared, in_thread, start
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.waterfall import Picture, picture_of
 
@@ -96,10 +94,10 @@ class TraceReader:
             return
         self._size = size
         began = monotonic()
-        with without_collecting():
-            self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
-            if self.growing:  # why is known better than when it was asked for
-                self.growing = await asyncio.to_thread(growing, trace, self._shared.now(), self._shared.now())
+        now = self._shared.now()
+        self.picture = await in_thread(lambda: picture_of(study_trace(self._part_of(trace))))
+        if self.growing:  # why is known better than when it was asked for
+            self.growing = await in_thread(lambda: growing(trace, now, now))
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
         self._told()
 

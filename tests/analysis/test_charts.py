@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.counts import MINUTES, Pulse
-from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
-from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.counts import MINUTES, Pulse, Tally
+from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
 from jobtui.analysis.reports.curves import (
     BLOCK,
     MINUTE,
     Curve,
     Series,
-    curve_turns,
     rate,
     rate_at,
     rate_width,
@@ -41,11 +39,11 @@ GIVEN = Allocation(id=1, source="b", site_id=1, state="running", nodes=4, start_
 
 def material(*jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -> Material:
     known = KnownJobs({job.id: job for job in jobs}, [changes] if changes else [], (GIVEN,), NOW)
-    return at_once(material_turns(known, (lambda job: job.app == app) if app else None))
+    return material_of(known, (lambda job: job.app == app) if app else None)
 
 
 def made(kind: ChartKind, found: Material) -> Chart:
-    return at_once(chart_turns(kind, found))
+    return chart_of(kind, found)
 
 
 def test_nodes_are_shown_over_those_that_are_there() -> None:
@@ -105,7 +103,7 @@ HOUR = 3_600 * SECOND
 
 def curve(*points: tuple[int, float]) -> Curve:
     x, y = [Nanos(at * SECOND) for at, _ in points], [value for _, value in points]
-    return at_once(curve_turns(Series("s", "jobs", x, y)))
+    return Curve(Series("s", "jobs", x, y))
 
 
 values = st.lists(st.integers(-5, 5), min_size=1, max_size=3 * BLOCK)
@@ -222,3 +220,31 @@ def test_every_arrival_is_in_the_bar_of_its_minute(seconds: list[int], past: int
     pulse = pulse_of(*(came(s, number) for number, s in enumerate(seconds)))
     minutes = [(NOW - s * SECOND) // MINUTE - NOW // MINUTE + MINUTES - 1 for s in seconds]
     assert pulse.pace(now).arrivals.by_minute == tuple(minutes.count(bar) for bar in range(MINUTES))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))
+def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | None]]) -> None:
+    tally = Tally(lambda: NOW)
+    jobs: dict[int, Job] = {}
+    for number, status in events:
+        before = jobs.pop(number, None)
+        after = (
+            None if status is None else a_job(number, status=status, ended_at=ago(10), is_quasi=number == 5)
+        )
+        if after is not None:
+            jobs[number] = after
+        tally.move(before, after)
+    counted = [job.status for job in jobs.values() if not job.is_quasi]
+    counts = tally.counts(NOW)
+    assert counts.by_status == {status: counted.count(status) for status in JobStatus}
+    assert counts.failed_lately == counted.count(JobStatus.FAILED)
+
+
+def test_only_the_last_hour_counts_as_lately() -> None:
+    tally = Tally(lambda: NOW)
+    job = a_job(1, status=JobStatus.FAILED, ended_at=ago(3_590))
+    tally.move(None, job)
+    assert tally.counts(NOW).failed_lately == 1
+    assert tally.counts(ago(-20)).failed_lately == 0
+    tally.move(job, msgspec.structs.replace(job, ended_at=None, updated_at=None))
+    assert tally.counts(NOW).failed_lately == 0

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.reports import rates_exact
-from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports import rates, rates_exact
 from jobtui.analysis.reports.curves import Series, Window
 from jobtui.analysis.reports.rates import (
     BALSAM,
@@ -17,14 +16,15 @@ from jobtui.analysis.reports.rates import (
     StateTime,
     Stay,
     Weights,
+    ascending,
     available_nodes,
     by_job,
-    jobs_per_state_turns,
+    jobs_per_state,
     stays_of,
-    throughput_turns,
-    time_in_states_turns,
-    utilization_turns,
-    within_turns,
+    throughput,
+    time_in_states,
+    utilization,
+    within,
 )
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
@@ -47,26 +47,25 @@ def seconds(series: Series) -> list[tuple[float, float]]:
     return [((x - HOUR) / SECOND, y) for x, y in zip(series.x, series.y, strict=True)]
 
 
-def utilization(
+def busy(
     changes: Iterable[StateChange],
     window: Window,
     now: Nanos = NOW,
     nodes_of: Mapping[JobId, float] | None = None,
 ) -> Series:
-    turns = utilization_turns(by_job(changes), window, now, BALSAM.running, Weights(nodes_of or {}))
-    return at_once(turns)
+    return utilization(by_job(changes), window, now, BALSAM.running, Weights(nodes_of or {}))
 
 
 def stays(changes: Iterable[StateChange]) -> list[Stay]:
     return [stay for own in by_job(changes) for stay in stays_of(own)]
 
 
-def jobs_per_state(changes: Iterable[StateChange], window: Window) -> tuple[Series, ...]:
-    return at_once(jobs_per_state_turns(by_job(changes), window, NOW, BALSAM.unborn))
+def per_state(changes: Iterable[StateChange], window: Window) -> tuple[Series, ...]:
+    return jobs_per_state(by_job(changes), window, NOW, BALSAM.unborn)
 
 
-def time_in_states(changes: Iterable[StateChange]) -> tuple[StateTime, ...]:
-    return at_once(time_in_states_turns(by_job(changes), NOW, BALSAM.unborn))
+def times(changes: Iterable[StateChange]) -> tuple[StateTime, ...]:
+    return time_in_states(by_job(changes), NOW, BALSAM.unborn)
 
 
 def change(
@@ -90,7 +89,7 @@ def change(
     ],
 )  # fmt: skip
 def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float]], note: str) -> None:
-    series = utilization(CASES[case], EVER)
+    series = busy(CASES[case], EVER)
     assert seconds(series) == points
     assert note in " ".join(series.notes)
     assert bool(note) == bool(series.notes)
@@ -98,7 +97,7 @@ def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float
 
 def test_a_job_that_finished_twice_counts_once() -> None:
     exact = rates_exact.throughput(CASES["finished_twice"])
-    series = at_once(throughput_turns([CASES["finished_twice"]], EVER, "JOB_FINISHED"))
+    series = throughput([CASES["finished_twice"]], EVER, "JOB_FINISHED")
     assert (exact.y[-1], series.y[-1]) == (2, 1)
     assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
 
@@ -106,16 +105,16 @@ def test_a_job_that_finished_twice_counts_once() -> None:
 def test_what_began_before_the_window_counts_in_it() -> None:
     changes = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
     window = Window(Nanos(HOUR + 10 * SECOND), Nanos(HOUR + 20 * SECOND))
-    assert seconds(utilization(changes, window)) == [(10, 4)]
+    assert seconds(busy(changes, window)) == [(10, 4)]
     after = Window(Nanos(HOUR + 40 * SECOND), None)
-    assert seconds(utilization(changes, after)) == [(40, 0)]
+    assert seconds(busy(changes, after)) == [(40, 0)]
 
 
 def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() -> None:
     changes = [change(2, 30, "RUNNING", "RUN_DONE")]
     window = Window(Nanos(HOUR), None)
     nodes = {system_job_id("balsam", 1): 3.0}
-    series = utilization(changes, window, nodes_of=nodes)
+    series = busy(changes, window, nodes_of=nodes)
     assert seconds(series) == [(0, 3), (30, 0)]
     assert series.notes == (
         "1 runs began before what is known: counted from the beginning",
@@ -125,7 +124,7 @@ def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() ->
 
 def test_a_missing_end_lasts_until_the_next_change_and_is_said() -> None:
     changes = [change(1, 0, "READY", "RUNNING", nodes=2), change(3, 30, "RUN_DONE", "JOB_FINISHED")]
-    series = utilization(changes, EVER)
+    series = busy(changes, EVER)
     assert seconds(series) == [(0, 2), (30, 0)]
     assert "no known end" in series.notes[0]
 
@@ -137,7 +136,7 @@ def test_the_order_of_the_system_counts_not_that_of_clocks() -> None:
         change(3, 11, "RUN_TIMEOUT", "RUNNING", nodes=1),
         change(4, 20, "RUNNING", "RUN_DONE"),
     ]
-    assert seconds(utilization(changes, EVER)) == [(11, 1), (20, 0)]
+    assert seconds(busy(changes, EVER)) == [(11, 1), (20, 0)]
 
 
 def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> None:
@@ -147,7 +146,7 @@ def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> Non
         for job in load("dump_jobs")
         if job["state"] == "RUNNING"
     )
-    series = utilization(changes, EVER, nanos("2026-11-20T19:30:00"))
+    series = busy(changes, EVER, nanos("2026-11-20T19:30:00"))
     assert min(series.y) >= 0
     assert series.y[-1] == pytest.approx(running)
 
@@ -172,7 +171,7 @@ def allocation_with(one: Allocation, **changes: object) -> Allocation:
 
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
     changes = [change_of(event) for event in load("dump_events")]
-    series = at_once(jobs_per_state_turns(by_job(changes), EVER, nanos("2026-11-20T19:30:00"), BALSAM.unborn))
+    series = jobs_per_state(by_job(changes), EVER, nanos("2026-11-20T19:30:00"), BALSAM.unborn)
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
     jobs = [str(job["state"]) for job in load("dump_jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}
@@ -183,7 +182,7 @@ def test_time_in_states() -> None:
         *(change(number, 0, "CREATED", "READY", job=number) for number in range(1, 5)),
         *(change(10 + number, number, "READY", "RUNNING", job=number, nodes=1) for number in range(1, 4)),
     ]
-    ready, running = time_in_states(changes)
+    ready, running = times(changes)
     assert (ready.state, ready.stays, ready.open, ready.p50_s, ready.longest_s) == ("READY", 3, 1, 2.0, 60.0)
     assert (running.state, running.stays, running.open) == ("RUNNING", 0, 3)
     assert running.longest_s == 59.0
@@ -195,9 +194,9 @@ def test_it_serves_other_systems() -> None:
         change(2, 5, "pending", "running"),
         change(3, 9, "running", "completed"),
     ]
-    series = at_once(utilization_turns(by_job(changes), EVER, NOW, SIREPO.running))
+    series = utilization(by_job(changes), EVER, NOW, SIREPO.running)
     assert seconds(series) == [(5, 1), (9, 0)]
-    assert seconds(at_once(throughput_turns(by_job(changes), EVER, SIREPO.done))) == [(9, 1)]
+    assert seconds(throughput(by_job(changes), EVER, SIREPO.done)) == [(9, 1)]
     assert [stay.state for stay in stays(changes)] == ["pending", "running", "completed"]
 
 
@@ -218,7 +217,7 @@ def test_utilization_is_what_counting_gives(
             changes.append(change(number, at, state.get(job, "CREATED"), after, job, nodes=1))
             state[job] = after
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
-    series = utilization(changes, window)
+    series = busy(changes, window)
     for at in range(since, min(60, since + length) + 1):
         time = Nanos(HOUR + at * SECOND)
         last = {one.job_id: one.after for one in changes if one.at <= time}
@@ -259,7 +258,7 @@ def test_jobs_per_state_is_what_counting_gives(
         change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
     ]
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
-    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in jobs_per_state(changes, window)}
+    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in per_state(changes, window)}
     assert found == {state: points for state, points in counted(changes, window).items() if points}
 
 
@@ -275,7 +274,7 @@ def test_jobs_within_states_are_counted_without_dips(
     ]
     window = Window(Nanos(HOUR + since * SECOND), NOW)
     states = frozenset({"READY", "RUNNING"})
-    found = at_once(within_turns(by_job(changes), window, NOW, states))
+    found = within(by_job(changes), window, NOW, states)
     assert all(value >= 0 for value in found.y)
     for at in range(since, 60):
         time = Nanos(HOUR + at * SECOND)
@@ -293,10 +292,17 @@ def test_times_in_states_are_what_the_library_gives(moves: list[tuple[int, int, 
     changes = [
         change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
     ]
-    for one in time_in_states(changes):
+    for one in times(changes):
         known = [stay for stay in stays(changes) if stay.state == one.state and stay.begin is not None]
         ended = [(stay.end - stay.begin) / SECOND for stay in known if stay.end is not None and stay.begin]
         assert (one.stays, one.open) == (len(ended), len(known) - len(ended))
         if len(ended) > 1:
             cuts = quantiles(ended, n=10, method="inclusive")
             assert (one.p50_s, one.p90_s) == pytest.approx((cuts[4], cuts[8]))
+
+
+@given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))
+def test_what_is_sorted_in_parts_is_sorted(values: list[int], at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rates, "SORTED_AT_ONCE", at_once)
+        assert ascending([*values, 7, 7]) == sorted([*values, 7, 7])

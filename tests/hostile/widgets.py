@@ -13,8 +13,7 @@ from textual.widget import Widget
 from jobtui.actions import Hint
 from jobtui.analysis.counts import Counts, ProfileState
 from jobtui.analysis.reports.charts import Chart, ChartKind
-from jobtui.analysis.reports.cooperative import at_once
-from jobtui.analysis.reports.curves import Series, curve_turns
+from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -114,7 +113,7 @@ def typed_into(bar: AnyWidget, text: str) -> Case:
 
 def a_chart_view(text: str) -> Case:
     series = Series(text, text, [Nanos(NOW - 10**12), Nanos(NOW - 10**11)], [1.0, 2.0], (text,))
-    curves = (at_once(curve_turns(series)),) * 3
+    curves = (Curve(series),) * 3
     chart = Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW)
     return case(ChartView(now), lambda view: view.set_chart(chart))
 

@@ -6,12 +6,12 @@ from time import monotonic
 import pytest
 
 from jobtui.actions import Place
-from jobtui.analysis.reports.cooperative import Turns, in_turns
 from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.charts import ChartsScreen
+from jobtui.screens.shared import in_thread
 from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene, read
@@ -112,10 +112,10 @@ async def test_keys_change_what_is_looked_at() -> None:
 
 
 async def test_a_long_computation_lets_others_have_their_turn() -> None:
-    def long() -> Turns[int]:
+    def long() -> int:
         until = monotonic() + LONG_S
         while others <= 10 and monotonic() < until:
-            yield
+            pass
         return 7
 
     others = 0
@@ -127,6 +127,6 @@ async def test_a_long_computation_lets_others_have_their_turn() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(count())
-    assert await in_turns(long()) == 7
+    assert await in_thread(long) == 7
     task.cancel()
     assert others > 10

@@ -9,8 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
-from jobtui.analysis.reports.cooperative import at_once
-from jobtui.analysis.reports.curves import Series, curve_turns
+from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import Drawn, Frame, draw_chart, legend_lines
@@ -29,16 +28,16 @@ def series(name: str, *values: float, unit: str = "nodes") -> Series:
 
 
 def a_chart(kind: ChartKind = ChartKind.UTILIZATION, end: Nanos = NOW) -> Chart:
-    busy = at_once(curve_turns(series("utilization", 10, 10, 10, *([38] * 97))))
+    busy = Curve(series("utilization", 10, 10, 10, *([38] * 97)))
     if kind is ChartKind.STATES:
-        waits = at_once(curve_turns(series("READY", 3, *([5] * 100), unit="jobs")))
-        runs = at_once(curve_turns(series("RUNNING", *range(100), unit="jobs")))
+        waits = Curve(series("READY", 3, *([5] * 100), unit="jobs"))
+        runs = Curve(series("RUNNING", *range(100), unit="jobs"))
         return Chart(kind, (waits, runs), BEGIN, end)
     if kind is ChartKind.TIMES:
         return Chart(kind, (), BEGIN, end, times=(StateTime("READY", 7, 1, 70.0, 5.0, 9.0, 20.0),))
-    there = at_once(curve_turns(series("available nodes", *([40] * 100))))
-    waits = at_once(curve_turns(series("waiting", *([11] * 100), unit="jobs")))
-    failed = at_once(curve_turns(series("to failed", 0, 0, *([1] * 50), *([3] * 45), unit="jobs")))
+    there = Curve(series("available nodes", *([40] * 100)))
+    waits = Curve(series("waiting", *([11] * 100), unit="jobs"))
+    failed = Curve(series("to failed", 0, 0, *([1] * 50), *([3] * 45), unit="jobs"))
     return Chart(kind, (busy,), BEGIN, end, there, waits, failed)
 
 
@@ -192,7 +191,7 @@ async def test_one_state_can_stand_alone() -> None:
     ("states", "rows", "more"), [(2, 1, ""), (8, 1, "   4 more"), (8, 2, ""), (40, 3, "   26 more")]
 )
 def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: str) -> None:
-    curve = at_once(curve_turns(series("STATE", 1)))
+    curve = Curve(series("STATE", 1))
     chart = Chart(ChartKind.STATES, (curve,) * states, BEGIN, NOW)
     lines = ["".join(span.text for span in line) for line in legend_lines(chart, None, 60, rows)]
     assert len(lines) <= rows
@@ -242,8 +241,7 @@ async def test_what_is_not_known_yet_is_not_told() -> None:
 async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
     names = [f"STATE_{number}" for number in range(11)]
     curves = tuple(
-        at_once(curve_turns(series(name, *([10.0 * number] * 100), unit="jobs")))
-        for number, name in enumerate(names)
+        Curve(series(name, *([10.0 * number] * 100), unit="jobs")) for number, name in enumerate(names)
     )
     async with a_view((150, 40)) as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
@@ -263,7 +261,7 @@ async def test_a_chart_of_a_first_read_says_so() -> None:
 @pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])
 @pytest.mark.parametrize("size", [(100, 20), (40, 6)])
 async def test_no_number_keeps_a_chart_from_being_drawn(odd: float, size: tuple[int, int]) -> None:
-    busy = at_once(curve_turns(series("utilization", 10, odd, 20)))
+    busy = Curve(series("utilization", 10, odd, 20))
     async with a_view(size) as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
         assert any("nodes busy" in line for line in lines)

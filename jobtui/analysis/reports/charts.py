@@ -1,28 +1,26 @@
-"""What each chart shows, out of what is known of jobs: computed in short turns, without a terminal.
+"""What each chart shows, out of what is known of jobs: computed without a terminal.
 
 A record tells when its present run was submitted, began and ended; earlier runs are in its history, where
 that was read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.analysis.reports.cooperative import Turns
-from jobtui.analysis.reports.curves import Curve, Series, Window, curve_turns
+from jobtui.analysis.reports.curves import Curve, Series, Window
 from jobtui.analysis.reports.rates import (
     BALSAM,
-    JOBS_AT_ONCE,
     SIREPO,
     StateTime,
     Weights,
     Words,
     available_nodes,
-    jobs_per_state_turns,
-    throughput_turns,
-    time_in_states_turns,
-    utilization_turns,
-    within_turns,
+    jobs_per_state,
+    throughput,
+    time_in_states,
+    utilization,
+    within,
 )
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
@@ -32,30 +30,18 @@ from jobtui.model.jobs import Job, JobStatus
 ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
 
 
-def changes_of_jobs(jobs: Iterable[Job]) -> Iterator[StateChange]:
-    """The changes that the records of jobs tell, each job's in order; ids grow with time within a job."""
-    for job in jobs:
-        yield from _changes(job.id, job.source, job.status, job.queued_at, job.started_at, job.ended_at)
-
-
-def _changes(
-    job_id: JobId,
-    source: str,
-    status: JobStatus,
-    queued_at: Nanos | None,
-    started_at: Nanos | None,
-    ended_at: Nanos | None,
-) -> Iterator[StateChange]:
+def changes_of_job(job: Job) -> Iterator[StateChange]:
+    """The changes that the record of a job tells, in order; their ids grow with time."""
     before, last = "", Nanos(0)
     for at, after in (
-        (queued_at, JobStatus.PENDING),
-        (started_at, JobStatus.RUNNING),
-        (ended_at if status in ENDS else None, status),
+        (job.queued_at, JobStatus.PENDING),
+        (job.started_at, JobStatus.RUNNING),
+        (job.ended_at if job.status in ENDS else None, job.status),
     ):
         if at is not None:
             # A clock that was set back must not change the order
             last = max(last, at)
-            yield StateChange(last, job_id, at, before, after.value, source)
+            yield StateChange(last, job.id, at, before, after.value, job.source)
             before = after.value
 
 
@@ -120,14 +106,14 @@ class Chart(NamedTuple):
     is_reading: bool = False
 
 
-def material_turns(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Turns[Material]:
+def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Material:
     """What counts, when only the jobs that `keeps` lets pass do.
 
     Without it also those count of which there is no record.
     """
     found: list[Sequence[StateChange]] = []
     future, left_out, begin, now = 0, 0, known.now, known.now
-    for number, own in enumerate(known.histories):
+    for own in known.histories:
         if keeps is not None:
             job = known.jobs.get(own[0].job_id)
             passes = job is not None and keeps(job)
@@ -138,10 +124,8 @@ def material_turns(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Tur
             if told:
                 found.append(told)
                 begin = min(begin, told[0].at)
-        if number % JOBS_AT_ONCE == 0:
-            yield
     logged = len(found)
-    again, first = yield from _add_records(found, known, keeps)
+    again, first = _add_records(found, known, keeps)
     notes = ["jobs are still being read: there is more to come"] if known.is_reading else []
     if future:
         notes.append(f"{future:,} changes that lie in the future are left out")
@@ -158,18 +142,16 @@ def material_turns(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Tur
 
 def _add_records(
     found: list[Sequence[StateChange]], known: KnownJobs, keeps: Callable[[Job], bool] | None
-) -> Turns[tuple[int, Nanos]]:
+) -> tuple[int, Nanos]:
     """Add what the records of jobs tell; how many of them ran more than once, and the first time told."""
     again, begin = 0, known.now
-    for number, job in enumerate(list(known.jobs.values())):
+    for job in list(known.jobs.values()):
         if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
-            told = _until(tuple(changes_of_jobs((job,))), known.now)
+            told = _until(tuple(changes_of_job(job)), known.now)
             if told:
                 found.append(told)
                 again += job.runs > 1
                 begin = min(begin, told[0].at)
-        if number % JOBS_AT_ONCE == 0:
-            yield
     return again, begin
 
 
@@ -184,54 +166,39 @@ def _both(one: Words, other: Words) -> Words:
     )  # fmt: skip
 
 
-def chart_turns(kind: ChartKind, material: Material) -> Turns[Chart]:
-    chart = Chart(
-        kind, (), material.begin, material.now, jobs=len(material.histories), notes=material.notes,
-        is_reading=material.is_reading,
-    )  # fmt: skip
-    window, words, now = Window(material.begin, material.now), material.words, material.now
+def chart_of(kind: ChartKind, material: Material) -> Chart:
+    histories, words, now = material.histories, material.words, material.now
+    window = Window(material.begin, now)
+    notes, is_reading = material.notes, material.is_reading
+    chart = Chart(kind, (), material.begin, now, jobs=len(histories), notes=notes, is_reading=is_reading)
     match kind:
         case ChartKind.UTILIZATION:
-            return (yield from _utilization_turns(chart, material))
+            return _utilization(chart, material, window)
         case ChartKind.THROUGHPUT | ChartKind.RATE:
-            series = yield from throughput_turns(material.histories, window, *sorted(words.all_done))
-            return (yield from _with_failures((yield from _drawn(chart, [series])), material, window))
+            series = throughput(histories, window, *sorted(words.all_done))
+            return _with_failures(_drawn(chart, series), material, window)
         case ChartKind.STATES:
-            found = list((yield from jobs_per_state_turns(material.histories, window, now, words.unborn)))
-            return (yield from _drawn(chart, found))
-    times = yield from time_in_states_turns(material.histories, now, words.unborn)
-    return chart._replace(times=times)
+            return _drawn(chart, *jobs_per_state(histories, window, now, words.unborn))
+    return chart._replace(times=time_in_states(histories, now, words.unborn))
 
 
-def _with_failures(chart: Chart, material: Material, window: Window) -> Turns[Chart]:
-    failed = yield from throughput_turns(material.histories, window, *sorted(material.words.failed))
-    return chart._replace(failures=(yield from curve_turns(failed)))
+def _with_failures(chart: Chart, material: Material, window: Window) -> Chart:
+    failed = throughput(material.histories, window, *sorted(material.words.failed))
+    return chart._replace(failures=Curve(failed))
 
 
-def _drawn(chart: Chart, found: list[Series]) -> Turns[Chart]:
-    """The chart with these series, which are taken out of the list: to drop all at once takes long."""
-    curves = []
-    found.reverse()
-    while found:
-        curves.append((yield from curve_turns(found.pop())))
-        yield
-    notes = (note for curve in curves for note in curve.series.notes)
-    return chart._replace(curves=tuple(curves), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
+def _drawn(chart: Chart, *found: Series) -> Chart:
+    notes = (note for series in found for note in series.notes)
+    return chart._replace(curves=tuple(map(Curve, found)), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
 
 
-def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
-    histories, window, words, now = (
-        material.histories, Window(material.begin, material.now), material.words, material.now
-    )  # fmt: skip
+def _utilization(chart: Chart, material: Material, window: Window) -> Chart:
+    histories, words, now = material.histories, material.words, material.now
     weights = Weights({}) if material.is_weighted else None
-    busy = yield from utilization_turns(histories, window, now, words.running, weights)
-    waits = yield from within_turns(histories, window, now, words.waiting)
-    chart = yield from _drawn(chart, [busy])
-    chart = chart._replace(waiting=(yield from curve_turns(waits)))
-    chart = yield from _with_failures(chart, material, window)
+    chart = _drawn(chart, utilization(histories, window, now, words.running, weights))
+    chart = chart._replace(waiting=Curve(within(histories, window, now, words.waiting)))
+    chart = _with_failures(chart, material, window)
     if not material.is_weighted or not material.allocations:
         return chart
     nodes = available_nodes(material.allocations, window, now)
-    return chart._replace(
-        outline=(yield from curve_turns(nodes)), notes=tuple(dict.fromkeys((*chart.notes, *nodes.notes)))
-    )
+    return chart._replace(outline=Curve(nodes), notes=tuple(dict.fromkeys((*chart.notes, *nodes.notes))))

@@ -6,19 +6,15 @@ stretch of time is found without looking at all of it.
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 from math import isfinite
-from operator import itemgetter
 from typing import NamedTuple, cast
 
-from jobtui.analysis.reports.cooperative import AT_ONCE, Turns, let_go_turns
 from jobtui.model.clock import SECOND, Nanos
 
 DIGITS = 9
 """Sums of thirds and sixty-fourths of nodes leave dust behind; what is below this is dust."""
-
-Delta = tuple[Nanos, float]
 
 
 class Series(NamedTuple):
@@ -52,27 +48,8 @@ class Window(NamedTuple):
         return self.until if self.until is not None and time > self.until else time
 
 
-def accumulate(deltas: Iterable[Delta], window: Window) -> tuple[list[Nanos], list[float]]:
-    """The running sum of deltas in a window, one point for each time at which it may change.
-
-    What comes before the window counts from its beginning on.
-    """
-    times: list[Nanos] = []
-    values: list[float] = []
-    total = 0.0
-    in_window = (
-        (window.clip(time), delta) for time, delta in deltas if window.until is None or time <= window.until
-    )
-    for time, group in groupby(sorted(in_window), key=itemgetter(0)):
-        total += sum(delta for _, delta in group)
-        times.append(time)
-        values.append(round(total, DIGITS))
-    return times, values
-
-
 BLOCK = 256
 """Points whose extremes are known together."""
-BLOCKS_AT_ONCE = 512
 MOST = 1e15
 """What is drawn at most: nobody has more nodes, and axes end somewhere."""
 MINUTE = 60 * SECOND
@@ -98,12 +75,18 @@ class Step(NamedTuple):
 
 
 class Curve:
-    """One series with the extremes of each block of its points."""
+    """One series with the extremes of each block of its points, which are kept as arrays.
 
-    def __init__(self, series: Series, lows: list[float], highs: list[float]) -> None:
-        self.series = series
-        self._lows = lows
-        self._highs = highs
+    The garbage collector looks at every number of a list, which holds up a screen.
+    """
+
+    def __init__(self, series: Series) -> None:
+        values = array("d", series.y)
+        if values and not (min(values) >= -MOST and max(values) <= MOST and isfinite(sum(values))):
+            values = array("d", map(_drawable, values))
+        blocks = [values[start : start + BLOCK] for start in range(0, len(values), BLOCK)]
+        self.series = series._replace(x=_packed(series.x), y=values)
+        self._lows, self._highs = list(map(min, blocks)), list(map(max, blocks))
 
     def at(self, time: Nanos) -> float:
         return self.series.at(time)
@@ -127,43 +110,15 @@ class Curve:
         return min([*self._lows[first:last], *edges]), max([*self._highs[first:last], *edges])
 
 
-def curve_turns(series: Series) -> Turns[Curve]:
-    """A series made ready, in short turns; its lists are empty then, as their numbers are kept in arrays."""
-    lows: list[float] = []
-    highs: list[float] = []
-    values = array("d")
-    for start in range(0, len(series.y), AT_ONCE):
-        part = series.y[start : start + AT_ONCE]
-        is_drawable = min(part) >= -MOST and max(part) <= MOST and isfinite(sum(part))
-        values.extend(part if is_drawable else map(_drawable, part))
-        yield
-    for number, start in enumerate(range(0, len(values), BLOCK)):
-        block = values[start : start + BLOCK]
-        lows.append(min(block))
-        highs.append(max(block))
-        if number % BLOCKS_AT_ONCE == 0:
-            yield
-    x = yield from _packed_turns(series.x)
-    for points in (series.x, series.y):
-        if isinstance(points, list):
-            yield from let_go_turns(points)
-    return Curve(series._replace(x=x, y=values), lows, highs)
-
-
 def _drawable(value: float) -> float:
     return max(-MOST, min(MOST, value)) if value == value else 0.0  # not a number is no other number
 
 
-def _packed_turns(times: Sequence[Nanos]) -> Turns[Sequence[Nanos]]:
-    """Times as an array: the garbage collector looks at every number of a list, which holds up a screen."""
-    packed = array("q")
+def _packed(times: Sequence[Nanos]) -> Sequence[Nanos]:
     try:
-        for start in range(0, len(times), AT_ONCE):
-            packed.extend(times[start : start + AT_ONCE])
-            yield
+        return cast("Sequence[Nanos]", array("q", times))
     except OverflowError:  # centuries away
         return tuple(times)
-    return cast("Sequence[Nanos]", packed)
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:

@@ -1,11 +1,11 @@
 """Throughput, utilization, available nodes, jobs in each state and time in it, out of state changes.
 
-A move is one number: its time, and which of few effects it has. A million of them are sorted and summed in
-short turns, and give the garbage collector nothing to look at.
+A move is one number: its time, and which of few effects it has. A million of them give the garbage collector
+nothing to look at. It may take seconds: whoever has a screen computes in a thread.
 
-Right, and honest about it: each run has its own weight, what began before the window counts, what goes on is
-counted until now, and everything that had to be estimated is said in the notes of the series. Works for every
-system that tells of state changes. `analysis.rates_exact` gives Balsam's own figures instead.
+Each run has its own weight, what began before the window counts, what goes on is counted until now, and what
+had to be estimated is said in the notes of the series. Works for every system that tells of state changes.
+`rates_exact.py` gives Balsam's own figures instead.
 """
 
 from collections import Counter, defaultdict
@@ -13,12 +13,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from jobtui.analysis.reports.cooperative import AT_ONCE, Turns, let_go_turns, sorted_turns
-from jobtui.analysis.reports.curves import DIGITS, Delta, Series, Window, accumulate
+from jobtui.analysis.reports.curves import DIGITS, Series, Window
 from jobtui.model.changes import Allocation, StateChange, in_order
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 
+SORTED_AT_ONCE = 8_192
+"""Numbers that are sorted at once, for some milliseconds: no other thread goes on meanwhile."""
 EFFECT_BITS = 24
 """Bits of a move for its effect; above them is its time."""
 _MASK = (1 << EFFECT_BITS) - 1
@@ -30,19 +31,22 @@ Key = Hashable
 """Which of the sums is meant."""
 
 
-class Effect(NamedTuple):
-    """By how much one sum rises, and which one falls by as much; None for none."""
-
-    rises: Key | None
-    falls: Key | None = None
-    weight: float = 1.0
-
-
 class Points(NamedTuple):
     """A step function: y[i] holds from x[i] on."""
 
     x: list[Nanos]
     y: list[float]
+
+
+def ascending(values: Sequence[int]) -> list[int]:
+    """Numbers in ascending order, sorted in parts."""
+    if len(values) <= SORTED_AT_ONCE or (low := min(values)) == (high := max(values)):
+        return sorted(values)
+    parts: list[list[int]] = [[] for _ in range(len(values) // SORTED_AT_ONCE + 2)]
+    width = (high - low) // (len(parts) - 1) + 1
+    for value in values:
+        parts[(value - low) // width].append(value)
+    return [value for part in parts for value in ascending(part)]
 
 
 class Moves:
@@ -55,7 +59,7 @@ class Moves:
         self._moves: list[int] = []
 
     def effect(self, rises: Key | None, falls: Key | None = None, weight: float = 1.0) -> int:
-        """The number of an effect, for `add`. To ask once for many moves saves time."""
+        """The number, for `add`, of an effect: by how much one sum rises, and another falls."""
         return self._index.setdefault((rises, falls, weight), len(self._index))
 
     def add(self, at: Nanos, effect: int) -> None:
@@ -65,54 +69,33 @@ class Moves:
             return
         self._moves.append(at << EFFECT_BITS | effect)
 
-    def sum_turns(self) -> Turns[dict[Key, Points]]:
-        """Each sum over time, one point for each time at which it may change. To be asked for once."""
-        sums: dict[Key, Points] = {}
-        changes = [_changes(Effect(*key), sums) for key in self._index]
-        moves = yield from sorted_turns(self._moves)
-        self._moves = []
-        yield
-        for start in range(0, len(moves), AT_ONCE):
-            part = moves[start : start + AT_ONCE]
-            # Freeing all of them at the end would take as long as many turns
-            moves[start : start + AT_ONCE] = [0] * len(part)
-            for move in part:
-                at = Nanos(move >> EFFECT_BITS)
-                for x, y, delta in changes[move & _MASK]:
-                    if x[-1] == at:
-                        y[-1] += delta
-                    else:
-                        x.append(at)
-                        y.append(y[-1] + delta)
-            yield
-        for points in sums.values():
-            del points.x[0], points.y[0]
-        if any(weight % 1 for _, _, weight in self._index):
-            yield from _without_dust_turns(sums.values())
-        return {key: points for key, points in sums.items() if points.x}
+    def sums(self) -> dict[Key, Points]:
+        """Each sum over time, one point for each time at which it may change."""
+        sums: dict[Key, Points] = defaultdict(lambda: Points([_BEFORE], [0.0]))
+        changes = [
+            [(sums[key], delta) for key, delta in ((rises, weight), (falls, -weight)) if key is not None]
+            for rises, falls, weight in self._index
+        ]
+        for move in ascending(self._moves):
+            at = Nanos(move >> EFFECT_BITS)
+            for (x, y), delta in changes[move & _MASK]:
+                if x[-1] == at:
+                    y[-1] += delta
+                else:
+                    x.append(at)
+                    y.append(y[-1] + delta)
+        is_whole = not any(weight % 1 for _, _, weight in self._index)
+        return {
+            key: Points(x[1:], y[1:] if is_whole else [round(value, DIGITS) for value in y[1:]])
+            for key, (x, y) in sums.items()
+            if len(x) > 1
+        }
 
-
-def _changes(effect: Effect, sums: dict[Key, Points]) -> tuple[tuple[list[Nanos], list[float], float], ...]:
-    """What an effect does to which sums, each of which begins with 0 before all time."""
-    found = []
-    for key, delta in ((effect.rises, effect.weight), (effect.falls, -effect.weight)):
-        if key is not None:
-            points = sums.setdefault(key, Points([_BEFORE], [0.0]))
-            found.append((points.x, points.y, delta))
-    return tuple(found)
-
-
-def _without_dust_turns(sums: Iterable[Points]) -> Turns[None]:
-    for points in sums:
-        for start in range(0, len(points.y), AT_ONCE):
-            stretch = slice(start, start + AT_ONCE)
-            points.y[stretch] = [round(value, DIGITS) for value in points.y[stretch]]
-            yield
+    def points(self, key: Key) -> Points:
+        return self.sums().get(key) or Points([], [])
 
 
 ONE_NODE = 1.0
-JOBS_AT_ONCE = 512
-"""Jobs whose changes are looked at in one turn."""
 REVERSED = "{n} runs ended before they began by their clocks: left out"
 DONE, BUSY = "done", "busy"
 """What is summed up."""
@@ -186,20 +169,18 @@ def by_job(changes: Iterable[StateChange]) -> Histories:
     return found.values()
 
 
-def throughput_turns(histories: Histories, window: Window, *to_states: str) -> Turns[Series]:
+def throughput(histories: Histories, window: Window, *to_states: str) -> Series:
     """How many jobs had reached a state since the beginning of the window; each job counts once."""
     moves, again, wanted = Moves(window), 0, frozenset(to_states)
     done = moves.effect(DONE)
-    for number, own in enumerate(histories):
+    for own in histories:
         times = [one.at for one in own if one.after in wanted and window.clip(one.at) == one.at]
         if times:
             moves.add(min(times), done)
             again += len(times) > 1
-        if number % JOBS_AT_ONCE == 0:
-            yield
     name = " or ".join(to_states)
     notes = (f"{again} jobs reached {name} more than once and count once",) if again else ()
-    x, y = _points((yield from moves.sum_turns()), DONE)
+    x, y = moves.points(DONE)
     return Series(f"to {name}", "jobs", x, y, notes)
 
 
@@ -220,13 +201,13 @@ class Weights:
         return ONE_NODE
 
 
-def utilization_turns(
+def utilization(
     histories: Histories, window: Window, now: Nanos, running: frozenset[str], weights: Weights | None = None
-) -> Turns[Series]:
+) -> Series:
     """How many nodes (jobs, without weights) run at each time; give changes from before the window too."""
     estimates: Counter[str] = Counter()
     moves = Moves(_until_now(window, now))
-    for number, own in enumerate(histories):
+    for own in histories:
         for stay in stays_of(own, running):
             weight = weights.of(stay) if weights else 1.0
             if stay.begin is None:
@@ -239,9 +220,7 @@ def utilization_turns(
             moves.add(_begin(stay, window), moves.effect(BUSY, None, weight))
             if stay.end is not None:
                 moves.add(stay.end, moves.effect(None, BUSY, weight))
-        if number % JOBS_AT_ONCE == 0:
-            yield
-    x, y = _points((yield from moves.sum_turns()), BUSY)
+    x, y = moves.points(BUSY)
     estimates.update(weights.estimates if weights else {})
     notes = tuple(note.format(n=count) for note, count in sorted(estimates.items()))
     left_out = estimates[REVERSED]
@@ -252,7 +231,7 @@ def utilization_turns(
 def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nanos) -> Series:
     """How many nodes are allocated at each time; allocations that run count until now."""
     estimated = unknown = 0
-    deltas: list[Delta] = []
+    moves = Moves(_until_now(window, now))
     for one in allocations:
         is_over = one.end_at is not None or one.state in ENDED_ALLOCATIONS
         if one.start_at is None or (is_over and one.end_at is None):
@@ -260,9 +239,9 @@ def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nano
             unknown += one.state in ENDED_ALLOCATIONS | {RUNNING_ALLOCATION} and one.state != "submit_failed"
             continue
         estimated += one.start_estimated
-        deltas.append((one.start_at, one.nodes))
+        moves.add(one.start_at, moves.effect(BUSY, None, one.nodes))
         if one.end_at is not None:
-            deltas.append((max(one.start_at, one.end_at), -one.nodes))
+            moves.add(max(one.start_at, one.end_at), moves.effect(None, BUSY, one.nodes))
     notes = []
     if estimated:
         what = "allocation has" if estimated == 1 else "allocations have"
@@ -270,20 +249,18 @@ def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nano
     if unknown:
         what = "allocation without known times is" if unknown == 1 else "allocations without known times are"
         notes.append(f"{unknown} {what} left out")
-    x, y = accumulate(deltas, _until_now(window, now))
+    x, y = moves.points(BUSY)
     return Series("available nodes", "nodes", x, y, tuple(notes), estimated, unknown)
 
 
-def jobs_per_state_turns(
+def jobs_per_state(
     histories: Histories, window: Window, now: Nanos, unborn: frozenset[str]
-) -> Turns[tuple[Series, ...]]:
+) -> tuple[Series, ...]:
     """How many jobs are in each state at each time, one series for a state, in the order states appear."""
     moves = Moves(_until_now(window, now))
-    for number, own in enumerate(histories):
+    for own in histories:
         _move_along(moves, in_order(own), unborn, window.since)
-        if number % JOBS_AT_ONCE == 0:
-            yield
-    sums = yield from moves.sum_turns()
+    sums = moves.sums()
     return tuple(Series(str(state), "jobs", *points) for state, points in sums.items())
 
 
@@ -306,10 +283,10 @@ def _move_along(
         state = entered
 
 
-def within_turns(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Turns[Series]:
+def within(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Series:
     moves = Moves(_until_now(window, now))
     comes, goes = moves.effect(BUSY), moves.effect(None, BUSY)
-    for number, own in enumerate(histories):
+    for own in histories:
         is_in, at = own[0].before in states, window.since
         if is_in and at is not None:
             moves.add(at, comes)
@@ -321,19 +298,15 @@ def within_turns(histories: Histories, window: Window, now: Nanos, states: froze
             if (change.after in states) is not is_in:
                 moves.add(at, goes if is_in else comes)
                 is_in = not is_in
-        if number % JOBS_AT_ONCE == 0:
-            yield
-    x, y = _points((yield from moves.sum_turns()), BUSY)
+    x, y = moves.points(BUSY)
     return Series(" or ".join(sorted(states)), "jobs", x, y)
 
 
-def time_in_states_turns(
-    histories: Histories, now: Nanos, unborn: frozenset[str]
-) -> Turns[tuple[StateTime, ...]]:
+def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> tuple[StateTime, ...]:
     """How long jobs stay in each state; a stay whose beginning is not known is not counted."""
     closed: defaultdict[str, list[int]] = defaultdict(list)
     still: defaultdict[str, list[int]] = defaultdict(list)
-    for number, own in enumerate(histories):
+    for own in histories:
         ordered = in_order(own)
         for entered, left in pairwise(ordered):
             if entered.after not in unborn:
@@ -341,28 +314,17 @@ def time_in_states_turns(
         last = ordered[-1]
         if last.after not in unborn:
             still[last.after].append(now - last.at)
-        if number % JOBS_AT_ONCE == 0:
-            yield
-    times = []
-    for state in dict.fromkeys([*closed, *still]):
-        lengths = yield from sorted_turns(closed[state])
-        times.append((yield from _state_time_turns(state, lengths, still[state])))
-        for numbers in (lengths, closed[state], still[state]):
-            yield from let_go_turns(numbers)
-    return tuple(times)
+    states = dict.fromkeys([*closed, *still])
+    return tuple(_state_time(state, ascending(closed[state]), still[state]) for state in states)
 
 
-def _state_time_turns(state: str, closed: Sequence[int], still: Sequence[int]) -> Turns[StateTime]:
+def _state_time(state: str, closed: Sequence[int], still: Sequence[int]) -> StateTime:
     """`closed` is sorted; both are in nanoseconds."""
-    total, longest = 0, max(closed[-1:], default=0)
-    for numbers in (closed, still):
-        for start in range(0, len(numbers), 4 * AT_ONCE):
-            part = numbers[start : start + 4 * AT_ONCE]
-            total, longest = total + sum(part), max(longest, *part)
-            yield
     p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
+    longest = max((*closed[-1:], *still), default=0)
+    in_all = sum(closed) + sum(still)
     return StateTime(
-        state, len(closed), len(still), total / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
+        state, len(closed), len(still), in_all / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
     )
 
 
@@ -391,10 +353,6 @@ def stays_of(own: Sequence[StateChange], states: Collection[str] | None = None) 
             yield Stay(entered.job_id, entered.after, begin, left.at, entered.nodes, is_reversed, is_torn)
     if states is None or last.after in states:
         yield Stay(job_id, last.after, last.at, None, last.nodes)
-
-
-def _points(sums: Mapping[Key, Points], key: Key) -> Points:
-    return sums.get(key) or Points([], [])
 
 
 def _begin(stay: Stay, window: Window) -> Nanos:

@@ -9,12 +9,14 @@ Source: balsam/analytics/*.py of Balsam 0.7.0a24, by what it answers.
 
 from collections.abc import Iterable, Sequence
 
-from jobtui.analysis.reports.curves import Delta, Series
+from jobtui.analysis.reports.curves import Series
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
 
 RUNNING = "RUNNING"
 FINISHED = "JOB_FINISHED"
+
+Delta = tuple[Nanos, float]
 
 
 class ReportError(Exception):

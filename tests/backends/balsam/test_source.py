@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.explain.case import LIKELY, Evidence
 from jobtui.analysis.explain.verdict import explain
-from jobtui.analysis.reports.cooperative import at_once
 from jobtui.analysis.reports.curves import Window
-from jobtui.analysis.reports.rates import BALSAM, stays_of, throughput_turns, utilization_turns
+from jobtui.analysis.reports.rates import BALSAM, stays_of, throughput, utilization
 from jobtui.backends.balsam.client import LIMITS, BalsamClient
 from jobtui.backends.balsam.records import BatchJobRow, EventRow, JobRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
@@ -407,9 +406,9 @@ async def test_runs_and_rates_are_those_that_were() -> None:
         (nanos("2026-11-20T19:10:00"), nanos("2026-11-20T19:10:03")),
         (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30")),
     ]
-    busy = at_once(utilization_turns([own], Window(None, None), NOW, BALSAM.running))
+    busy = utilization([own], Window(None, None), NOW, BALSAM.running)
     assert busy.y == [1.0, 0.0, 1.0, 0.0]
-    assert at_once(throughput_turns([own], Window(None, None), "JOB_FINISHED")).y == [1.0]
+    assert throughput([own], Window(None, None), "JOB_FINISHED").y == [1.0]
     assert len(by_run(own)) == 2
 
 
