@@ -58,8 +58,8 @@ class TrueOp:
     op_id: str
     name: str
     jid: str | None
-    api: str | None
-    job_cmd: str | None
+    api: str | None = None
+    job_cmd: str | None = None
     agent: str | None = None
     sends: int = 0
     replies: int = 0
@@ -102,11 +102,11 @@ class Witness:
             op.sends += 1
             op.agent = agent_id[:PREFIX_LENGTH]
 
-    def received(self, message: Message) -> None:
-        if message.op_id in self._ops:
-            self._ops[message.op_id].replies += 1
-        if message.name == "run_status_update" and message.jid in self._owners:
-            self._owners[message.jid].updates += 1
+    def received(self, op_id: str | None, name: str, jid: str | None) -> None:
+        if op_id in self._ops:
+            self._ops[op_id].replies += 1
+        if name == "run_status_update" and jid in self._owners:
+            self._owners[jid].updates += 1
 
 
 class WatchedSupervisor(SiteSupervisor):
@@ -126,7 +126,7 @@ class WatchedSupervisor(SiteSupervisor):
     def receive(self, message: Message, socket: Socket) -> None:
         if message.agent_id in self.drivers_by_agent:
             self._witness.agents.add(message.agent_id[:PREFIX_LENGTH])
-            self._witness.received(message)
+            self._witness.received(message.op_id, message.name, message.jid)
         super().receive(message, socket)
 
 

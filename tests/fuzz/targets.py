@@ -4,13 +4,18 @@ What a reader says of bad input in its own way (`raises`) is fine; anything else
 and so is a time that grows faster than the input. `seeds` are files as real systems wrote them.
 """
 
+import asyncio
+import io
 import json
+import tarfile
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+import httpx
 
 from jobtui.analysis.filter import complete, parse
 from jobtui.analysis.filter_syntax import FilterError
@@ -28,7 +33,15 @@ from jobtui.backends.balsam.records import (
     decode_page,
     time_of,
 )
+from jobtui.backends.elastic.client import ElasticClient
+from jobtui.backends.elastic.records import DocumentReader, presets
+from jobtui.backends.elastic.source import ElasticEngine
+from jobtui.backends.engine import Doubts, Engine, RowQuery, page_of
+from jobtui.backends.fetchlog import FetchLog
+from jobtui.backends.loki import LokiEngine
+from jobtui.backends.registry import parse_loki
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
+from jobtui.backends.slurm.pending import Queue, _answered, licenses_of, others_lost, pending_of, question_of
 from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved
@@ -49,14 +62,27 @@ from jobtui.formats.slurm import (
     rows_of,
     shown_jobs,
 )
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.formats.slurm_nodes import (
+    controller_of,
+    expanded,
+    fields_of_line,
+    gres_of,
+    has_features,
+    nodes_of,
+    partitions_of,
+    tally_of,
+    wants_of,
+)
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId, find_trace
-from jobtui.model.job_reader import sbatch_status
+from jobtui.model.job_reader import Unreadable, sbatch_status
+from jobtui.model.journal import Tail
 from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.source_errors import SourceError
 from jobtui.recording.database import Damaged, Recording, What, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
+from tests.backends.engines.rigs import ended_job, journald_document
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -138,6 +164,79 @@ def _slurm_rows(data: bytes) -> None:
             accounted_job(row)
 
 
+def _slurm_nodes(data: bytes) -> None:
+    """What scontrol and sdiag print of a cluster; a request is read out of the same lines."""
+    text = _text(data)
+    partitions_of(data)
+    controller_of(data)
+    nodes = nodes_of(data)
+    for line in text.split("\n")[:20]:
+        tally_of(nodes, wants_of(fields_of_line(line)))
+        assert len(expanded(line, 100)) <= 100
+        gres_of(line)
+        has_features(line, line)
+
+
+def _slurm_pending(data: bytes) -> None:
+    """Why jobs wait: rows of squeue, then what scontrol answers, whatever it was asked."""
+    text, _, printed = data.partition(b"\n\n")
+    rows = rows_of(text, "|", tuple(SQUEUE), "squeue").rows[:20]
+    jobs = {job.id: job for row in rows if (job := queued_job(row)) is not None}
+    queue = Queue(jobs, dict.fromkeys(jobs, 1), {})
+    said = fields_of_line(_text(printed))
+    for key, job in jobs.items():
+        question_of(job, said)
+        licenses_of(job.licenses)
+        others_lost(job, jobs.values())
+        _answered(pending_of(key, job, queue, NOW), job, said, queue, printed, NOW)
+
+
+def _answering(data: bytes) -> httpx.MockTransport:
+    return httpx.MockTransport(lambda request: httpx.Response(200, content=data, headers=JSON))
+
+
+JSON = {"content-type": "application/json"}
+
+
+async def _page_of(engine: Engine) -> None:
+    await page_of(engine, Tail(), (), 5, back=True)
+    await engine.values("_HOSTNAME")
+    await engine.aclose()
+
+
+async def _elastic(data: bytes) -> None:
+    for preset in presets().values():
+        client = ElasticClient("http://a.test/index", transport=_answering(data))
+        engine = ElasticEngine(client, preset, Doubts())
+        rows = await engine.rows(RowQuery(None, None, (), 5, back=False))
+        DocumentReader("a", preset).read(rows.rows)
+        await _page_of(engine)
+
+
+async def _loki(data: bytes) -> None:
+    for preset in ("journald", "journald_json"):
+        spec = parse_loki(f"http://a.test?preset={preset}")
+        await _page_of(LokiEngine(spec, Doubts(), FixedClock(NOW), _answering(data)))
+
+
+async def _fetchlog(data: bytes) -> None:
+    log = FetchLog("http://a.test", transport=_answering(data))
+    for file in (await log.list_files("http://a.test/job/7.0@a")).files:
+        await log.read_file("http://a.test/job/7.0@a", file.name, tail=True)
+    await log.aclose()
+
+
+def _archive() -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        tar.add(FIXTURES / "tracing" / "81430001.0.out", "7.0@a/a.out")
+    return data.getvalue()
+
+
+def _asked(ask: Callable[[bytes], Coroutine[None, None, None]]) -> Callable[[bytes], None]:
+    return lambda data: asyncio.run(ask(data))
+
+
 def _names(data: bytes) -> None:
     text = _text(data)
     read_name(text)
@@ -215,6 +314,20 @@ def _shown(data: bytes) -> None:
 SPANS = ("tracing/*.otlp.json", "tracing/*.jaeger.json", "tracing/*.otlp.pb")
 LOGS = ("sirepo/*/supervisor.log", "sirepo/*/server.log")
 PRIVATE_KEY = b"-----BEGIN PRIVATE KEY-----\n"
+TOLD = json.loads((FIXTURES / "slurm" / "waiting.json").read_text())
+SCONTROL = (
+    TOLD["sdiag"],
+    *(TOLD["scontrol"][name] for name in ("node", "partition", "licenses", "later", "13")),
+)
+WAITING = ["|".join(row[field] for field in SQUEUE) for row in TOLD["squeue"][::9]]
+EVENT = "001 (7.0.0) 2026-11-20 10:01:00Z Job executing on host: <10.0.0.2:9618>\n...\n"
+BODIES = (journald_document(1, "text"), ended_job(7), {"message": EVENT}, {"ClusterId": 7, "JobStatus": 2})
+HITS = {
+    "hits": {"hits": [{"_id": "a", "sort": [1_795_206_870_000], "_source": one} for one in BODIES]},
+    "aggregations": {"0": {"buckets": [{"key": "v3", "doc_count": 2}]}}, "timed_out": False,
+}  # fmt: skip
+STREAM = {"stream": {"unit": "a"}, "values": [["1795206870000000000", "text", {"parsed": {"a": "b"}}]]}
+STREAMS = {"status": "success", "data": {"resultType": "streams", "result": [STREAM]}}
 TRACEPARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 TARGETS: Mapping[str, Target] = {
@@ -243,6 +356,15 @@ TARGETS: Mapping[str, Target] = {
         pieces=(b'{"Requirements": "/Expr(', b'<a n="Requirements"><e>', b"<c>", b"</c>", b"<l>"),
     ),
     "slurm-rows": Target(_slurm_rows, ("slurm/*.psv", "slurm/squeue.txt")),
+    "slurm-nodes": Target(_slurm_nodes, pieces=tuple(text.encode() for text in SCONTROL)),
+    "slurm-pending": Target(
+        _slurm_pending,
+        ("slurm/squeue.txt",),
+        pieces=tuple(f"{row}\n\n{text}".encode() for row in WAITING for text in SCONTROL),
+    ),
+    "elastic": Target(_asked(_elastic), raises=(SourceError,), pieces=(json.dumps(HITS).encode(),)),
+    "loki": Target(_asked(_loki), raises=(SourceError,), pieces=(json.dumps(STREAMS).encode(),)),
+    "fetchlog": Target(_asked(_fetchlog), raises=(SourceError, Unreadable), pieces=(_archive(),)),
     "slurm-json": Target(jobs_of_text, ("slurm/*.json",), (ValueError,)),
     "slurm-scontrol": Target(lambda data: list(shown_jobs(_text(data))), ("slurm/scontrol*",)),
     "names": Target(

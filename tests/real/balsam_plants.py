@@ -5,24 +5,21 @@ its launchers set them; what only time brings (heartbeats that grow old) is writ
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.real.balsam_agent import SiteAgent
 from tests.real.balsam_system import BalsamSystem
+from tests.real.live import Due
 
 RAISED = "An exception occured in <bound method Sim.{}>"
 
 
 class Planted(NamedTuple):
-    """What must be said of a job: its verdict, words that its sentence has, and words that it has not."""
-
     job: int
     family: str
-    code: str
-    words: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()
+    due: Due
 
 
 class Plants:
@@ -64,7 +61,7 @@ class Plants:
         return SiteAgent(self._system, self._seed * 1_000 + self._sites, has_nodes=has_nodes)
 
     def _say(self, jobs: list[int], family: str, code: str, *words: str, never: tuple[str, ...] = ()) -> None:
-        self.planted += [Planted(job, family, code, words, never) for job in jobs]
+        self.planted += [Planted(job, family, Due(code, words, never)) for job in jobs]
 
     def _running(self, agent: SiteAgent) -> list[int]:
         jobs = agent.add_jobs(self._each)
@@ -278,15 +275,3 @@ class Plants:
         past = self._ago(self._random.randint(6, 50))
         self._system.sql(f"UPDATE sessions SET heartbeat = '{past}' WHERE id = {agent.session['id']}")
         self._say([*jobs, *waiting], "launcher died", "launcher_stale")
-
-
-def wrong(planted: Planted, told: Mapping[str, Any]) -> str | None:
-    """What is wrong with a verdict as `explain --json` prints it; None when nothing is."""
-    sentence = str(told["sentence"])
-    if (
-        told["verdict"] == planted.code
-        and all(word in sentence for word in planted.words)
-        and not any(word in sentence for word in planted.never)
-    ):
-        return None
-    return f"balsam/{planted.job}, {planted.family}: {told['verdict']} {told['confidence']}: {sentence}"

@@ -20,6 +20,8 @@ from typing import Any, Self
 
 import pytest
 
+from jobtui.backends.slurm.client import Commands
+from jobtui.backends.slurm.source import Slurm
 from tests.real.sirepo_system import free_port
 from tests.waiting import wait_for
 
@@ -303,6 +305,11 @@ def newer_release() -> Path:
     if not (inside / "usr/sbin/slurmctld").exists():
         pytest.skip(f"no newer Slurm in REAL_SLURM_INSIDE ({inside}): scripts/real installs it as root")
     return inside
+
+
+def local_slurm() -> Slurm:
+    """The source on the cluster that SLURM_CONF names."""
+    return Slurm(Commands("local"))
 
 
 def a_cluster(**options: Any) -> Iterator[SlurmSystem]:

@@ -3,10 +3,8 @@
 import asyncio
 import os
 import shutil
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +14,23 @@ from jobtui.analysis.explain.case import LIKELY
 from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.balsam.login import LoginServer, Method, keep_login, read_login
 from jobtui.backends.balsam.source import open_balsam
-from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.specs import parse_balsam
 from jobtui.model.verdicts import CONCERNS, Code, Concern
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
-from jobtui.store.poller import Poller
-from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
-from tests.commands.running import Runner
-from tests.fakes import FakeCorrelation
+from tests.commands.running import Ran, Runner
 from tests.real.balsam_agent import SiteAgent
-from tests.real.balsam_plants import Plants, wrong
+from tests.real.balsam_plants import Plants
 from tests.real.balsam_system import PASSWORD, USER, BalsamSystem
+from tests.real.live import PATIENCE_S, Due, Watched, compare
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.real
 
 TOLERANCE = 1e-9
-PATIENCE_S = 180.0
 OFF_S = 330
 """How far the server's clock is off, which is more than a launcher may be silent."""
 SEEDS = tuple(range(int(os.environ.get("REAL_SEED", "1")), int(os.environ.get("REAL_SEED", "1")) + 2))
@@ -69,31 +63,15 @@ def logged_in(system: BalsamSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BALSAM_CLIENT_PATH", str(system.login))
 
 
-class Watched:
-    """The source on the real server, and the store it fills."""
-
-    def __init__(self, system: BalsamSystem) -> None:
-        self.source = open_balsam(parse_balsam(system.url), None)
-        self.store = Store(FakeCorrelation(), SystemClock())
-        self.poller = Poller(self.source, self.store)
-
-    async def poll(self, times: int) -> None:
-        for _ in range(times):
-            await self.poller.poll_once()
-
-    async def follow(self) -> None:
-        """Until nothing more comes at once."""
-        await self.poll(3)
-        await self.poller.catch_up()
+def watched_on(system: BalsamSystem) -> Watched:
+    return Watched(open_balsam(parse_balsam(system.url), None))
 
 
-async def _until(watched: Watched, condition: Callable[[], bool]) -> None:
-    """Poll until it is so: some things are asked less often than others."""
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until, seen(watched)
-        await watched.source.changed(1.0)
-        await watched.poll(1)
+async def follow(watched: Watched) -> None:
+    """Until nothing more comes at once."""
+    for _ in range(3):
+        await watched.poller.poll_once()
+    await watched.poll()
 
 
 def truth(system: BalsamSystem) -> tuple[dict[str, str], set[int]]:
@@ -114,79 +92,79 @@ async def test_it_follows_what_happens(system: BalsamSystem) -> None:
     agent = SiteAgent(system, 1)
     early = agent.add_jobs(60)
     agent.work(early)
-    watched = Watched(system)
-    await watched.poller.catch_up()
+    watched = watched_on(system)
+    await watched.poll()
     assert seen(watched) == truth(system)
     later = agent.add_jobs(40)
     agent.move(later, "PREPROCESSED")
     agent.run(later)
     # A sender whose clock is five minutes behind
     agent.move(later[:20], "RUN_DONE", late_s=300)
-    await watched.follow()
+    await follow(watched)
     assert seen(watched) == truth(system)
-    failed = await watched.source.detail(JobId(f"balsam/{early[0]}"))
+    balsam: Any = watched.source
+    failed = await balsam.detail(JobId(f"balsam/{early[0]}"))
     assert failed is not None
     assert failed.runs[-1].error == "return code 3: ValueError: no such element"
-    assert len((await watched.source.detail(JobId(f"balsam/{early[1]}")) or failed).runs) == 2
+    assert len((await balsam.detail(JobId(f"balsam/{early[1]}")) or failed).runs) == 2
     agent.delete(later[20:25])
     jobs, _ = truth(system)
-    await _until(watched, lambda: seen(watched)[0] == jobs)
+    await watched.until(lambda: seen(watched)[0] == jobs)
     await watched.source.aclose()
 
 
 async def test_an_outage_loses_and_doubles_nothing(system: BalsamSystem) -> None:
     agent = SiteAgent(system, 2)
-    watched = Watched(system)
-    await watched.poller.catch_up()
+    watched = watched_on(system)
+    await watched.poll()
     jobs = agent.add_jobs(30)
     await asyncio.to_thread(system.stop_server)
-    await watched.poll(2)
-    (health,) = watched.store.sources()
-    assert health.state is SourceState.DOWN
-    assert health.read_at is not None
+    for _ in range(2):
+        await watched.poller.poll_once()
+    assert watched.health().state is SourceState.DOWN
+    assert watched.health().read_at is not None
     await asyncio.to_thread(system.start_server)
     agent.work(jobs)
-    await watched.follow()
-    assert watched.store.sources()[0].state is SourceState.OK
+    await follow(watched)
+    assert watched.health().state is SourceState.OK
     assert seen(watched) == truth(system)
     await watched.source.aclose()
 
 
 async def test_a_login_that_is_renewed_is_taken(system: BalsamSystem) -> None:
-    watched = Watched(system)
-    await watched.poller.catch_up()
+    watched = watched_on(system)
+    await watched.poll()
     good = system.login.read_bytes()
     system.login.write_bytes(good.replace(read_login(str(system.login)).token.encode(), b"expired.token.x"))
-    await watched.poll(1)
-    assert "jobtui login balsam" in (watched.store.sources()[0].error or "")
+    await watched.poller.poll_once()
+    assert "jobtui login balsam" in (watched.health().error or "")
     system.login.write_bytes(good)
-    await watched.follow()
-    assert watched.store.sources()[0].state is SourceState.OK
+    await follow(watched)
+    assert watched.health().state is SourceState.OK
     await watched.source.aclose()
+
+
+def explained(system: BalsamSystem, plants: Plants, run: Runner) -> list[tuple[str, Due, Ran]]:
+    return [
+        (
+            f"{one.family} {one.job}",
+            one.due,
+            run("--balsam", system.url, "explain", f"balsam/{one.job}", "--json"),
+        )
+        for one in plants.planted
+    ]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_verdicts_are_what_was_planted(
     system: BalsamSystem, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = Runner(capsys)
     plants = Plants(system, 100 + seed, each=2)
     plants.all()
-    told = {
-        one.job: run("--balsam", system.url, "explain", f"balsam/{one.job}", "--json")
-        for one in plants.planted
-    }
-    faults = [fault for one in plants.planted if (fault := wrong(one, told[one.job].json)) is not None]
-    unlike = [
-        f"balsam/{one.job}, {one.family}: exit {told[one.job].code}"
-        for one in plants.planted
-        if told[one.job].code != EXITS[CONCERNS[Code(one.code)]]
-    ]
-    with capsys.disabled():
-        sys.stderr.write(f"\nBalsam, seed {seed}: {len(plants.planted)} verdicts, {len(faults)} wrong\n")
-    assert not [*faults, *unlike], "\n".join([*faults, *unlike])
-    others = [(one, two) for one in plants.planted for two in plants.planted if one.code != two.code]
-    assert all(wrong(one, told[two.job].json) for one, two in others), "a wrong truth is not noticed"
+    told = explained(system, plants, Runner(capsys))
+    compare(f"Balsam, seed {seed}", ((name, due, ran.json) for name, due, ran in told), capsys)
+    unlike = [(name, ran.code) for name, due, ran in told if ran.code != EXITS[CONCERNS[Code(due.code)]]]
+    assert not unlike
 
 
 @pytest.mark.parametrize("off_s", [-OFF_S, OFF_S])
@@ -198,16 +176,11 @@ def test_verdicts_are_right_when_the_servers_clock_is_off(
     try:
         plants = Plants(system, 200 + (off_s > 0), each=2, off_s=off_s)
         plants.by_clocks()
-        run = Runner(capsys)
-        told = [(one, run("--balsam", system.url, "explain", f"balsam/{one.job}", "--json").json)
-                for one in plants.planted]  # fmt: skip
+        told = explained(system, plants, Runner(capsys))
     finally:
         system.stop_server()
         system.start_server()
-    faults = [fault for one, said in told if (fault := wrong(one, said)) is not None]
-    with capsys.disabled():
-        sys.stderr.write(f"\nBalsam, clock {off_s:+d} s: {len(told)} verdicts, {len(faults)} wrong\n")
-    assert not faults, "\n".join(faults)
+    compare(f"Balsam, clock {off_s:+d} s", ((name, due, ran.json) for name, due, ran in told), capsys)
 
 
 async def test_no_verdict_is_sure_while_the_server_is_down(system: BalsamSystem) -> None:

@@ -13,17 +13,15 @@ import pytest
 
 from jobtui.backends.condor.source import CondorFile
 from jobtui.formats.job_output import read_date
-from jobtui.model.clock import SystemClock
 from jobtui.model.condor import condor_id
 from jobtui.model.condor_life import EVENTS
 from jobtui.model.health import SourceState
-from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
-from tests.fakes import FakeCorrelation
 from tests.real.condor_jobs import FORMS, JOBS, OF_DAG, plant, plant_dag
 from tests.real.condor_pool import CondorPool
+from tests.real.live import Due, Told, Watched, compare
 
 pytestmark = pytest.mark.real
 
@@ -88,26 +86,23 @@ class Following(threading.Thread):
 
     def __init__(self, path: Path) -> None:
         super().__init__(daemon=True)
-        self.store = Store(FakeCorrelation(), SystemClock())
-        self._path = path
+        self.watched = Watched(CondorFile(path))
         self._ends = threading.Event()
 
     def run(self) -> None:
         asyncio.run(self._follow())
 
     async def _follow(self) -> None:
-        source = CondorFile(self._path)
-        poller = Poller(source, self.store)
         while not self._ends.is_set():
             await asyncio.sleep(0.5)
-            await poller.catch_up()
-        await poller.catch_up()
-        await source.aclose()
+            await self.watched.poll()
+        await self.watched.poll()
+        await self.watched.source.aclose()
 
     def end(self) -> Store:
         self._ends.set()
         self.join(60)
-        return self.store
+        return self.watched.store
 
 
 @pytest.fixture(scope="module", params=FORMS)
@@ -133,47 +128,30 @@ def event_log_of(scene: Scene, name: str) -> Path:
 
 
 def test_every_verdict_is_what_was_planted(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
-    run, wrong, told = Runner(capsys), [], []
+    run, told = Runner(capsys), list[Told]()
     schedd_log = scene.pool.root / "log" / "EventLog"
     assert len(list(schedd_log.parent.glob("EventLog*"))) > 2
     for name, number in scene.numbers.items():
         own = event_log_of(scene, name)
-        ways = {
-            "log": (own,),
-            "schedd's log": (schedd_log,),
-            "ads": scene.ads,
-            "log and ads": (own, *scene.ads),
-        }
+        ways = {"log": (own,), "schedd's log": (schedd_log,), "ads": scene.ads, "all": (own, *scene.ads)}
         for way, paths in ways.items():
             flags = [word for path in paths for word in ("--condor-log", path)]
             said = run(*flags, "explain", number, "--json")
             document = said.json if said.out else {"verdict": said.err, "sentence": ""}
-            right = right_of(name, way)
-            told.append((right, document))
-            if is_wrong(right, document):
-                wrong.append((name, way, *right, document["verdict"], document["sentence"]))
-    with capsys.disabled():
-        print(f"\n{scene.form}: {len(told)} verdicts, {len(wrong)} wrong")  # noqa: T201
-    assert wrong == []
+            told.append((f"{name}, {way}", right_of(name, way), document))
+    compare(scene.form, told, capsys)
     assert len(told) == 4 * (len(JOBS) + len(OF_DAG))
-    others = [(one, document) for one, _ in told for other, document in told if one[0] != other[0]]
-    assert all(is_wrong(right, document) for right, document in others), "a wrong truth is not noticed"
 
 
-def right_of(name: str, way: str) -> tuple[str, str]:
-    """The verdict that is right of a job by what is read, and words of its sentence."""
+def right_of(name: str, way: str) -> Due:
+    """What must be said of a job by what is read."""
     if name in OF_DAG:
         _, verdict, says = OF_DAG[name]
-        return verdict, says
-    by_log = JOBS[name].by_log
-    if by_log is not None and way in ("log", "schedd's log"):
-        return by_log, ""
-    return JOBS[name].verdict, JOBS[name].says
-
-
-def is_wrong(right: tuple[str, str], told: Mapping[str, str]) -> bool:
-    verdict, says = right
-    return told["verdict"] != verdict or says not in told["sentence"]
+        return Due(verdict, (says,))
+    planted = JOBS[name]
+    if planted.by_log is not None and way in ("log", "schedd's log"):
+        return Due(planted.by_log)
+    return Due(planted.verdict, (planted.says,))
 
 
 def test_what_was_followed_over_rotations_is_what_became_of_the_jobs(scene: Scene) -> None:

@@ -15,11 +15,12 @@ from jobtui.model.health import SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code
 from jobtui.render.styles import WORDS
+from tests.demo.workload import TrueOp
 from tests.real.sirepo_cluster import Cluster
 from tests.real.sirepo_jobs import Asked
 from tests.real.sirepo_system import Driver, Setup, SirepoSystem
 from tests.real.slurm_system import a_cluster
-from tests.real.truth import Status, TrueOp
+from tests.real.truth import Status
 from tests.real.watching import SEEN_WITHIN_S, Frame, Watched, watch
 
 pytestmark = pytest.mark.real
@@ -195,7 +196,7 @@ def test_most_states_were_seen_at_once(watched: Watched) -> None:
     assert percentile(lags, 0.95) <= SEEN_AT_ONCE_S
 
 
-def lasting(states: tuple[Status, ...]) -> list[Status]:
+def lasting(states: Sequence[Status]) -> list[Status]:
     """The states that were there long enough to be seen, the last one always."""
     ends = [*(status.at for status in states[1:]), float("inf")]
     return [status for status, end in zip(states, ends, strict=True) if end - status.at > SEEN_WITHIN_S]

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from jobtui.model.clock import SECOND
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from tests.commands.running import Runner
-from tests.real.slurm_system import SlurmSystem, a_cluster
-from tests.real.slurm_watching import Watched
+from tests.real.live import Watched
+from tests.real.slurm_system import SlurmSystem, a_cluster, local_slurm
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real
@@ -38,6 +39,18 @@ def system() -> Iterator[SlurmSystem]:
 @pytest.fixture(autouse=True)
 def configured(system: SlurmSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CONF", str(system.conf))
+
+
+def jobs_of(watched: Watched) -> dict[str, tuple[str, str, int | None, int | None]]:
+    """State, exit, start and end in seconds of each job, as the table has them."""
+    return {
+        job.id: (job.native_status, job.exit, _seconds(job.started_at), _seconds(job.ended_at))
+        for job in watched.store.jobs.values()
+    }
+
+
+def _seconds(at: int | None) -> int | None:
+    return None if at is None else at // SECOND
 
 
 def accounted(system: SlurmSystem) -> Mapping[str, tuple[str, str, int | None, int | None]]:
@@ -91,14 +104,14 @@ def served(system: SlurmSystem, message: str = "REQUEST_JOB_INFO ") -> int:
 
 
 async def test_a_thousand_jobs_agree_with_sacct_at_every_check(system: SlurmSystem) -> None:
-    watched = Watched()
+    watched = Watched(local_slurm())
     before = served(system)
     submitting = asyncio.create_task(asyncio.to_thread(submit_many, system))
     checks, deadline = 0, time.monotonic() + 2 * PATIENCE_S
     while time.monotonic() < deadline:
         known_before = accounted(system)
         await watched.poll()
-        known_after, jobs = accounted(system), watched.jobs
+        known_after, jobs = accounted(system), jobs_of(watched)
         checks += 1
         release_failed_launches(system, watched)
         for job_id, told in known_before.items():
@@ -113,9 +126,9 @@ async def test_a_thousand_jobs_agree_with_sacct_at_every_check(system: SlurmSyst
     await submitting
     await _settle(watched, system)
     assert {
-        job_id: told for job_id, told in watched.jobs.items() if job_id in accounted(system)
+        job_id: told for job_id, told in jobs_of(watched).items() if job_id in accounted(system)
     } == accounted(system)
-    assert len(watched.jobs) == JOBS
+    assert len(jobs_of(watched)) == JOBS
     assert checks > 3
     asked = served(system) - before
     assert asked <= watched.polls, f"{asked} squeues in {watched.polls} polls"
@@ -130,16 +143,16 @@ async def _settle(watched: Watched, system: SlurmSystem) -> None:
         await watched.source.changed(2.0)
         await watched.poll()
         truth = accounted(system)
-        if len(truth) >= JOBS and all(watched.jobs.get(job_id) == told for job_id, told in truth.items()):
+        if len(truth) >= JOBS and truth.items() <= jobs_of(watched).items():
             return
 
 
 async def test_hostile_names_come_as_they_are(system: SlurmSystem) -> None:
-    watched = Watched()
+    watched = Watched(local_slurm())
     await watched.poll()
     names = {job.name for job in watched.store.jobs.values()}
     assert set(HOSTILE) <= names
-    assert watched.store.sources()[0].skipped == 0
+    assert watched.health().skipped == 0
     await watched.source.aclose()
 
 
@@ -181,32 +194,29 @@ def _ended(system: SlurmSystem) -> list[str]:
     return [job_id.removeprefix("slurm/") for job_id in accounted(system)]
 
 
+def has_status(watched: Watched, job_id: JobId, status: JobStatus) -> bool:
+    job = watched.store.job(job_id)
+    return job is not None and job.status is status
+
+
 async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
-    watched = Watched()
+    watched = Watched(local_slurm())
     await watched.poll()
     job = JobId(f"slurm/{system.submit('sleep 5', '--time=1')}")
     system.stop_daemon("slurmctld")
     await watched.source.changed(5.0)
     await watched.poll()
-    (health,) = watched.store.sources()
-    assert health.state is SourceState.DOWN
-    assert "scontrol ping" in (health.error or "")
+    assert watched.health().state is SourceState.DOWN
+    assert "scontrol ping" in (watched.health().error or "")
     system.start("slurmctld")
     wait_for(lambda: "UP" in system.run("scontrol", "ping", check=False), timeout_s=PATIENCE_S, step_s=0.2)
-    for _ in range(60):
-        await watched.source.changed(5.0)
-        await watched.poll()
-        known = watched.store.job(job)
-        if known is not None and known.status is JobStatus.COMPLETED:
-            break
-    assert watched.store.sources()[0].state is SourceState.OK
-    assert known is not None
-    assert known.status is JobStatus.COMPLETED
+    await watched.until(lambda: has_status(watched, job, JobStatus.COMPLETED), 5.0)
+    assert watched.health().state is SourceState.OK
     await watched.source.aclose()
 
 
 async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> None:
-    watched = Watched()
+    watched = Watched(local_slurm())
     number = system.submit("sleep 600", "--requeue", "--time=20")
     job = JobId(f"slurm/{number}")
     wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=PATIENCE_S)
@@ -216,7 +226,7 @@ async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> Non
     # Within the second in which its first run was killed slurmd would refuse it, and it would fail
     system.run("scontrol", "update", f"JobId={number}", "StartTime=now+3seconds")
     wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=180)
-    for told in (watched, Watched()):
+    for told in (watched, Watched(local_slurm())):
         for _ in range(3):
             await told.source.changed(5.0)
             await told.poll()
@@ -228,15 +238,14 @@ async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> Non
 
 
 async def test_a_daemon_that_hangs_is_given_up(system: SlurmSystem) -> None:
-    watched = Watched()
+    watched = Watched(local_slurm())
     await watched.poll()
     system.signal("slurmctld", signal.SIGSTOP)
     try:
         await watched.source.changed(5.0)
         await watched.poll()
-        (health,) = watched.store.sources()
-        assert health.state is SourceState.DOWN
-        assert "slurmctld" in (health.error or "")
+        assert watched.health().state is SourceState.DOWN
+        assert "slurmctld" in (watched.health().error or "")
     finally:
         system.signal("slurmctld", signal.SIGCONT)
     await watched.source.aclose()
@@ -244,12 +253,11 @@ async def test_a_daemon_that_hangs_is_given_up(system: SlurmSystem) -> None:
 
 async def test_accounting_that_is_down_costs_only_its_part(system: SlurmSystem) -> None:
     system.stop_daemon("slurmdbd")
-    watched = Watched()
+    watched = Watched(local_slurm())
     try:
         await watched.poll()
-        (health,) = watched.store.sources()
-        assert health.state is SourceState.OK
-        assert "accounting does not answer" in (health.note or "")
+        assert watched.health().state is SourceState.OK
+        assert "accounting does not answer" in (watched.health().note or "")
         assert watched.store.jobs
     finally:
         system.start_dbd()

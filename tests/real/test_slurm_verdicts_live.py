@@ -5,16 +5,16 @@ import os
 import re
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from jobtui.analysis.explain.case import LIKELY
 from tests.commands.running import Runner
-from tests.real.slurm_system import SlurmSystem, a_cluster, newer_release
-from tests.real.slurm_watching import Watched
+from tests.real.live import Due, Told, Watched, compare
+from tests.real.slurm_system import SlurmSystem, a_cluster, local_slurm, newer_release
 from tests.waiting import wait_for, wait_until
 
 pytestmark = pytest.mark.real
@@ -135,32 +135,21 @@ def run(planted: Planted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Runner(capsys)
 
 
-def _told(planted: Planted, run: Runner, plants: Iterable[Plant]) -> dict[str, Any]:
+def _told(planted: Planted, run: Runner, plants: Iterable[Plant]) -> list[Told]:
     """What is said of each of them."""
-    ids = {plant.name: f"slurm/{planted.ids[plant.name]}{plant.part}" for plant in plants}
-    return {name: run("--slurm", "local", "explain", job_id, "--json").json for name, job_id in ids.items()}
-
-
-def _wrong(plant: Plant, said: Mapping[str, Any], *, least: float = 0.0) -> list[str]:
-    """What was said when it is not what was planted, and as sure as that."""
-    is_right = said["verdict"] == plant.verdict and (least or plant.words in said["sentence"])
-    if is_right or said.get("confidence", 0.0) < least:
-        return []
-    return [f"{plant.name} ({said['job']['id']}): {said['verdict']} {said.get('sentence')}"]
+    told: list[Told] = []
+    for plant in plants:
+        job_id = f"slurm/{planted.ids[plant.name]}{plant.part}"
+        due = Due(plant.verdict, (plant.words,))
+        told.append((plant.name, due, run("--slurm", "local", "explain", job_id, "--json").json))
+    return told
 
 
 def test_verdicts_are_what_was_planted(
     planted: Planted, run: Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plants = (*PLANTS, *AFTER)
-    told = _told(planted, run, plants)
-    wrong = [line for plant in plants for line in _wrong(plant, told[plant.name])]
     release = planted.system.run("squeue", "--version").strip()
-    with capsys.disabled():
-        print(f"\n{release}: {len(plants)} verdicts, {len(wrong)} wrong")  # noqa: T201
-    assert not wrong, "\n".join(wrong)
-    others = [(one, other) for one in plants for other in plants if one.verdict != other.verdict]
-    assert all(_wrong(one, told[other.name]) for one, other in others), "a wrong truth is not noticed"
+    compare(release, _told(planted, run, (*PLANTS, *AFTER)), capsys)
 
 
 def test_no_live_job_is_sure_while_the_controller_is_away(planted: Planted, run: Runner) -> None:
@@ -170,7 +159,7 @@ def test_no_live_job_is_sure_while_the_controller_is_away(planted: Planted, run:
         told = _told(planted, run, live)
     finally:
         planted.system.start("slurmctld")
-    sure = [(name, said) for name, said in told.items() if said.get("confidence", 0.0) >= LIKELY]
+    sure = [(name, said) for name, _, said in told if said.get("confidence", 0.0) >= LIKELY]
     assert not sure
 
 
@@ -211,7 +200,7 @@ def test_exit_codes_are_causes_of_their_own(planted: Planted, run: Runner) -> No
 
 def test_a_controller_that_was_away_is_read_again_soon(planted: Planted, run: Runner) -> None:
     async def watch() -> float:
-        watched = Watched()
+        watched = Watched(local_slurm())
         await watched.poll()
         polling = asyncio.create_task(watched.poller.run())
         planted.system.stop_daemon("slurmctld")
@@ -238,9 +227,12 @@ def test_what_only_accounting_knows_is_not_sure_and_wrong(
         os.unlink(state)
     planted.system.start("slurmctld")
 
-    ended = [plant for plant in PLANTS if plant.verdict not in LIVE]
-    told = _told(planted, run, ended)
-    wrong = [line for plant in ended for line in _wrong(plant, told[plant.name], least=LIKELY + 0.01)]
+    told = _told(planted, run, [plant for plant in PLANTS if plant.verdict not in LIVE])
+    wrong = [
+        (name, said)
+        for name, due, said in told
+        if said["verdict"] != due.code and said.get("confidence", 0.0) > LIKELY
+    ]
     with capsys.disabled():
-        print(f"\nonly accounting: {len(ended)} verdicts, {len(wrong)} sure and wrong")  # noqa: T201
-    assert not wrong, "\n".join(wrong)
+        print(f"\nonly accounting: {len(told)} verdicts, {len(wrong)} sure and wrong")  # noqa: T201
+    assert not wrong, "\n".join(map(str, wrong))
