@@ -54,10 +54,8 @@ elif name == "sacct":
         out.write("".join(str(row.get(field, "")) + end for field in fields) + chr(10))
 elif name == "sdiag":
     out.write(given("sdiag") or "")
-elif "--json" in words and given("scontrol.json") is None:
-    sys.exit("scontrol: unrecognized option '--json'")
 else:
-    shown = given("scontrol." + ("json" if "--json" in words else words[-1]))
+    shown = given("scontrol." + words[-1])
     if shown is None and "_" in words[-1]:
         sys.exit("Job " + words[-1] + " not found")
     if shown is None:
@@ -103,10 +101,6 @@ class StandIn:
 
     def show(self, job_id: str, text: str) -> None:
         (self.folder / f"scontrol.{job_id}").write_text(text)
-
-    def show_json(self, text: str) -> None:
-        """What `scontrol --json` answers, which it does not know until then."""
-        self.show("json", text)
 
     def account_json(self, text: str) -> None:
         """What `sacct --json` answers, which it does not know until then."""

@@ -36,9 +36,6 @@ def slurm_faults() -> tuple[KnownFault, ...]:
 INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
 """What scontrol says of a job that slurmctld has dropped, or of a task that never began."""
 
-NO_JSON = r"unrecognized option|invalid option|Try .*--help|serializer|json.*not (?:found|supported)"
-"""What commands say that cannot write JSON: they are older, or were built without it."""
-
 
 QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
 """How long each command may take. Slurm's own patience with a daemon is 10 s for each of some tries."""
@@ -100,7 +97,6 @@ class Commands:
 
     def __init__(self, target: str, shell: Shell | None = None) -> None:
         remote = target.startswith(REMOTE)
-        self._has_json = True
         self._shell: Shell = shell or ((SshShell if remote else LocalShell)(target, slurm_faults()))
         self.name = self._shell.name
 
@@ -130,18 +126,6 @@ class Commands:
     async def sdiag(self) -> CommandAnswer:
         """How slurmctld does. Raises SourceError."""
         return await self._answer(["sdiag"], SHOW_S)
-
-    async def shown_json(self, native: str) -> CommandAnswer | None:
-        """The same as JSON; None where the release has none, which is asked only once. Raises SourceError."""
-        if not self._has_json:
-            return None
-        try:
-            return await self.scontrol("--all", "--json", "show", "job", native)
-        except SourceError as error:
-            if not re.search(NO_JSON, str(error), re.IGNORECASE):
-                raise
-            self._has_json = False
-            return None
 
     async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> CommandAnswer:
         def silence(begun: bool) -> SourceError:

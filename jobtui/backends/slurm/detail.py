@@ -51,9 +51,6 @@ SHOWN_CODES = 128
 MOST_STEPS = 20
 """Steps that are told one by one."""
 MOST_TASKS = 10_000
-CHOSEN = ("name", "user", "comment", "dependency", "command", "directory")
-PATHS = ("stdout", "stderr")
-"""What of a record a user chose, so that text alone may be taken for something else."""
 
 
 async def fetch_detail(
@@ -135,27 +132,8 @@ async def _shown(
         answer = await commands.scontrol("--all", "show", "job", native)
     except SourceError as error:
         return [], None if INVALID_JOB.search(str(error)) else error
-    exact = await _exact(commands, native)
     shown = shown_jobs(answer.printed.decode("utf-8", "replace"))
-    return [(_with(job, exact.get(job.id)), fields) for job, fields in islice(shown, MOST_TASKS)], None
-
-
-async def _exact(commands: Commands, native: str) -> dict[str, SlurmJob]:
-    """What JSON says of the same jobs, nothing where there is none: the text alone does then."""
-    try:
-        answer = await commands.shown_json(native)
-        return {job.id: job for job in jobs_of_text(answer.printed)} if answer is not None else {}
-    except (SourceError, ValueError):
-        return {}
-
-
-def _with(job: SlurmJob, exact: SlurmJob | None) -> SlurmJob:
-    """A job with the texts that a user chose as JSON has them; paths only where its patterns are resolved."""
-    if exact is None or exact.submitted_at != job.submitted_at:
-        return job
-    chosen = {name: text for name in CHOSEN if (text := getattr(exact, name))}
-    paths = {name: text for name in PATHS if (text := getattr(exact, name)) and "%" not in text}
-    return msgspec.structs.replace(job, **chosen, **paths)
+    return list(islice(shown, MOST_TASKS)), None
 
 
 async def _as_in_json(commands: Commands, native: str, accounted: Sequence[SlurmJob]) -> list[SlurmJob]:

@@ -26,7 +26,7 @@ from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
 from tests.conftest import NOW
-from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
+from tests.formats.slurm_captures import DIRECTORY, captured_jobs
 from tests.slurm_stand_in import ACCOUNTED, QUEUED, StandIn
 from tests.waiting import LONG_S
 
@@ -269,34 +269,6 @@ async def test_accounting_alone_does_not_tell_how_a_live_job_is_now(
     assert bool(verdict.doubts) == (not is_sure)
     assert (verdict.confidence >= LIKELY) == is_sure
     assert ("slurmctld does not answer" in verdict.sentence) == (not is_sure)
-
-
-SPOOF = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
-
-
-async def test_json_tells_exactly_what_a_user_chose(cluster: StandIn) -> None:
-    cluster.captured()
-    captured = json.loads((CAPTURES / "squeue.json").read_text())
-    for job in captured["jobs"]:
-        job["comment"] = SPOOF if job["job_id"] == 8 else ""
-    cluster.show_json(json.dumps(captured))
-    detail = await detail_of("slurm/8")
-    facts = dict(detail.facts)
-    assert facts["comment"] == SPOOF
-    assert facts["output"] == f"{DIRECTORY}/lattice-8.out"
-
-
-async def test_an_older_release_is_asked_for_json_once(cluster: StandIn) -> None:
-    cluster.captured()
-    source = Reading().source
-    for number in (8, 9, 8):
-        assert await source.detail(JobId(f"slurm/{number}")) is not None
-    assert sum("--json" in words for words in cluster.calls("scontrol")) == 1
-
-
-async def test_json_that_makes_no_sense_costs_nothing(cluster: StandIn) -> None:
-    cluster.captured().show_json("{")
-    assert await Reading().source.detail(JobId("slurm/8")) is not None
 
 
 @pytest.mark.parametrize(("asked", "meant"), [("4_3", "4_3"), ("17", "4_3"), ("13", "4_1"), ("9", "9")])
