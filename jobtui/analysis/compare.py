@@ -19,7 +19,7 @@ from jobtui.model.job_reader import JobReader, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Agent, Component, Op
-from jobtui.model.scripts import Answer, Wanted
+from jobtui.model.scripts import Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import History, Verdict
@@ -84,12 +84,16 @@ class StepPair(NamedTuple):
         return (self.left is None) != (self.right is None)
 
     @property
+    def lost_s(self) -> float:
+        """How many seconds more it took in the first run."""
+        left, right = (took.seconds if took else None for took in (self.left, self.right))
+        return 0.0 if left is None or right is None else left - right
+
+    @property
     def is_slower(self) -> bool:
         """Whether the first run took much longer for it."""
-        left, right = (took.seconds if took else None for took in (self.left, self.right))
-        if left is None or right is None:
-            return False
-        return left - right >= SLOWER_S and left >= SLOWER_TIMES * right
+        longest = self.left.seconds if self.left else None
+        return self.lost_s >= SLOWER_S and self.lost_s * SLOWER_TIMES >= (longest or 0.0) * (SLOWER_TIMES - 1)
 
 
 def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[StepPair, ...]:
@@ -159,12 +163,17 @@ DIFF_LINES = 200
 
 
 class Side(NamedTuple):
-    """One side of a comparison: a run of a job, with its ops and its agent."""
+    """One side of a comparison: a run of a job, with its ops and its agent.
+
+    `dirs` are the directories in which its files may be, `detail` is its record, where these are known.
+    """
 
     job: Job
     run: Run | None
     ops: tuple[Op, ...]
     agent: Agent | None = None
+    dirs: tuple[str, ...] = ()
+    detail: JobDetail | None = None
 
     @property
     def host(self) -> str | None:
@@ -217,8 +226,8 @@ class Comparison(NamedTuple):
     @property
     def slowest(self) -> StepPair | None:
         """The step with the largest extra time in the first run."""
-        slower = [pair for pair in self.steps if pair.component is not None and lost_s(pair) > 0]
-        return max(slower, key=lost_s, default=None)
+        slower = [pair for pair in self.steps if pair.component is not None and pair.lost_s > 0]
+        return max(slower, key=lambda pair: pair.lost_s, default=None)
 
 
 class Choice(NamedTuple):
@@ -227,12 +236,6 @@ class Choice(NamedTuple):
     job_id: JobId
     number: int | None
     why: str
-
-
-def lost_s(pair: StepPair) -> float:
-    """How many seconds more a step took in the first of two runs."""
-    left, right = (took.seconds if took is not None else None for took in (pair.left, pair.right))
-    return 0.0 if left is None or right is None else left - right
 
 
 def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
@@ -298,24 +301,19 @@ def _facts(left: Side, right: Side) -> Iterator[FactPair]:
 
 
 def _facts_of(side: Side) -> Iterator[tuple[str, str]]:
-    run, job = side.run, side.job
+    job, of = side.job, side.run or side.job
     op = next((op for op in reversed(side.ops) if op.name == "run"), None)
-    yield "state", (run.status if run is not None else job.status).value
-    yield "error", (run.error if run is not None else job.error) or ""
+    yield "state", of.status.value
+    yield "error", of.error or ""
     yield "user", job.owner
     yield "driver", (op.driver if op is not None else None) or ""
     yield "host", side.host or job.host or ""
     yield "agent", (op.agent if op is not None else None) or ""
     yield "container", (side.agent.container if side.agent is not None else None) or ""
     yield "image", (side.agent.image if side.agent is not None else None) or ""
-    yield "mode", (run.mode if run is not None else None) or job.mode
-    yield "waited", _between(_times(side)[0], _times(side)[1])
-    yield "ran", _between(_times(side)[1], _times(side)[2])
-
-
-def _times(side: Side) -> tuple[Nanos | None, Nanos | None, Nanos | None]:
-    of: Run | Job = side.run if side.run is not None else side.job
-    return of.queued_at, of.started_at, of.ended_at
+    yield "mode", of.mode or job.mode
+    yield "waited", _between(of.queued_at, of.started_at)
+    yield "ran", _between(of.started_at, of.ended_at)
 
 
 def _between(begin: Nanos | None, end: Nanos | None) -> str:
@@ -387,25 +385,14 @@ SCRIPT, ENVIRONMENT = "script", "environment"
 ALIKE = (RowKind.SAME, RowKind.NOISE)
 
 
-class Kept(NamedTuple):
-    """A side with the directories in which its files may be, and its record."""
-
-    side: Side
-    dirs: tuple[str, ...]
-    detail: JobDetail
-
-
-async def texts_compared(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+async def texts_compared(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
     """The diffs of inputs, and of scripts and environments if they are archived."""
-    if left.side.job.id == right.side.job.id:
-        return tuple(FileDiff(name, note=NOT_KEPT) for name in _names(left))
-    files = [await _file(job_reader, name, left.dirs, right.dirs) for name in _names(left)]
+    is_slurm_alone = left.job.system == SLURM and not left.dirs
+    names = () if is_slurm_alone else FILES
+    if left.job.id == right.job.id:
+        return tuple(FileDiff(name, note=NOT_KEPT) for name in names)
+    files = [await _file(job_reader, name, left.dirs, right.dirs) for name in names]
     return (*files, *await _scripts(job_reader, left, right))
-
-
-def _names(kept: Kept) -> Sequence[str]:
-    """The names of its input files; a job of Slurm alone has none of these."""
-    return () if kept.side.job.system == SLURM and not kept.dirs else FILES
 
 
 async def _file(job_reader: JobReader, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
@@ -426,9 +413,9 @@ async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
     raise problem or Unreadable("the run directory is not known")
 
 
-async def _scripts(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+async def _scripts(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
     """The archived scripts of both; None without an archive, or if a job has no scheduler."""
-    wanted = [await _wanted(job_reader, kept) for kept in (left, right)]
+    wanted = [await _wanted(job_reader, side) for side in (left, right)]
     if wanted[0] is None or wanted[1] is None:
         return ()
     try:
@@ -438,25 +425,21 @@ async def _scripts(job_reader: JobReader, left: Kept, right: Kept) -> tuple[File
     if this.script is not None and other.script is not None:
         # scripts may be large, and keys are not to wait for it
         return script_files(await asyncio.to_thread(diff_scripts, this.script, other.script))
-    missing = (this, left) if this.script is None else (other, right)
-    return _missing(*missing)
-
-
-def _missing(answer: Answer, kept: Kept) -> tuple[FileDiff, ...]:
-    if not answer.tried:
+    missing, side = (this, left) if this.script is None else (other, right)
+    if not missing.tried:
         return ()
-    tried = "; ".join(f"{one.where}: {one.result}" for one in answer.tried)
-    return (FileDiff(SCRIPT, note=f"none of {kept.side.job.id} was found ({tried})"),)
+    tried = "; ".join(f"{one.where}: {one.result}" for one in missing.tried)
+    return (FileDiff(SCRIPT, note=f"none of {side.job.id} was found ({tried})"),)
 
 
-async def _wanted(job_reader: JobReader, kept: Kept) -> Wanted | None:
-    job = kept.side.job
+async def _wanted(job_reader: JobReader, side: Side) -> Wanted | None:
+    job = side.job
     if job.system == SLURM:
-        return wanted_of_slurm(job, kept.detail)
+        return wanted_of_slurm(job, side.detail)
     if job.mode != CLUSTER_MODE:
         return None
     try:
-        noted = await job_reader.noted_on_cluster(kept.dirs)
+        noted = await job_reader.noted_on_cluster(side.dirs)
     except Unreadable:
         return None
     return wanted_of_sirepo(noted.status) if noted is not None else None

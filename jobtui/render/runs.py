@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from jobtui.analysis.compare import Comparison, FactPair, FileDiff, Side, StepPair, Took, lost_s
+from jobtui.analysis.compare import Comparison, FactPair, FileDiff, Side, StepPair, Took
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.model.secrets import mask_text
@@ -181,8 +181,8 @@ def _said(found: Comparison) -> Iterator[str]:
         whose = "this run has" if parts.left is not None else "the good run has"
         known = "as far as is known, " if found.doubts else ""
         yield f"{known}first difference: only {whose} {show(parts.text)}"
-    if slow is not None and lost_s(slow) >= 1:
-        yield f"most time was lost at: {show(slow.text)}, {duration(lost_s(slow))} more"
+    if slow is not None and slow.lost_s >= 1:
+        yield f"most time was lost at: {show(slow.text)}, {duration(slow.lost_s)} more"
     if not found.steps:
         yield "no ops of either were read"
 

@@ -48,7 +48,7 @@ from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, Usual, Ve
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.analysis.compare import Choice, Comparison, Kept
+    from jobtui.analysis.compare import Choice, Comparison, Side
     from jobtui.session import Session
 
 ANALYSIS_LIMIT_S = 144.0
@@ -484,21 +484,22 @@ class Gatherer:
         """The last run of a job beside the chosen one of another, or of itself; `verdicts` are on both."""
         from jobtui.analysis.compare import compare, texts_compared  # few look so far
 
-        left, right = self._kept(this, None), self._kept(other, choice.number)
+        left, right = self._side(this, None), self._side(other, choice.number)
         files = await texts_compared(self._job_reader, left, right)
         doubts = self.blind_spots()
-        return compare(left.side, right.side, choice.why, self._now, files, verdicts, doubts)
+        return compare(left, right, choice.why, self._now, files, verdicts, doubts)
 
-    def _kept(self, detail: JobDetail, number: int | None) -> "Kept":
+    def _side(self, detail: JobDetail, number: int | None) -> "Side":
         """A run of a job, the last one where there is none of this number, and where its files may be."""
-        from jobtui.analysis.compare import Kept, Side
+        from jobtui.analysis.compare import Side
 
         runs, knows = detail.runs, self._store.correlation
         run = next((one for one in runs if one.number == number), runs[-1] if runs else None)
         ops = knows.ops_of(detail.job.id)
         ops = ops if run is None else ops_in(window_of(runs, run.number), ops)
-        side = Side(self._store.with_agent(detail.job), run, ops, knows.agent_of(detail.job.id))
-        return Kept(side, run_dirs_of(side.job, detail.path, ops, side.host, self._reach), detail)
+        job, agent = self._store.with_agent(detail.job), knows.agent_of(detail.job.id)
+        dirs = run_dirs_of(job, detail.path, ops, agent.host if agent is not None else None, self._reach)
+        return Side(job, run, ops, agent, dirs, detail)
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

@@ -315,17 +315,16 @@ class Store:
 
     def snapshot(self) -> "Store":
         """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
-        copy = Store(CorrelationSnapshot(self._correlation), self._clock)
-        copy._jobs = dict(self._jobs)
-        copy._health = dict(self._health)
-        copy._allocations = dict(self._allocations)
-        copy._sites = dict(self._sites)
-        copy._clusters, copy._reasons = dict(self._clusters), dict(self._reasons)
-        copy.changes = self.changes
-        copy.traces = self.traces
-        copy.origins = self.origins
-        copy._condor = self._condor
+        copy = Store(self._correlation, self._clock)
+        known = self._known.items()
+        vars(copy).update({name: dict(part) if isinstance(part, dict) else part for name, part in known})
+        copy._correlation = CorrelationSnapshot(self._correlation)
         return copy
+
+    @property
+    def _known(self) -> dict[str, object]:
+        """All that it knows, by attribute: what is not its own."""
+        return {name: part for name, part in vars(self).items() if name not in ("_clock", "_listeners")}
 
     def facts_of(self, job_id: JobId) -> "tuple[CondorFact, ...]":
         """What files say of a job of HTCondor, in order of time."""
@@ -421,11 +420,7 @@ class Store:
     def become(self, other: "Store") -> Changes:
         """Know what another store knows, and nothing else."""
         before = frozenset(self._jobs)
-        self._jobs, self._health, self._correlation = other._jobs, other._health, other._correlation
-        self._allocations, self._sites = other._allocations, other._sites
-        self._clusters, self._reasons = other._clusters, other._reasons
-        self.changes, self.traces, self._condor = other.changes, other.traces, other._condor
-        self.origins = other.origins
+        vars(self).update(other._known)
         return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:

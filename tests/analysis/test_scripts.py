@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.compare import FileDiff, Kept, Side, compare, last_good_like, texts_compared
+from jobtui.analysis.compare import FileDiff, Side, compare, last_good_like, texts_compared
 from jobtui.analysis.scripts import (
     RowKind,
     diff_scripts,
@@ -294,12 +294,12 @@ def archived(number: str, script: bytes, **variables: str) -> ArchivedScript:
     )
 
 
-def kept(job: Job, *dirs: str) -> Kept:
-    return Kept(Side(job, None, ()), dirs, JobDetail(job=job))
+def side(job: Job, *dirs: str) -> Side:
+    return Side(job, None, (), None, dirs, JobDetail(job=job))
 
 
-def kept_of_slurm(number: int) -> Kept:
-    return kept(a_job(number, id=f"slurm/{number}", system="slurm"))
+def side_of_slurm(number: int) -> Side:
+    return side(a_job(number, id=f"slurm/{number}", system="slurm"))
 
 
 def named(files: tuple[FileDiff, ...]) -> dict[str, FileDiff]:
@@ -312,7 +312,7 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
         "/b/in.json": '{"password": "hush2", "size": 4}',
         "/b/parameters.py": "x = 1",
     }
-    found = named(await texts_compared(reading(files), kept(a_job(1), "/gone", "/a"), kept(a_job(2), "/b")))
+    found = named(await texts_compared(reading(files), side(a_job(1), "/gone", "/a"), side(a_job(2), "/b")))
     assert {'- "size": 4', '+ "size": 3'} <= set(found["in.json"].lines)
     assert "hush" not in str(found)
     assert found["parameters.py"].note == "/gone/parameters.py: is not there"
@@ -320,15 +320,15 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
 
 
 async def test_jobs_of_slurm_have_no_files_of_inputs_to_miss() -> None:
-    for other in (kept_of_slurm(7), kept_of_slurm(8)):
-        found = named(await texts_compared(reading(), kept_of_slurm(7), other))
+    for other in (side_of_slurm(7), side_of_slurm(8)):
+        found = named(await texts_compared(reading(), side_of_slurm(7), other))
         assert not found.keys() & {"in.json", "parameters.py"}
 
 
 async def test_scripts_and_environments_where_both_are_archived() -> None:
     one = archived("7", b"#!/bin/sh\nsrun a\n", N="1", API_TOKEN="hush", SAME="x")
     two = archived("8", b"#!/bin/sh\nsrun b\n", N="2", API_TOKEN="hush2", SAME="x")
-    found = named(await texts_compared(reading({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    found = named(await texts_compared(reading({}, one, two), side_of_slurm(7), side_of_slurm(8)))
     assert found["script"].lines == ("-srun b", "+srun a")
     assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
     assert "hush" not in str(found)
@@ -337,14 +337,14 @@ async def test_scripts_and_environments_where_both_are_archived() -> None:
 
 async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
     one, two = (archived(str(n), b"date 2026-11-2%d\nsrun a\n" % n) for n in (7, 8))
-    found = named(await texts_compared(reading({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    found = named(await texts_compared(reading({}, one, two), side_of_slurm(7), side_of_slurm(8)))
     assert found["script"].lines == ()
     assert found["script"].note == "the same; 1 more differ in dates, ids and ports only"
 
 
 async def test_a_script_that_is_not_archived_is_said_to_be_missing() -> None:
     found = named(
-        await texts_compared(reading({}, archived("7", b"x\n")), kept_of_slurm(7), kept_of_slurm(8))
+        await texts_compared(reading({}, archived("7", b"x\n")), side_of_slurm(7), side_of_slurm(8))
     )
     assert found["script"].note == "none of slurm/8 was found (/archive: not there)"
 
