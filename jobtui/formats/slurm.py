@@ -1,4 +1,4 @@
-"""What Slurm writes, as records: tables of squeue and sacct, `scontrol show job`, JSON of any release.
+"""What Slurm writes, as records: tables of squeue and sacct, `scontrol show job`, the JSON of sacct.
 
 Pure, and nothing here raises. Basis: Slurm 22.05.8 and 24.11.5 as run, and the manuals up to 25.05. The
 commands are run with TZ=UTC0, so that their times, which name no zone, are UTC.
@@ -8,11 +8,8 @@ word that nobody can know when a job is named, and a row ends where it has all i
 nothing: there a name ends at the last place at which the fields come that always follow it; of other fields
 the first counts, of those behind texts that a user chose the last.
 
-Each release has its own shapes: a number may be wrapped as `{"set", "infinite", "number"}`, a state may be a
-list of words, an exit code the status that `wait` gave (wrapped in 23.02), or an object. All of them are read
-with one tolerant getter: it looks at several paths and takes the first value that is one. 22.05 was run; the
-shapes of 23.02 (data_parser v0.0.39), 23.11 and 24.05 (v0.0.40, v0.0.41) and 24.11 were compared with what
-clusters had printed.
+Each release has its own shape of JSON: a number may be wrapped as `{"set", "infinite", "number"}`, a state be
+a list of words. 22.05 was run; 23.11, 24.05 and 24.11 were compared with what clusters had printed.
 """
 
 import re
@@ -82,11 +79,6 @@ def exit_of(text: str) -> Exit | None:
     """`code:signal`."""
     found = _EXIT.fullmatch(text)
     return Exit(whole(found[1], 0), whole(found[2], 0)) if found else None
-
-
-def exit_of_wait_status(status: int) -> Exit | None:
-    """What `wait` gave, as squeue's JSON has it: 32512 is exit code 127, 15 is signal 15."""
-    return Exit(status >> 8 & 0xFF, status & 0x7F) if 0 <= status < 1 << 32 else None
 
 
 def bytes_of(text: str, cpus: str = "", nodes: str = "") -> float | None:
@@ -359,96 +351,41 @@ def _shown_fields(text: str) -> dict[str, str]:
     return found
 
 
-Document = Mapping[str, object]
+class JsonEnd(NamedTuple):
+    """How a job ended as the JSON of sacct tells it, where exit codes are whole; in 24.11 also its output."""
 
-PHASES = ("COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "STAGE_OUT",
-          "STOPPED", "SIGNALING", "RESIZING", "RESV_DEL_HOLD", "POWER_UP_NODE", "REVOKED")  # fmt: skip
-"""Words beside a state that squeue shows in its place."""
-
-TEXTS: Mapping[str, Sequence[str]] = _TABLES["texts"]
-"""Where a text is, likeliest first."""
-
-TIMES: Mapping[str, Sequence[str]] = _TABLES["times"]
+    submitted_at: Nanos | None
+    state: str
+    exit: Exit | None
+    stdout: str
+    stderr: str
 
 
-def jobs_of_text(text: bytes | str) -> tuple[SlurmJob, ...]:
-    """The jobs of a whole answer. Raises ValueError for what is no such answer."""
-    document = read_json(text)
+def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
+    """The end of each job by its number. Raises ValueError for what is no answer of sacct."""
+    document = read_json(printed)
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise ValueError("there is no list of jobs in it")
-    return tuple(found for one in jobs if (found := job_of(one)) is not None)
+    found = {}
+    for job in jobs:
+        number, state = _number(job, "job_id"), _at(job, "state.current")
+        states = state if isinstance(state, list) else [state]
+        if number is not None and states and isinstance(states[0], str):
+            found[str(number)] = _json_end(job, states[0])
+    return found
 
 
-def job_of(document: object) -> SlurmJob | None:
-    raw = _number(document, "job_id")
-    states = _words(document, "job_state", "state.current", "state")
-    if not isinstance(document, dict) or raw is None or not states:
-        return None
-    array, task = _array(document)
-    job_id = f"{raw}" if not task else f"{array}_{task}" if task.isdecimal() else f"{array}_[{task}]"
-    het = _number(document, "het_job_id", "het.job_id")
-    if het:
-        offset = _number(document, "het_job_offset", "het.job_offset")
-        job_id = f"{het}+{offset or 0}"
-    if not is_job_id(job_id):
-        return None
-    limit = _number(document, "time_limit", "time.limit")
-    job = SlurmJob(
-        id=job_id,
-        raw=str(raw),
-        array=array,
-        task=task,
-        state=_state(states),
-        exit=_exit(document),
-        limit_s=None if limit is None else limit * MINUTE_S,
-        node_count=_count(document, "node_count", "allocation_nodes"),
-        cpus=_count(document, "cpus", "required.CPUs"),
-        restarts=_number(document, "restart_cnt") or 0,
-        steps=tuple(_steps(document)),
+def _json_end(job: object, state: str) -> JsonEnd:
+    code = _number(job, "exit_code.return_code")
+    signal = _number(job, "exit_code.signal.id", "exit_code.signal.signal_id")
+    return JsonEnd(
+        submitted_at=time_of_seconds(_number(job, "time.submission")),
+        state=state,
+        exit=None if signal is None and code is None else Exit(code or 0, signal or 0),
+        stdout=_text(job, "stdout_expanded", "stdout"),
+        stderr=_text(job, "stderr_expanded", "stderr"),
     )
-    texts = {name: _text(document, *paths) for name, paths in TEXTS.items()}
-    times = {name: _time(document, *paths) for name, paths in TIMES.items()}
-    return settled(msgspec.structs.replace(job, **texts, **times))
-
-
-def _array(document: Document) -> tuple[str, str]:
-    array = _number(document, "array_job_id", "array.job_id")
-    if not array:
-        return "", ""
-    task = _number(document, "array_task_id", "array.task_id")
-    tasks = _text(document, "array_task_string", "array.task")
-    return str(array), str(task) if task is not None and not tasks else tasks.strip("[]")
-
-
-def _state(states: list[str]) -> str:
-    """The word that squeue shows: a phase in place of the state it is a phase of."""
-    return next((state for state in states if state in PHASES), states[0])
-
-
-def _exit(document: object) -> Exit | None:
-    """How a program ended, of whichever shape."""
-    status = _number(document, "exit_code")
-    if status is not None:
-        return exit_of_wait_status(status)
-    signal = _number(document, "exit_code.signal.id", "exit_code.signal.signal_id")
-    code = _number(document, "exit_code.return_code")
-    return None if signal is None and code is None else Exit(code or 0, signal or 0)
-
-
-def _steps(document: Document) -> Iterator[SlurmStep]:
-    steps = document.get("steps")
-    for step in steps if isinstance(steps, list) else ():
-        states = _words(step, "state")
-        yield SlurmStep(
-            id=_text(step, "step.id", "step.id.step_id").rpartition(".")[2] or _count(step, "step.id"),
-            name=_text(step, "step.name"),
-            state=states[0] if states else "",
-            exit=_exit(step),
-            started_at=_time(step, "time.start"),
-            ended_at=_time(step, "time.end"),
-            nodes=_text(step, "nodes.range"),
-        )
 
 
 def _at(document: object, path: str) -> object:
@@ -458,12 +395,11 @@ def _at(document: object, path: str) -> object:
 
 
 def _number(document: object, *paths: str) -> int | None:
-    """The first whole number at one of the paths, wrapped or not; None for none, and for infinity."""
+    """The first whole number at one of the paths; since 23.02 it may be wrapped with whether it is set."""
     for path in paths:
         value = _at(document, path)
-        if isinstance(value, dict) and "number" in value:
-            is_set = value.get("set", True) and not value.get("infinite", False)
-            value = value["number"] if is_set else None
+        if isinstance(value, dict):
+            value = value.get("number") if value.get("set", True) and not value.get("infinite") else None
         if not isinstance(value, str) and (number := whole_of(value)) is not None:
             return number
     return None
@@ -471,24 +407,4 @@ def _number(document: object, *paths: str) -> int | None:
 
 def _text(document: object, *paths: str) -> str:
     values = (_at(document, path) for path in paths)
-    return next(
-        (text_of(value)[:TEXT_CHARACTERS] for value in values if isinstance(value, str) and value), ""
-    )
-
-
-def _words(document: object, *paths: str) -> list[str]:
-    for path in paths:
-        value = _at(document, path)
-        words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        if known := [word for word in words if isinstance(word, str) and word]:
-            return known
-    return []
-
-
-def _count(document: object, *paths: str) -> str:
-    number = _number(document, *paths)
-    return "" if number is None else str(number)
-
-
-def _time(document: object, *paths: str) -> Nanos | None:
-    return time_of_seconds(_number(document, *paths)) or None  # 0 says that there is none
+    return next((text_of(value) for value in values if isinstance(value, str) and value), "")

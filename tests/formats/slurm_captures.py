@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobtui.formats.slurm import accounted_job, jobs_of_text, queued_job, rows_of, shown_jobs
+from jobtui.formats.slurm import accounted_job, queued_job, rows_of, shown_jobs
 from jobtui.model.slurm import SlurmJob
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "slurm"
@@ -32,10 +32,6 @@ def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:
         **{
             name: [job for job, _ in shown_jobs((CAPTURES / name).read_text())]
             for name in ("scontrol-show-job.txt", "scontrol-show-job-oneline.txt")
-        },
-        **{
-            name: list(jobs_of_text((CAPTURES / name).read_bytes()))
-            for name in ("squeue.json", "sacct.json", "slurmrestd-jobs-first3.json")
         },
     }
     return {name: {job.id: job for job in jobs if job is not None} for name, jobs in found.items()}

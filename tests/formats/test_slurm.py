@@ -1,7 +1,6 @@
 """What Slurm's commands print: every form of it gives the same jobs, and nothing makes a parser raise."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,9 +13,7 @@ from jobtui.formats.slurm import (
     SQUEUE,
     accounted_job,
     duration_of,
-    exit_of_wait_status,
-    job_of,
-    jobs_of_text,
+    ends_in_json,
     jobs_with_steps,
     queued_job,
     rows_of,
@@ -31,13 +28,9 @@ from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs, psv
 
 FORMS = sorted(captured_jobs())
 NOT_TOLD: dict[str, frozenset[str]] = {
-    "reason": frozenset({"sacct.json", "sacct.psv", "sacct-all.psv"}),
-    "stdout": frozenset({"squeue.json", "slurmrestd-jobs-first3.json"}),
-    "stderr": frozenset({"squeue.json", "slurmrestd-jobs-first3.json"}),
-    "canceled_by": frozenset({"sacct.json"}),
-    "command": frozenset(),
+    "reason": frozenset({"sacct.psv", "sacct-all.psv"}),
 }
-"""Where a form says another thing: an older reason, a path with patterns in it, a name for a number."""
+"""Where a form says another thing: an older reason."""
 DEFAULTS = SlurmJob(id="")
 
 
@@ -45,8 +38,7 @@ DEFAULTS = SlurmJob(id="")
 def test_every_form_tells_of_the_same_jobs(form: str) -> None:
     everything = captured_jobs()
     best, jobs = everything["scontrol-show-job.txt"], everything[form]
-    first = {"1", "2", "3"}
-    assert jobs.keys() == (first if form.startswith("slurmrestd") else best.keys())
+    assert jobs.keys() == best.keys()
     for job_id, job in jobs.items():
         for name in SlurmJob.__struct_fields__:
             told, known = getattr(job, name), getattr(best[job_id], name)
@@ -140,68 +132,37 @@ def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
     assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
 
 
-SHAPES = list(map(json.loads, (CAPTURES / "releases.jsonl").read_text().splitlines()))
-"""Shapes of releases from 22.05 to 25.05."""
+def test_the_json_of_sacct_tells_what_its_tables_do() -> None:
+    jobs, ends = captured_jobs()["sacct-all.psv"], ends_in_json((CAPTURES / "sacct.json").read_bytes())
+    assert {job.raw: (job.submitted_at, job.state) for job in jobs.values()} == {
+        raw: (end.submitted_at, end.state) for raw, end in ends.items()
+    }
 
 
-@pytest.mark.parametrize(("shape", "name", "value"), SHAPES)
-def test_the_json_of_every_release_is_read(shape: dict[str, Any], name: str, value: Any) -> None:
-    number: object = {"set": True, "infinite": False, "number": 7} if name == "limit_s" else 7
-    job = job_of({"job_id": number, **shape})
-    assert job is not None
-    assert getattr(job, name) == (Exit(*value) if name == "exit" and value else value)
+@pytest.mark.parametrize("release", ["24.05", "24.11"])
+def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
+    path = CAPTURES / "shapes" / f"{release}-accounting.json"
+    ((number, end),) = ends_in_json(path.read_bytes()).items()
+    assert (number, end.state, end.exit) == ("42", "FAILED", Exit(3))
+    assert end.submitted_at == 1795206870 * SECOND
+    if release == "24.11":  # 24.05 tells neither
+        assert (end.stdout, end.stderr) == ("/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
 
 
-RELEASES = sorted((CAPTURES / "shapes").glob("*.json"))
+SIGNALS = [
+    {"signal": {"signal_id": 9}, "return_code": 0},
+    {
+        "signal": {"id": {"set": True, "infinite": False, "number": 9}},
+        "return_code": {"set": False, "number": 5},
+    },
+]
+"""In the shapes of 22.05 and 23.11."""
 
 
-@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
-def test_whole_answers_of_later_releases_tell_of_the_same_job(path: Path) -> None:
-    (job,) = jobs_of_text(path.read_bytes())
-    assert (job.id, job.raw, job.name, job.user, job.state, job.exit) == (
-        "40_2", "42", "fel scan", "jdoe", "FAILED", Exit(3),
-    )  # fmt: skip
-    assert (job.account, job.partition, job.qos, job.cluster) == ("science", "debug", "normal", "huppel")
-    assert (job.nodes, job.node_count, job.cpus, job.limit_s) == ("node1", "1", "1", 3600)
-    assert (job.comment, job.directory) == ("by hand", "/home/jdoe")
-    times = (job.submitted_at, job.eligible_at, job.started_at, job.ended_at)
-    assert times == tuple(at * SECOND for at in (1795206870, 1795206870, 1795206875, 1795206935))
-    if path.stem != "24.05-accounting":  # which tells neither
-        assert (job.restarts, job.stdout, job.stderr) == (1, "/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
-    if "accounting" in path.stem:
-        assert [(one.id, one.state, one.exit, one.nodes) for one in job.steps] == [
-            ("batch", "FAILED", Exit(3), "node1")
-        ]
-
-
-STEPS: list[tuple[dict[str, Any], tuple[str, str, Exit | None]]] = [
-    (
-        {"step": {"job_id": 7, "id": "batch", "name": "batch"}, "state": "FAILED",
-         "exit_code": {"status": "ERROR", "return_code": 3}},
-        ("batch", "FAILED", Exit(3)),
-    ),
-    (
-        {"step": {"id": {"job_id": 7, "step_id": "extern"}, "name": "extern"}, "state": "COMPLETED",
-         "exit_code": {"status": "SUCCESS", "return_code": 0}},
-        ("extern", "COMPLETED", Exit(0)),
-    ),
-    (
-        {"step": {"id": "7.0", "name": "srun"}, "state": ["CANCELLED"], "exit_code": {
-            "status": ["SIGNALED"], "return_code": {"set": False, "infinite": False, "number": 0},
-            "signal": {"id": {"set": True, "infinite": False, "number": 15}, "name": "SIGTERM"}}},
-        ("0", "CANCELLED", Exit(0, 15)),
-    ),
-]  # fmt: skip
-"""Steps in sacct's JSON as 22.05, 23.02 and 23.11 have them."""
-
-
-@pytest.mark.parametrize(("step", "expected"), STEPS)
-def test_steps_of_every_release_are_read(
-    step: dict[str, Any], expected: tuple[str, str, Exit | None]
-) -> None:
-    job = job_of({"job_id": 7, "job_state": "COMPLETED", "steps": [step]})
-    assert job is not None
-    assert [(one.id, one.state, one.exit) for one in job.steps] == [expected]
+@pytest.mark.parametrize("told", SIGNALS)
+def test_the_signal_that_ended_a_job_is_read_of_every_release(told: dict[str, Any]) -> None:
+    text = json.dumps({"jobs": [{"job_id": 5, "state": {"current": ["FAILED"]}, "exit_code": told}]})
+    assert ends_in_json(text.encode())["5"].exit == Exit(0, 9)
 
 
 _JSON = st.recursive(
@@ -209,9 +170,7 @@ _JSON = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["set", "number", "infinite", "id", "signal", "current", "time", "start", "step"]
-            ),
+            st.sampled_from(["set", "number", "infinite", "id", "signal", "current", "submission"]),
             inner,
             max_size=4,
         )
@@ -221,23 +180,18 @@ _JSON = st.recursive(
 
 
 @given(
-    document=st.dictionaries(
-        st.sampled_from(
-            ["job_id", "job_state", "state", "exit_code", "array", "array_job_id", "array_task_id", "steps",
-             "time", "time_limit", "name", "restart_cnt", "node_count"]
-        ),
-        _JSON,
+    job=st.dictionaries(
+        st.sampled_from(["job_id", "state", "exit_code", "time", "stdout", "stdout_expanded"]), _JSON
     )
-)  # fmt: skip
-def test_no_document_makes_the_getter_raise(document: dict[str, object]) -> None:
-    job_of(document)
-    job_of({"job_id": 1, "job_state": "RUNNING"} | document)
+)
+def test_no_document_raises_anything_else(job: dict[str, object]) -> None:
+    ends_in_json(json.dumps({"jobs": [job, {"job_id": 1, "state": {"current": "FAILED"}} | job]}).encode())
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])
 def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
     try:
-        assert jobs_of_text(text) == ()
+        assert ends_in_json(text.encode()) == {}
     except ValueError:
         assert "jobs" not in text or text == '{"jobs": {}}'
 
@@ -265,11 +219,6 @@ def test_a_state_tells_who_canceled() -> None:
     assert state_of("CANCELLED+") == ("CANCELLED", "")
 
 
-def test_wait_statuses() -> None:
-    assert exit_of_wait_status(36608) == Exit(143)
-    assert exit_of_wait_status(-1) is None
-
-
 @pytest.mark.parametrize("state", sorted(STATUSES))
 def test_what_is_only_expected_is_no_fact(state: str) -> None:
     row = {"%i": "1", "%T": state, "%S": "2026-11-20T20:10:00", "%e": "2026-11-20T21:10:00", "%N": "n1"}
@@ -278,7 +227,3 @@ def test_what_is_only_expected_is_no_fact(state: str) -> None:
     assert (job.started_at is None) == (job.status is JobStatus.PENDING)
     assert (job.ended_at is None) == job.status.is_live
     assert msgspec.json.decode(msgspec.json.encode(job), type=SlurmJob) == job
-
-
-def test_a_document_can_be_read_from_bytes() -> None:
-    assert jobs_of_text(json.dumps({"jobs": [{"job_id": 5, "job_state": "RUNNING"}]}).encode())[0].id == "5"

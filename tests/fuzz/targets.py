@@ -56,7 +56,7 @@ from jobtui.formats.slurm import (
     SACCT,
     SQUEUE,
     accounted_job,
-    jobs_of_text,
+    ends_in_json,
     jobs_with_steps,
     queued_job,
     rows_of,
@@ -365,7 +365,7 @@ TARGETS: Mapping[str, Target] = {
     "elastic": Target(_asked(_elastic), raises=(SourceError,), pieces=(json.dumps(HITS).encode(),)),
     "loki": Target(_asked(_loki), raises=(SourceError,), pieces=(json.dumps(STREAMS).encode(),)),
     "fetchlog": Target(_asked(_fetchlog), raises=(SourceError, Unreadable), pieces=(_archive(),)),
-    "slurm-json": Target(jobs_of_text, ("slurm/*.json",), (ValueError,)),
+    "slurm-json": Target(ends_in_json, ("slurm/sacct.json", "slurm/shapes/*.json"), (ValueError,)),
     "slurm-scontrol": Target(lambda data: list(shown_jobs(_text(data))), ("slurm/scontrol*",)),
     "names": Target(
         _names,

@@ -25,11 +25,12 @@ from jobtui.formats.slurm import (
     BATCH_STEP,
     SACCT,
     STEP_FIELDS,
+    JsonEnd,
     bytes_of,
+    ends_in_json,
     filled,
     first_node,
     is_job_id,
-    jobs_of_text,
     jobs_with_steps,
     rows_of,
     shown_jobs,
@@ -139,19 +140,19 @@ async def _shown(
 async def _as_in_json(commands: Commands, native: str, accounted: Sequence[SlurmJob]) -> list[SlurmJob]:
     """Jobs of which only accounting knows, as its JSON has them: whole exit codes, and where output is."""
     try:
-        exact = {job.id: job for job in jobs_of_text((await commands.sacct("--json", native)).printed)}
+        ends = ends_in_json((await commands.sacct("--json", native)).printed)
     except (SourceError, ValueError):
         return list(accounted)
-    return [_whole(job, exact.get(job.id)) for job in accounted]
+    return [_whole(job, ends.get(job.raw)) for job in accounted]
 
 
-def _whole(job: SlurmJob, exact: SlurmJob | None) -> SlurmJob:
-    if exact is None or (exact.submitted_at, exact.state) != (job.submitted_at, job.state):
+def _whole(job: SlurmJob, end: JsonEnd | None) -> SlurmJob:
+    if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
-    is_same = job.exit and exact.exit and job.exit.code == exact.exit.code % SHOWN_CODES
+    is_same = job.exit and end.exit and job.exit.code == end.exit.code % SHOWN_CODES
     return msgspec.structs.replace(
-        job, exit=exact.exit if is_same else job.exit, is_whole=bool(is_same), stdout=exact.stdout,
-        stderr=exact.stderr,
+        job, exit=end.exit if is_same else job.exit, is_whole=bool(is_same), stdout=end.stdout,
+        stderr=end.stderr,
     )  # fmt: skip
 
 
