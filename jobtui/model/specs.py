@@ -68,16 +68,15 @@ class SourceSpec(NamedTuple):
     units: tuple[str, ...] = ()
     label: str = ""
     access: Access = NO_ACCESS
+    options: str = ""
+    kept: int = 0
+    profile: str = ""
+    """Which of several profiles that are read side by side names it, "" where all of them do."""
 
     @property
     def public(self) -> "SourceSpec":
         """The same without what is secret, as it may be written down."""
         return self._replace(access=NO_ACCESS)
-
-    options: str = ""
-    kept: int = 0
-    profile: str = ""
-    """Which of several profiles that are read side by side names it, "" where all of them do."""
 
 
 def parse_path(setting: str, expected: str, text: str) -> SourceSpec:
@@ -109,69 +108,40 @@ def parse_log(text: str) -> SourceSpec:
     return SourceSpec("log", target, role)
 
 
-LOCAL_JOURNAL = "local"
-JOURNAL_EXPECTED = "expected local, a directory, ssh://[user@]host[:port] or http://host:port"
+LOCAL_JOURNAL = LOCAL_SLURM = "local"
 _REMOTE = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
-_USER_AND_HOST = re.compile(
-    r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?(?:/.*)?", re.ASCII
-)
-"""Neither part begins as an option does. A path is a directory of journal files there."""
+_USER_AND_HOST = r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?"
+"""Neither part begins as an option does."""
+_SSH = re.compile(rf"(?i:ssh)://(?P<place>{_USER_AND_HOST})/*", re.ASCII)
+_SSH_PLACE = re.compile(rf"{_USER_AND_HOST}(?:/.*)?", re.ASCII)
+"""A path is a directory of journal files there."""
 
 
 def parse_journal(text: str) -> SourceSpec:
     """The source that `--journal SPEC` names. Raises ValueError for what is no journal."""
-    text = text.strip()
+    text, expected = text.strip(), "expected local, a directory, ssh://[user@]host[:port] or http://host:port"
     if not text or "\0" in text:
-        raise ValueError(JOURNAL_EXPECTED)
+        raise ValueError(expected)
     remote = _REMOTE.fullmatch(text)
     if remote is None:
         return SourceSpec("journal", text)
     scheme = remote["scheme"].lower()
     if scheme not in ("ssh", "http", "https"):
-        raise ValueError(f"{JOURNAL_EXPECTED}, found {scheme}://")
+        raise ValueError(f"{expected}, found {scheme}://")
     if "@" in remote["rest"] and scheme != "ssh":
-        raise ValueError("a name or password in the address is not taken: use a proxy or client certificates")
-    if (scheme == "ssh" and not _USER_AND_HOST.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
-        raise ValueError(JOURNAL_EXPECTED)
+        raise ValueError(f"{NO_LOGIN}: use a proxy or client certificates")
+    if (scheme == "ssh" and not _SSH_PLACE.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
+        raise ValueError(expected)
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
-
-
-_SERVER = re.compile(r"(?!/)(?:(?![?#])[!-~])+")
-"""A host, a port and a path, in what ASCII prints."""
-
-
-def parse_balsam(text: str) -> SourceSpec:
-    """The source that `--balsam URL` names. Raises ValueError for what is no address of a server."""
-    found = _REMOTE.fullmatch(text.strip())
-    is_address = found is not None and _SERVER.fullmatch(found["rest"])
-    if found is None or not is_address or found["scheme"].lower() not in ("http", "https"):
-        raise ValueError("expected http://host:port or https://host")
-    if "@" in found["rest"]:
-        raise ValueError(
-            "a name or password in the address is not taken: the login of `balsam login` is used"
-        )
-    return SourceSpec("balsam", f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
-
-
-LOCAL_SLURM = "local"
-SLURM_EXPECTED = "expected local or ssh://[user@]host[:port]"
 
 
 def parse_slurm(text: str) -> SourceSpec:
     """The source that `--slurm SPEC` names. Raises ValueError for what is no cluster."""
     text = text.strip()
-    remote = _REMOTE.fullmatch(text)
-    if remote is None and text == LOCAL_SLURM:
-        return SourceSpec("slurm", LOCAL_SLURM)
-    rest = remote["rest"].rstrip("/") if remote is not None else ""
-    if (
-        remote is None
-        or remote["scheme"].lower() != "ssh"
-        or "/" in rest
-        or not _USER_AND_HOST.fullmatch(rest)
-    ):
-        raise ValueError(SLURM_EXPECTED)
-    return SourceSpec("slurm", f"ssh://{rest}")
+    remote = _SSH.fullmatch(text)
+    if remote is None and text != LOCAL_SLURM:
+        raise ValueError("expected local or ssh://[user@]host[:port]")
+    return SourceSpec("slurm", f"ssh://{remote['place']}" if remote else LOCAL_SLURM)
 
 
 def is_directory(spec: SourceSpec) -> bool:
@@ -185,21 +155,27 @@ _URL = re.compile(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", 
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
 
 
-def parse_server(setting: str, text: str) -> SourceSpec:
-    """The source that `--jaeger URL` or `--tempo URL` names. Raises ValueError for what is no address."""
+NO_LOGIN = "a name or password in the address is not taken"
+
+
+def parse_server(setting: str, text: str, instead: str = "") -> SourceSpec:
+    """The source that an address of a server names. Raises ValueError for what is none.
+
+    `instead` says whence its login is taken, if not from the configuration.
+    """
     found = _URL.fullmatch(text.strip())
     if found is None:
         raise ValueError("expected http://host:port or https://host, perhaps with the path it is served at")
     if "@" in found["rest"]:
-        raise ValueError(
-            "a name or password in the address is not taken, all may see it: put it into [servers] of the "
-            f"configuration file, or into JOBTUI_{setting.upper()}_BASIC"
-        )
+        variable = f"JOBTUI_{setting.upper()}_BASIC"
+        usual = f"all may see it: put it into [servers] of the configuration file, or into {variable}"
+        raise ValueError(f"{NO_LOGIN}: {instead or usual}")
     return SourceSpec(setting, f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
 
 
 parse_jaeger = partial(parse_server, "jaeger")
 parse_tempo = partial(parse_server, "tempo")
+parse_balsam = partial(parse_server, "balsam", instead="the login of `balsam login` is used")
 
 
 def parse_otlp_listen(text: str) -> SourceSpec:
