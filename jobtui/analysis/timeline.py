@@ -339,20 +339,12 @@ def waits_since(op: Op) -> Nanos | None:
 _LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.ASCII)
 
 
-class JobLine(NamedTuple):
+class JobLine(Step, frozen=True, gc=False):
     """One line of a log, as written. `line` is 0 if the lines before it are not counted."""
 
-    at: Nanos | None
-    source: str
-    line: int
-    offset: int
-    component: Component
-    text: str
-    certainty: Certainty
-    job_id: JobId
+    job_id: JobId = JobId("")
     op: Op | None = None
     continues: bool = False
-    cursor: str | None = None
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -369,35 +361,17 @@ class JobLine(NamedTuple):
 def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> list[JobLine]:
     """Every line of a job once, with its surest link, in order of time and in order within each source."""
     surest: dict[tuple[str, int, str], JobLine] = {}
-    for line in _lines(job_id, ops, unlinked):
+    of_ops = (_line(job_id, step, op) for op in ops for step in op.steps)
+    for line in chain(of_ops, (_line(job_id, one.step, None) for one in unlinked)):
         before = surest.get(line.place)
         if before is None or line.certainty.rank < before.certainty.rank:
             surest[line.place] = line
     return in_time_order(surest.values())
 
 
-def _lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> Iterator[JobLine]:
-    for op in ops:
-        for step in op.steps:
-            yield _line(job_id, step, op)
-    for loose in unlinked:
-        yield _line(job_id, loose.step, None)
-
-
 def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
-    number = step.line if step.line > 0 else 0
-    return JobLine(
-        at=step.at,
-        source=step.source,
-        line=number,
-        offset=step.offset,
-        component=step.component,
-        text=step.text,
-        certainty=step.certainty,
-        job_id=job_id,
-        op=op,
-        cursor=step.cursor,
-    )
+    values = msgspec.structs.asdict(step) | {"line": max(0, step.line)}
+    return JobLine(**values, job_id=job_id, op=op)
 
 
 def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:

@@ -18,11 +18,12 @@ from jobtui.backends.base import (
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
+from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.worker import Worker
@@ -137,7 +138,7 @@ class SessionJobReader:
         return newest(details)
 
     @_answering
-    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         from jobtui.backends.logfile import LogFile  # the first paint does not need it
 
         if step.cursor is not None:
@@ -151,7 +152,7 @@ class SessionJobReader:
         number = step.line if step.line > 0 else None
         return record_of(await file.lines_from(step.offset, most, line=number, expect=expected))
 
-    async def _entries_behind(self, step: LinePlace, cursor: str, most: int) -> tuple[RawLine, ...]:
+    async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):
             if not isinstance(source, HasEntries):

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 
+from msgspec.structs import replace
+
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
 from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
@@ -78,8 +80,8 @@ async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine])
 
 def _continuing(line: JobLine, raw: RawLine) -> JobLine:
     offset = line.offset if line.cursor is not None else raw.offset
-    return line._replace(
-        line=raw.line or 0, offset=offset, text=raw.text, certainty=Certainty.ADJACENT, continues=True
+    return replace(
+        line, line=raw.line or 0, offset=offset, text=raw.text, certainty=Certainty.ADJACENT, continues=True
     )
 
 
@@ -176,7 +178,7 @@ def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
     for line in lines:
         texts.setdefault(line.source, []).append(line.text)
     shown = {source: masked_lines(of_source) for source, of_source in texts.items()}
-    return [line._replace(text=next(shown[line.source])) for line in lines]
+    return [replace(line, text=next(shown[line.source])) for line in lines]
 
 
 class _OpLog:
@@ -259,9 +261,8 @@ class _WholeLogs:
         source = line.origin or name
         cursor = "" if line.stamped else None
         at, text = self._time_of(line), line.text
-        return JobLine(
-            at, source, 0, line.place, Component.LOG, text, Certainty.ADJACENT, JobId(""), cursor=cursor
-        )
+        place = (source, 0, line.place)
+        return JobLine("", at, Component.LOG, text, *place, Certainty.ADJACENT, cursor)
 
 
 class _Outputs:
@@ -331,7 +332,8 @@ class _Outputs:
             if offset >= known:
                 number += is_counted
                 place = (path, number, offset)
-                yield JobLine(None, *place, Component.JOB, shown, Certainty.FULL_ID, self._job_id)
+                sure = Certainty.FULL_ID
+                yield JobLine("", None, Component.JOB, shown, *place, sure, job_id=self._job_id)
             offset += len(text.encode())
         self._read[path] = offset, number
 

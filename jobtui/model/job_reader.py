@@ -16,6 +16,7 @@ from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
 from jobtui.model.numbers import real_of
+from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 
 STATUS_FILE = "sbatch_status.json"
@@ -151,29 +152,6 @@ class Noted(NamedTuple):
     directory: str
 
 
-class LinePlace(Protocol):
-    """The place of a line in a log, and its text. Steps of ops and printed lines have it.
-
-    `line` is its number, 0 or less if that is not known; `cursor` is its place in a journal.
-    """
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def offset(self) -> int:
-        """The byte at which it begins."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def cursor(self) -> str | None: ...
-
-
 class JobReader(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
@@ -189,7 +167,7 @@ class JobReader(Protocol):
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job; None if no source has it."""
 
-    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """The line of a step and those that continue its record, up to `most` lines.
 
         Empty if the log has another line at this place now, or if its source has no lines.

@@ -20,11 +20,12 @@ from jobtui.formats.levels import level_of
 from jobtui.logs.lists import ListedLog
 from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_reader import FilePart, JobReader, LinePlace, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, JobReader, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.memory import Remembered
+from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
 from jobtui.model.scripts import (
     Answer,
@@ -298,7 +299,7 @@ Keep = Callable[[What, str, object], None]
 T = TypeVar("T")
 
 
-def key_of_step(step: LinePlace) -> str:
+def key_of_step(step: Step) -> str:
     return BETWEEN.join((step.source, str(step.offset), step.cursor or ""))
 
 
@@ -318,7 +319,7 @@ class RecordingJobReader:
     async def detail(self, job_id: JobId) -> JobDetail | None:
         return await self._job_reader.detail(job_id)
 
-    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """As many as are kept, of which `most` are given."""
         lines = await self._job_reader.lines_behind(step, max(most, MOST_LINES))
         self._keep(What.LINES, key_of_step(step), lines)
@@ -370,7 +371,7 @@ class ReplayedJobReader(SessionJobReader):
         super().__init__(sources, _stays, told)
         self._opened = opened
 
-    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         found = await self._answer(What.LINES, key_of_step(step))
         if found is None:
             return (RawLine(step.line if step.line > 0 else None, step.offset, step.text),)

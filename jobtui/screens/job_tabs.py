@@ -12,7 +12,7 @@ from textual.message import Message
 
 from jobtui.actions import Place
 from jobtui.analysis.compare import CLUTTER
-from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.analysis.timeline import job_lines
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
@@ -317,16 +317,11 @@ class LogsTab(StepTab):
 
     @property
     def step_here(self) -> Step | None:
-        return None if self._log.record is None else _step_of(self._log.record)
+        return self._log.record
 
     @on(JobLog.Highlighted)
     def _line_chosen(self) -> None:
         self.show_step(self.step_here)
-
-
-def _step_of(line: JobLine) -> Step:
-    place = (line.source, line.line, line.offset)
-    return Step("", line.at, line.component, line.text, *place, line.certainty, line.cursor)
 
 
 class WhyTab(JobTab):

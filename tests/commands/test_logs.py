@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jobtui.analysis.timeline import JobLine
 from jobtui.commands import reader
@@ -152,7 +153,7 @@ def test_secrets_in_lines_are_masked(run: Runner) -> None:
 
 @pytest.mark.parametrize("end", ["aB3dE5fG7hI9jK1lM3nO5p", "Zm9vYmFyQmF6MTIzNDU2=="])
 def test_what_may_be_the_last_line_of_a_key_is_masked(end: str) -> None:
-    line = hostile(JobLine, "x")._replace(text=end)
+    line = replace(hostile(JobLine, "x"), text=end)
     shown = "".join(span.text for span in job_line(line, "log", 8, 120))
     assert line_record(line)["text"] == MASK
     assert MASK in shown

@@ -33,9 +33,10 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import QUIET_S
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import LinePlace, Reached
+from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.logs import RawLine
+from jobtui.model.ops import Step
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.verdicts import Code, Verdict
@@ -526,7 +527,7 @@ class StillJobReader(SessionJobReader):
         super().__init__(lambda: feeds, _reach_back)
         self._logs = world.logs if isinstance(world, SirepoWorld) else {}
 
-    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         text = bytes(self._logs[step.source][step.offset : step.offset + 6_000]).decode("utf-8", "replace")
         return tuple(RawLine(None, 0, line) for line in text.split("\n")[:most])
 
