@@ -41,7 +41,9 @@ GIVEN_KEPT = 20_000
 AHEAD_S = 5
 """A row whose time is so far in the future is said."""
 DOUBTS_KEPT = 5
-DATED = ("__CURSOR", "__REALTIME_TIMESTAMP")
+TOO_MANY_AT_ONCE = "more rows at one time than are asked for: some are missing"
+INSTANT_NS = 1_000_000
+"""How far is gone on from such a time: Elasticsearch tells no two times within a millisecond apart."""
 
 
 class EngineRow(NamedTuple):
@@ -63,14 +65,6 @@ def place_of(cursor: str) -> tuple[Nanos, str]:
     return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")
 
 
-class Walk:
-    """What an engine keeps between the pages of one reading, such as a point in time."""
-
-    def __init__(self) -> None:
-        self.point = ""
-        self.after: object = None
-
-
 class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
@@ -84,7 +78,6 @@ class RowQuery(NamedTuple):
     back: bool = False
     without: Collection[str] = ()
     only: str = ""
-    walk: Walk | None = None
 
 
 class Rows(NamedTuple):
@@ -153,8 +146,8 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
             if not is_open:
                 rows = [row for row in rows if row.at != last]  # that instant may not be whole
             elif len(seen) >= INSTANT_ROWS or all((row.at, row.id) in found for row in rows):
-                engine.doubts.add("more rows at one time than are asked for: some are missing")
-                last, is_open = Nanos(last + (-1 if back else 1)), False
+                engine.doubts.add(TOO_MANY_AT_ONCE)
+                last, is_open = Nanos(last + (-1 if back else INSTANT_NS)), False
             at = last
         for row in rows:
             key = (row.at, row.id)
@@ -198,7 +191,6 @@ class EngineFollowing:
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
         self._newest: Key = self._after or (begin, "")
-        self._walk = Walk()
         self._is_closed = asyncio.Event()
         self._is_at_edge = False
 
@@ -215,9 +207,8 @@ class EngineFollowing:
         if self._is_tail:
             return await self._pass_by(), True
         question = RowQuery(
-            self._begin or None, None, self._matches, most, without=self._known_from(self._begin),
-            walk=self._walk,
-        )  # fmt: skip
+            self._begin or None, None, self._matches, most, without=self._known_from(self._begin)
+        )
         found = await self.engine.rows(question)
         fresh = [row for row in found.rows if row.id not in self._given and self._is_wanted(row)]
         self._note(fresh)
@@ -226,13 +217,14 @@ class EngineFollowing:
             self._begin = max(self._begin, self._floor)
         elif found.is_all or not found.rows:
             self._is_at_edge = True
-            self._walk = Walk()
             self._begin = self._late_from()
         else:
             self._is_at_edge = False
             last = found.rows[-1].at
-            is_stuck = last == self._begin and not fresh
-            self._begin = Nanos(last + is_stuck)
+            if not fresh and last <= self._begin:
+                self.engine.doubts.add(TOO_MANY_AT_ONCE)
+                last = Nanos(last + INSTANT_NS)
+            self._begin = last
         return fresh, self._is_at_edge
 
     async def _pass_by(self) -> list[EngineRow]:

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.backends.base import Source, Until
+from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.following import Following
 from jobtui.backends.journal.records import (
@@ -653,10 +653,7 @@ _ANY = Wanted(["*"], ["*"], ["*"])
 
 
 def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
-    for source in sources:
-        inner = source.source if isinstance(source, Until) else source
-        if isinstance(inner, Journal):
-            yield inner
+    return (source for source in map(unwrapped, sources) if isinstance(source, Journal))
 
 
 def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:

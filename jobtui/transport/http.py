@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from jobtui.model.numbers import read_json, whole
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import Access
+from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport.files import read_given
 from jobtui.transport.unpacking import Unpacker, UnpackError
@@ -120,7 +120,8 @@ _LOGIN = re.compile(r"log-?\s?in|sign-?\s?in|sso\b|saml|oauth|openid|password|ac
 
 
 class HttpClient:
-    """Asks one server. `login` gives the headers that log in, for each request, as tokens are renewed.
+    """Asks one server. `login` gives the headers that log in, for each request, as tokens are renewed;
+    without it they are those of `access`.
 
     `is_direct` goes past proxies and notices a host that is gone while it listens. `transport` is instead of
     the network, for tests.
@@ -132,9 +133,9 @@ class HttpClient:
         kind: ServerKind,
         *,
         name: str = "",
-        login: Callable[[], Headers] = dict,
+        access: Access = NO_ACCESS,
+        login: Callable[[], Headers] | None = None,
         headers: Headers | None = None,
-        ca_file: str = "",
         limits: Limits | None = None,
         is_direct: bool = False,
         transport: "Transport | None" = None,
@@ -143,9 +144,9 @@ class HttpClient:
         self.name = name or self.url
         self.kind = kind
         self.limits = limits or Limits()
-        self._login = login
+        self._login = login or (lambda: login_headers(access, self.name))
         self._headers = headers or {}
-        self._ca_file = ca_file
+        self._ca_file = access.ca_file
         self._is_direct = is_direct
         self._transport = transport
         self._http: httpx.AsyncClient | None = None

@@ -56,13 +56,14 @@ async def read_new(source: Source, rig: Rig, cursor: str, count: int = 1) -> lis
     return batches
 
 
-async def till_it_is_noticed(source: Source, rig: Rig, cursor: str) -> None:
-    """Wait where it is the end of a connection that tells that the system is gone."""
+async def till_it_is_noticed(source: Source, rig: Rig, cursor: str) -> str:
+    """The last cursor. Waits where it is the end of a connection that tells that the system is gone."""
     with pytest.raises(SourceError) if rig.reconnects else nullcontext():
         until = time.monotonic() + LONG_S
         while rig.reconnects and time.monotonic() < until:
-            await source.poll(cursor)
+            cursor = (await source.poll(cursor)).cursor
             await source.changed(0.05)
+    return cursor
 
 
 async def read_when_back(source: Source, rig: Rig, cursor: str | None = None) -> list[Batch]:
@@ -200,7 +201,7 @@ async def test_a_source_that_is_gone_says_so_and_recovers(source: Source, rig: R
     rig.add()
     cursor, _ = await read_on(source)
     rig.go_away()
-    await till_it_is_noticed(source, rig, cursor)
+    cursor = await till_it_is_noticed(source, rig, cursor)
     for _ in range(2):
         with pytest.raises(SourceError) as raised:
             await source.poll(cursor)

@@ -1,7 +1,6 @@
 """Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what all of them have in common.
 
-Only `_doc` and `_search` are asked, and a point in time is opened where there are such; nothing that is sent
-changes anything. A point in time is let lapse, as closing it is a request of its own kind.
+Only `_doc` and `_search` are asked; nothing that is sent changes anything.
 """
 
 import asyncio
@@ -16,17 +15,13 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words, login_headers
+from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words
 
 if TYPE_CHECKING:
     from jobtui.transport.http import Transport
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 NO_INDEX = "index_not_found_exception"
-POINT_KEPT = "1m"
-POINTS = ("_pit", "_search/point_in_time")
-"""Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""
-NOT_OFFERED = (200, 400, 403, 404, 405)
 REASON_CHARACTERS = 120
 
 Document = Mapping[str, object]
@@ -74,12 +69,10 @@ class ElasticClient(HttpClient):
             root,
             _kind(variable),
             name=name,
-            login=lambda: login_headers(access, name),
-            ca_file=access.ca_file,
+            access=access,
             limits=limits,
             transport=transport,
         )
-        self._points: tuple[str, ...] = POINTS
 
     async def document(self, identity: str) -> Document | None:
         """The document with this id, None when the index has none. Raises SourceError."""
@@ -96,9 +89,13 @@ class ElasticClient(HttpClient):
         return (await self.search(query)).hits
 
     async def search(self, query: Document) -> SearchAnswer:
-        """What a search gives, of the index or of the point in time that it names. Raises SourceError."""
-        path = "/_search" if "pit" in query else f"/{self._index}/_search"
-        answer = await self._post(path, json.dumps(query).encode())
+        """What a search of the index gives. Raises SourceError."""
+        answer = await self.ask(
+            f"/{self._index}/_search",
+            method="POST",
+            content=json.dumps(query).encode(),
+            headers={"Content-Type": "application/json"},
+        )
         document = as_dict(await self._decoded(answer))
         found = as_dict(document.get("hits"))
         hits = opened(found.get("hits"))
@@ -107,24 +104,6 @@ class ElasticClient(HttpClient):
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
         return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups)
-
-    async def open_point(self) -> str:
-        """A point in time of the index, "" where the server offers none. Raises SourceError."""
-        for path in self._points:
-            asked = f"/{self._index}/{path}"
-            answer = await self._post(asked, None, (("keep_alive", POINT_KEPT),), NOT_OFFERED)
-            told = as_dict(_document_in(answer))
-            if answer.status == 200 and (point := as_text(told.get("id") or told.get("pit_id"))):
-                self._points = (path,)
-                return point
-        self._points = ()
-        return ""
-
-    async def _post(
-        self, path: str, content: bytes | None, params: http.Params = (), fine: tuple[int, ...] = (200,)
-    ) -> http.Answer:
-        headers = {"Content-Type": "application/json"} if content is not None else {}
-        return await self.ask(path, params, method="POST", content=content, headers=headers, fine=fine)
 
     async def _decoded(self, answer: http.Answer) -> object:
         # others have their turn while a large answer is decoded

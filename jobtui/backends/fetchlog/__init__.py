@@ -13,14 +13,13 @@ from posixpath import basename
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access
-from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind, login_headers
+from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class _Archive(NamedTuple):
     left_out: int
 
 
-class FetchLog:
+class FetchLog(PolledSource):
     """One server. Its directories are addresses, `URL/job/<id>`."""
 
     kind = "fetchlog"
@@ -69,21 +68,15 @@ class FetchLog:
         transport: "Transport | None" = None,
         limits: Limits = LIMITS,
     ) -> None:
-        self.name = url
-        self._http = HttpClient(
-            url, FETCHLOG, login=lambda: login_headers(access, url), ca_file=access.ca_file, limits=limits,
-            transport=transport,
-        )  # fmt: skip
+        super().__init__(url)
+        self._http = HttpClient(url, FETCHLOG, access=access, limits=limits, transport=transport)
         self._turn = asyncio.Lock()
         self._kept: OrderedDict[str, tuple[float, _Archive]] = OrderedDict()
-        self._closed = asyncio.Event()
 
-    async def poll(self, cursor: str | None) -> Batch:
+    async def read(self, *, begins: bool) -> Batch:
         """Whether somebody answers there; what is kept is not listed."""
-        if self._closed.is_set():
-            raise SourceError(f"{self.name}: is closed")
         await self._http.ask("/", fine=(200, 204, 404, 405))
-        return Batch(cursor="there", note="fetchlog; asked for the files of one job at a time")
+        return Batch(cursor="", note="fetchlog; asked for the files of one job at a time")
 
     def directory_of(self, job_id: JobId) -> str | None:
         """Where the files of a job are; None for one that jobsub did not submit."""
@@ -123,14 +116,8 @@ class FetchLog:
                 self._kept.popitem(last=False)
             return archive
 
-    async def changed(self, timeout_s: float) -> None:
-        try:
-            await asyncio.wait_for(self._closed.wait(), timeout_s)
-        except TimeoutError:
-            return
-
     async def aclose(self) -> None:
-        self._closed.set()
+        await super().aclose()
         await self._http.aclose()
 
 

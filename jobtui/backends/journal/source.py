@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.following import Following
 from jobtui.backends.journal.records import (
@@ -56,12 +56,11 @@ GIVEN_KEPT = 50_000
 """Entries known to have been given since that was last asked; it is asked again at so many."""
 SAMPLE_ENTRIES = 20_000
 """About so many of the last entries are looked at by doctor."""
-_OURS = "journal "
 
 MakeReader = Callable[[], JournalReader]
 
 
-class Journal:
+class Journal(PolledSource):
     """The wanted streams of the journal that `make_reader` opens. `since` is where to begin.
 
     None begins two hours ago; 0 reads all of it. `name` is the journal as it was configured.
@@ -78,7 +77,7 @@ class Journal:
         timer: Callable[[], float] = time.monotonic,
         kind: str = KIND,
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self.kind = kind
         self.make_reader = make_reader
         self.wanted = wanted or Wanted()
@@ -90,16 +89,14 @@ class Journal:
         self._reader = make_reader()
         self._following: Following | None = None
         self._matches: Matches = ()
-        self._asked_at: float | None = None
-        self._asked_from: Start | None = None
+        self._asked_at = 0.0
+        self._asked_from: Start = Head()
         self._given: set[Cursor] = set()
         self._repeated: frozenset[Cursor] = frozenset()
-        self._at: str | None = None
+        self._place: Cursor | None = None
         self._records = EntryRecords(self.wanted, self.names)
         self.condition = JournalCondition()
         self.newest_at: Nanos | None = None
-        self._closed = False
-        self._closing = asyncio.Event()
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -130,36 +127,26 @@ class Journal:
             self._since = Nanos(max(0, self._clock.now() - WINDOW_S * SECOND))
         return self._since
 
-    async def poll(self, cursor: str | None) -> Batch:
-        """What was written since `cursor`; None asks for the beginning. Raises SourceError."""
-        if self._closed:
-            raise SourceError(f"{self.name}: is closed")
+    async def read(self, *, begins: bool) -> Batch:
         try:
-            return await self._poll(cursor)
+            found = await self._found(begins=begins)
         except SourceError as error:
-            # It is followed on after the last entry that it gave
-            self._at = cursor if self._following is not None else None
             self.gaps.failed(self._clock.now(), str(error).removeprefix(f"{self.name}: "))
             raise
-
-    async def _poll(self, cursor: str | None) -> Batch:
-        if self._following is None or cursor is None or cursor != self._at:
-            await self._go_to(cursor)
-        elif self._timer() - (self._asked_at or 0.0) >= REFRESH_S or len(self._given) > GIVEN_KEPT:
-            await self._ask_again()
-        before, self._at = self._at, None  # what is taken and not given, as this was cancelled, comes again
-        found = await self._follow().take(BATCH_ENTRIES)
         self.gaps.reached(self._clock.now())
-        batch = await self._batch(found, before or _OURS)
-        self._at = batch.cursor
-        return batch
+        return await self._batch(found)
 
-    def _follow(self) -> Following:
+    async def _found(self, *, begins: bool) -> Slice:
+        if self._following is None or begins:
+            await self._begin_reading()
+        elif self._timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
+            await self._ask_again()
         if self._following is None:
             raise SourceError(f"{self.name}: is closed")
-        return self._following
+        return await self._following.take(BATCH_ENTRIES)
 
-    async def _batch(self, found: Slice, before: str) -> Batch:
+    async def _batch(self, found: Slice) -> Batch:
+        self._place = found.cursor or self._place
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
         lost = [self._lost(found)] if found.lost else []
         if found.at_edge:
@@ -173,7 +160,7 @@ class Journal:
         why = [*map(gap_words, (*lost, *gaps)), *self._records.lost]
         self._records.lost.clear()
         return Batch(
-            cursor=before if found.cursor is None else f"{_OURS}{found.cursor}",
+            cursor="",
             records=tuple(records),
             skipped=tuple(Skip(self.name, one) for one in why[-SKIPS_NAMED:]),
             skip_count=len(why),
@@ -257,35 +244,26 @@ class Journal:
 
     # Where reading stands.
 
-    async def _go_to(self, cursor: str | None) -> None:
-        """Begin, or go back to a cursor: a batch was lost, or the last poll was cancelled."""
+    async def _begin_reading(self) -> None:
         await self._ask()
-        place = (cursor or "").removeprefix(_OURS) if (cursor or "").startswith(_OURS) else ""
-        start: Start = Beside(Cursor(place)) if place else self._start
+        begin = self._begin()
         self._records = EntryRecords(self.wanted, self.names)
         self._given.clear()
         self._repeated = frozenset()
-        self._asked_from = start
-        await self._follow_from(start)
-        self._at = f"{_OURS}{place}"
-
-    @property
-    def _start(self) -> Start:
-        begin = self._begin()
-        return At(begin) if begin else Head()
+        self._place = None
+        self._asked_from = At(begin) if begin else Head()
+        await self._follow_from(self._asked_from)
 
     async def _ask_again(self) -> None:
         """Find out whether there are new streams; if so, read theirs since that was last asked."""
         before = self._matches
         await self._ask()
-        start = self._asked_from
-        if self._matches != before and start is not None:
+        if self._matches != before:
             self._repeated = frozenset(self._given)
-            await self._follow_from(start)
+            await self._follow_from(self._asked_from)
             return
         self._given.clear()
-        place = (self._at or "").removeprefix(_OURS)
-        self._asked_from = Beside(Cursor(place)) if place else self._start
+        self._asked_from = self._asked_from if self._place is None else Beside(self._place)
 
     async def _ask(self) -> None:
         values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
@@ -304,12 +282,10 @@ class Journal:
             if self._following is not None:
                 await self._following.changed(timeout_s)
                 return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._closing.wait(), timeout_s)
+        await super().changed(timeout_s)
 
     async def aclose(self) -> None:
-        self._closed = True
-        self._closing.set()
+        await super().aclose()
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()

@@ -20,9 +20,9 @@ from jobtui.model.faults import rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
-from jobtui.model.specs import NO_ACCESS, Access, SourceSpec
+from jobtui.model.specs import NO_ACCESS, SourceSpec
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import Answer, HttpClient, Limits, Params, ServerKind, in_words, login_headers
+from jobtui.transport.http import Answer, HttpClient, Limits, Params, ServerKind, in_words
 
 if TYPE_CHECKING:
     from jobtui.transport.http import Transport
@@ -102,7 +102,6 @@ class LokiEngine:
         transport: "Transport | None" = None,
         limits: Limits = LIMITS,
     ) -> None:
-        access: Access = spec.access or NO_ACCESS
         self.name = spec.target
         self.doubts = doubts
         self._preset = preset_of(spec.options)
@@ -112,8 +111,7 @@ class LokiEngine:
             spec.target.partition("?")[0],
             LOKI,
             name=spec.target,
-            login=lambda: login_headers(access, spec.target),
-            ca_file=access.ca_file,
+            access=spec.access or NO_ACCESS,
             limits=limits,
             transport=transport,
         )

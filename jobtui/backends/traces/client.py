@@ -10,7 +10,7 @@ from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
-from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words, login_headers
+from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
 
 if TYPE_CHECKING:
     from jobtui.transport.http import Transport
@@ -79,15 +79,7 @@ class TraceServer(HttpClient):
             address="check the address: perhaps the path it is served at is missing, such as "
             f"/{product.lower()}",
         )
-        name = url.rstrip("/")
-        super().__init__(
-            url,
-            kind,
-            login=lambda: login_headers(access, name),
-            ca_file=access.ca_file,
-            limits=limits or LIMITS,
-            transport=transport,
-        )
+        super().__init__(url, kind, access=access, limits=limits or LIMITS, transport=transport)
 
     async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
         """The answer to a question, also that there is nothing (404) or what is wrong with it (400).

@@ -9,10 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
+from jobtui.backends import engine as engine_module
+from jobtui.backends.elastic import records as elastic_records
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, presets, row_of
 from jobtui.backends.elastic.source import ElasticEngine
-from jobtui.backends.engine import GIVEN_KEPT, Doubts, EngineFollowing, EngineJournal
+from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
 from jobtui.backends.registry import build, parse_elastic_records
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
@@ -95,32 +97,30 @@ async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
         assert len((await reader.forward(Head(), matches, 10)).entries) == count
 
 
-@pytest.mark.parametrize(
-    "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
-)
-async def test_a_long_reading_gives_each_once_with_and_without_a_point_in_time(points: str) -> None:
-    elastic = index_of(lines(2_000, every_s=0.01), points=points)
+@pytest.mark.parametrize(("every_s", "count"), [(0.01, 2_000), (0.0, 900)], ids=["apart", "of one instant"])
+async def test_a_long_reading_gives_each_once(every_s: float, count: int) -> None:
+    elastic = index_of(lines(count, every_s))
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
     found: list[str] = []
     at_edge = False
     while not at_edge:
         rows, at_edge = await following.rows(300)
         found += [row.id for row in rows]
-    assert found == sorted(elastic.documents)
-    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
-    assert any("pit" in body for body in elastic.bodies) == bool(points)
-    assert {sent.split("?")[0] for sent in elastic.sent} <= {
-        "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
-    }  # fmt: skip
+    assert sorted(found) == sorted(elastic.documents)
+    assert {sent.split("?")[0] for sent in elastic.sent} == {"POST /logs/_search"}
 
 
-async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
-    elastic = index_of(lines(700, every_s=0.01))
+async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
+    elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")})
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
-    first, _ = await following.rows(300)
-    elastic._points.clear()
-    rest = (await following.rows(300))[0] + (await following.rows(300))[0]
-    assert sorted(row.id for row in [*first, *rest]) == sorted(elastic.documents)
+    found: list[str] = []
+    at_edge = False
+    while not at_edge:
+        rows, at_edge = await following.rows(300)
+        found += [row.id for row in rows]
+    assert found[-1] == "last"
+    assert "some are missing" in following.engine.doubts.words
 
 
 async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
@@ -241,15 +241,13 @@ class EndlessElastic(StrictElastic):
 
     TOTAL = 100_000_000
 
-    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
-        begin = query.get("search_after", [None])[0]
-        if begin is None:
-            text = next(
-                c["range"]["@timestamp"]["gte"] for c in query["query"]["bool"]["filter"] if "range" in c
-            )
-            moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
-            begin = (int(time.mktime(moment)) - time.timezone) * 1_000 + int(text[20:23]) - 1
-        first = max(0, (begin + 1 - T0 // 1_000_000) * 100)
+    def _search(self, query: dict[str, Any]) -> Any:
+        clauses = query["query"]["bool"]
+        text = next(c["range"]["@timestamp"]["gte"] for c in clauses["filter"] if "range" in c)
+        moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
+        begin = (int(time.mktime(moment)) - time.timezone) * 1_000 + int(text[20:23])
+        known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
+        first = max(0, (begin - T0 // 1_000_000) * 100) + known
         hits = []
         for number in range(first, min(self.TOTAL, first + query["size"])):
             at = T0 // 1_000_000 + number // 100
@@ -258,7 +256,10 @@ class EndlessElastic(StrictElastic):
         return {"timed_out": False, "_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
 
 
-async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded() -> None:
+async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_module, "GIVEN_KEPT", 2_000)
     elastic = EndlessElastic({}, index="logs")
     spent = 0.0
     inner = transport_of(elastic)
@@ -280,12 +281,12 @@ async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded()
     assert len(rows) > 900
     assert own_s < 0.3
     tracemalloc.start()
-    for _ in range(GIVEN_KEPT // 1_000 + 5):
+    for _ in range(5):
         await following.rows(1_000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(following._given) <= GIVEN_KEPT
-    assert peak < 40 << 20
+    assert len(following._given) <= 2_000
+    assert peak < 20 << 20
 
 
 def row(document: dict[str, Any], name: str = "a") -> Any:
