@@ -15,7 +15,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.find import Found, resolve
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import ONCE_S, Reader, configured, no_source, warn, within
+from jobtui.commands.reader import ONCE_S, Reader, in_session
 from jobtui.commands.script import meant
 from jobtui.commands.streams import Exit, complain
 from jobtui.commands.trace import look_for
@@ -40,14 +40,8 @@ _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 def run(context: Context) -> Exit:
-    import asyncio
-
-    warn(context)
-    specs = configured(context)
-    if not specs:
-        return no_source()
     gathering = Gathering()
-    return asyncio.run(within(context, specs, lambda reader: _bundle(reader, gathering), gathering))
+    return in_session(context, lambda reader: _bundle(reader, gathering), gathering)
 
 
 async def _bundle(reader: Reader, gathering: Gathering) -> Exit:

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
-from jobtui.backends.registry import SIREPO_DB, announce
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.open import has_terminal, of_specs
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import watch_clusters
+from jobtui.commands.reader import session_to_watch
 from jobtui.commands.record import REPLAYED
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import load
@@ -28,7 +27,6 @@ from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
-from jobtui.session import Session
 
 LIST = "list"
 DEFAULT_SEED = 1
@@ -64,8 +62,7 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Ex
     if inner is not None or not has_terminal():
         return _run_on(context, inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {}), specs)
     with _living(demo):
-        session = Session([announce(spec) for spec in specs], context.clock)
-        watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
+        session = session_to_watch(context._replace(remembers=False), specs)
         context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
 

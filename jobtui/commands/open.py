@@ -7,24 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jobtui.backends.registry import SIREPO_DB, Gives, gives, of_setting
+from jobtui.backends.registry import Gives, gives, of_setting
 from jobtui.commands import runner
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.reader import (
-    Reader,
-    configured,
-    no_source,
-    sources_to_watch,
-    warn,
-    watch_clusters,
-    watch_sites,
-)
+from jobtui.commands.reader import Reader, configured, no_source, session_to_watch, warn
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, split_head
 from jobtui.grammar import COMMAND_BY_NAME, SETTING_BY_NAME, SETTINGS, Setting
 from jobtui.model.ids import JobFilter, JobId, TraceRef, find_trace
 from jobtui.model.specs import LOOPBACK, LogRole, SourceSpec, is_loopback, listen_place
-from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.web import DRIVER
 
@@ -89,17 +80,9 @@ def run(context: Context) -> Exit:
         if found.job is None and len(found.traces) != 1 and not found.jobs:
             return code
         trace = TraceRef(found.traces[0]) if found.job is None and len(found.traces) == 1 else None
-    announced = sources_to_watch(context, specs, found.detail if found else None)
-    session = Session(announced, context.clock, replay=context.replay)
-    session.hosts, session.mounts = context.config.hosts, context.config.mounts
-    session.remembers = context.remembers
-    session.store.name_profiles(context.config.profile_of_source)
-    session.job_attributes = context.config.job_attributes
-    session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
+    session = session_to_watch(context, specs, found.detail if found else None)
     if not is_served():  # whoever opens a page must not start programs
         session.alarms = context.config.alarms
-    watch_sites(session, specs)
-    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     open_at: JobId | TraceRef | JobFilter | None = trace
     if found is not None and trace is None:
         open_at = found.job.id if found.job is not None else JobFilter(found.filter)

@@ -40,6 +40,7 @@ from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import JOB_ATTRIBUTES
@@ -48,7 +49,6 @@ from jobtui.store.store import Changes
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.backends.agent_copies import AgentCopies
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
     from jobtui.backends.base import Observer
     from jobtui.model.job_reader import Noted
@@ -241,10 +241,9 @@ class Reader:
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         """Read what the supervisor keeps of cluster agents' logs, of the users who are asked for."""
-        users = users_asked_for(self.session, detail)
-        if users() and not self.partial:
-            for root in self.roots:
-                self.session.add(copies_below(root, users))
+        users = _users_asked_for(self.session, detail)
+        if users and not self.partial:
+            read_copies(self.session, self.roots, users)
             await self.watched(self.session.catch_up([AGENT_COPIES.kind]))
 
     async def _read_site_logs(self) -> None:
@@ -357,13 +356,19 @@ def surroundings() -> Surroundings:
     return Surroundings(os.environ, directory, os.path.expanduser("~"))
 
 
-def in_session(context: Context, body: Callable[[Reader], Awaitable[Exit]]) -> Exit:
+def in_session(
+    context: Context,
+    body: Callable[[Reader], Awaitable[Exit]],
+    observer: "Observer | None" = None,
+    *,
+    needs_source: bool = True,
+) -> Exit:
     """Run a command's body with a reader over the configured sources; without any, say so."""
     warn(context)
     specs = configured(context)
-    if not specs:
+    if needs_source and not specs:
         return no_source()
-    return asyncio.run(within(context, specs, body))
+    return asyncio.run(within(context, specs, body, observer))
 
 
 def warn(context: Context) -> None:
@@ -385,13 +390,68 @@ async def within(
     body: Callable[[Reader], Awaitable[Exit]],
     observer: "Observer | None" = None,
 ) -> Exit:
-    """Run a command's body with a reader over these sources; a observer is told what they deliver."""
-    async with Session((), context.clock, replay=context.replay, observer=observer) as session:
-        session.hosts, session.mounts = context.config.hosts, context.config.mounts
-        session.store.name_profiles(context.config.profile_of_source)
-        session.remembers = context.remembers
-        session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
+    """Run a command's body with a reader over these sources; an observer is told what they deliver."""
+    async with _session(context, (), observer) as session:
         return await body(Reader(context, session, tuple(specs)))
+
+
+def _session(context: Context, sources: Sequence[Announced], observer: "Observer | None" = None) -> Session:
+    session = Session(sources, context.clock, replay=context.replay, observer=observer)
+    session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    session.store.name_profiles(context.config.profile_of_source)
+    session.remembers = context.remembers
+    session.job_attributes = context.config.job_attributes
+    session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
+    return session
+
+
+def session_to_watch(
+    context: Context,
+    specs: Sequence[SourceSpec],
+    detail: JobDetail | None = None,
+    observer: "Observer | None" = None,
+) -> Session:
+    """A session that goes on; logs are read from where the job needs them that it is opened at.
+
+    Sources are made when the first paint is over, those that give jobs first; those that only jobs lead to
+    are added when they are known.
+    """
+    in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
+    announced = [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
+    session = _session(context, announced, observer)
+    watch_sites(session, specs)
+    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
+    return session
+
+
+async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> None:
+    """Do several things until one ends, a signal comes, or so long has passed. Raises what one raises."""
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    working = [asyncio.ensure_future(one) for one in work]
+    for task in working:
+        task.add_done_callback(lambda _: ended.set())
+    with suppress(TimeoutError):
+        async with asyncio.timeout(for_s):
+            await ended.wait()
+    for task in working:
+        task.cancel()
+    for result in await asyncio.gather(*working, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
+
+
+def limits_of(context: Context, usual_mb: int, least_mb: int) -> tuple[int, float | None] | None:
+    """How many MB to keep and how long to go on, as flags ask; None where they are wrong, which is said."""
+    from jobtui.analysis.times import parse_duration  # few commands are given one
+
+    megabytes, wanted = whole(context.flag("limit"), usual_mb), context.flag("for")
+    for_s = parse_duration(wanted) if wanted is not None else None
+    if megabytes < least_mb or (wanted is not None and not for_s):
+        complain(f"--limit needs at least {least_mb} MB, --for a time such as 8h")
+        return None
+    return megabytes, for_s
 
 
 def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
@@ -412,17 +472,6 @@ def journal_window(context: Context, detail: JobDetail | None) -> Window:
     if queued:
         begin = min(begin, max(min(queued), max(queued) - RUNS_WITHIN_S * SECOND) - SLACK_S * SECOND)
     return Window(since=Nanos(max(1, begin)))
-
-
-def sources_to_watch(
-    context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None
-) -> list[Announced]:
-    """Sources for the dashboard; logs from where the job needs them that it is opened at, else their ends.
-
-    They are made when the first paint is over, those that give jobs first.
-    """
-    in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
-    return [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
 
 
 def _window_of_traces(context: Context) -> Window:
@@ -470,58 +519,37 @@ MODE = "sbatch"
 DRIVER = "SbatchDriver"
 
 
-class ClusterUsers:
-    """Who has jobs on a cluster; who came last is last."""
-
-    def __init__(self) -> None:
-        self._users: dict[str, None] = {}
-
-    def __call__(self) -> Sequence[str]:
-        return tuple(self._users)
-
-    def add(self, users: Iterable[str]) -> bool:
-        before = len(self._users)
-        self._users.update(dict.fromkeys(users))
-        return len(self._users) > before
-
-
-def copies_below(root: str, users: ClusterUsers) -> "AgentCopies":
+def read_copies(session: Session, roots: Iterable[str], users: Mapping[str, None]) -> None:
+    """Read the copies of the logs of agents on a cluster, of these users; more may be added to them."""
     from jobtui.backends.agent_copies import AgentCopies  # few sites have a cluster
 
-    return AgentCopies(Path(root), users)
+    for root in roots:
+        session.add(AgentCopies(Path(root), lambda: tuple(users)))
 
 
 def watch_clusters(session: Session, roots: Sequence[str]) -> None:
     """Read the copies of agents' logs as soon as the session knows of a job on a cluster."""
-    users = ClusterUsers()
-    added = False
+    users: dict[str, None] = {}
 
     def see(changes: Changes) -> None:
-        nonlocal added
-        if not users.add(_owners(session, changes.jobs)) or added:
-            return
-        added = True
-        for root in roots:
-            session.add(copies_below(root, users))
+        is_first = not users
+        changed = filter(None, map(session.store.job, changes.jobs))
+        users.update(dict.fromkeys(job.owner for job in changed if job.mode == MODE))
+        if is_first and users:
+            read_copies(session, roots, users)
 
     if roots:
         session.store.subscribe(see)
 
 
-def _owners(session: Session, changed: Iterable[JobId]) -> Iterable[str]:
-    find = session.store.job
-    return (job.owner for job_id in changed if (job := find(job_id)) is not None and job.mode == MODE)
-
-
-def users_asked_for(session: Session, detail: JobDetail | None) -> ClusterUsers:
+def _users_asked_for(session: Session, detail: JobDetail | None) -> dict[str, None]:
     """Whose copies a question needs: those of the job's user, without a job of all who are known by now."""
-    users = ClusterUsers()
     if detail is not None:
-        users.add([detail.job.owner] if MODE in (detail.job.mode, *(run.mode for run in detail.runs)) else [])
-        return users
-    users.add(job.owner for job in session.store.jobs.values() if job.mode == MODE)
-    users.add(agent.uid for agent in session.store.correlation.agents() if agent.driver == DRIVER)
-    return users
+        is_there = MODE in (detail.job.mode, *(run.mode for run in detail.runs))
+        return {detail.job.owner: None} if is_there else {}
+    of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == MODE)
+    of_agents = (agent.uid for agent in session.store.correlation.agents() if agent.driver == DRIVER)
+    return dict.fromkeys((*of_jobs, *of_agents))
 
 
 LOOK_EVERY_S = 60.0

@@ -1,20 +1,17 @@
 """`record DIR` keeps what the sources deliver; `replay FILE [COMMAND ...]` runs any command on it."""
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from jobtui import __version__
-from jobtui.analysis.times import parse_duration
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
-from jobtui.commands.reader import configured, no_source, sources_to_watch, warn, watch_clusters
+from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
 from jobtui.commands.remember import kept_reading, open_memory, runs_of
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
@@ -24,12 +21,10 @@ from jobtui.model.clock import FixedClock, SystemClock
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
 from jobtui.recording.database import FILE_NAME, About, RecordingError
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import RecordingReplay
-from jobtui.session import Session
 
 DEFAULT_MB = 1_000
 LEAST_MB = 1
@@ -41,12 +36,9 @@ def run(context: Context) -> Exit:
     if isinstance(context.clock, FixedClock):
         complain("record keeps what comes from now on, so it takes no --at; give --at to what replays it")
         return Exit.USAGE
-    megabytes = whole(context.flag("limit"), DEFAULT_MB)
-    wanted = context.flag("for")
-    for_s = parse_duration(wanted) if wanted is not None else None
-    if megabytes < LEAST_MB or (wanted is not None and not for_s):
-        complain(f"--limit needs at least {LEAST_MB} MB, --for a time such as 8h")
+    if (limits := limits_of(context, DEFAULT_MB, LEAST_MB)) is None:
         return Exit.USAGE
+    megabytes, for_s = limits
     specs = configured(context)
     if not specs:
         return no_source()
@@ -95,22 +87,11 @@ async def _record(
     memory: MemoryThread | None,
     for_s: float | None,
 ) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, ended.set)
-    session = Session(sources_to_watch(context, specs, None), context.clock, observer=recorder)
+    session = session_to_watch(context, specs, observer=recorder)
     session.ask_for_nodes(NODES_EVERY_S)
-    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     async with session:
-        working = [asyncio.ensure_future(one) for one in (kept_reading(session), _say(recorder))]
-        if memory is not None:
-            working.append(asyncio.ensure_future(runs_of(session, memory).follow()))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(for_s):
-                await ended.wait()
-        for task in working:
-            task.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        follow = (runs_of(session, memory).follow(),) if memory is not None else ()
+        await until_ended(kept_reading(session), _say(recorder), *follow, for_s=for_s)
 
 
 async def _say(recorder: Recorder) -> None:

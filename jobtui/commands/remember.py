@@ -1,17 +1,16 @@
 """`remember` writes the memory of finished runs; `seen` and `changed` read it."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.recurrence import day_of, finished
 from jobtui.analysis.signature import failure_text
-from jobtui.analysis.times import parse_duration, parse_moment
+from jobtui.analysis.times import parse_moment
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_report
-from jobtui.commands.reader import configured, no_source, sources_to_watch, warn
+from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
 from jobtui.commands.streams import Exit, complain
 from jobtui.memory.database import MOST_SHOWN, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
@@ -21,7 +20,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import SIREPO, Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Finished, Overview
-from jobtui.model.numbers import counted, whole
+from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING
 from jobtui.render.columns import TimeLook
@@ -163,11 +162,9 @@ def run(context: Context) -> Exit:
     if isinstance(context.clock, FixedClock):
         complain("remember keeps what is known now, so it takes no --at")
         return Exit.USAGE
-    wanted, megabytes = context.flag("for"), whole(context.flag("limit"), DEFAULT_MB)
-    for_s = parse_duration(wanted) if wanted is not None else None
-    if megabytes < LEAST_MB or (wanted is not None and not for_s):
-        complain(f"--limit needs at least {LEAST_MB} MB, --for a time such as 8h")
+    if (limits := limits_of(context, DEFAULT_MB, LEAST_MB)) is None:
         return Exit.USAGE
+    megabytes, for_s = limits
     if not configured(context):
         return no_source()
     try:
@@ -185,31 +182,18 @@ def run(context: Context) -> Exit:
 
 
 async def _remember(context: Context, memory: MemoryThread, for_s: float | None) -> None:
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, ended.set)
-    sources = sources_to_watch(context, configured(context), None)
-    session = Session(sources, context.clock, replay=context.replay)
-    session.hosts, session.mounts = context.config.hosts, context.config.mounts
-    async with session:
+    async with session_to_watch(context, configured(context)) as session:
         runs = runs_of(session, memory)
         is_once = context.flag("once") is not None or context.replay is not None
-        work = (_take(session, runs, ended),) if is_once else (kept_reading(session), runs.follow())
-        working = [asyncio.ensure_future(one) for one in (*work, _say(memory))]
-        with suppress(TimeoutError):
-            async with asyncio.timeout(for_s):
-                await ended.wait()
-        for task in working:
-            task.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        work = (_take(session, runs),) if is_once else (kept_reading(session), runs.follow())
+        await until_ended(*work, _say(memory), for_s=for_s)
 
 
-async def _take(session: Session, runs: FinishedRuns, ended: asyncio.Event) -> None:
+async def _take(session: Session, runs: FinishedRuns) -> None:
     """Remember what the sources know now."""
     with contained("remembering"):
         await session.catch_up()
         await runs.take()
-    ended.set()
 
 
 async def kept_reading(session: Session) -> None:

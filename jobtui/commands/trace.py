@@ -1,6 +1,5 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
-import asyncio
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import LONGEST_NAME, SHOWN, candidates_for, file_named, of_its_jobs, read_too
 from jobtui.commands.printing import Report, answer, lowered
-from jobtui.commands.reader import Reader, configured, in_session, warn, within
+from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.spans import begins_with_spans
 from jobtui.model.condor import condor_id, find_condor_id
@@ -165,10 +164,8 @@ CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "
 
 def run(context: Context) -> Exit:
     """Print the trace; FAILED when something failed in it, ATTENTION when it never came to its end."""
-    if file_named(" ".join(context.words)) is None:
-        return in_session(context, _trace)
-    warn(context)
-    return asyncio.run(within(context, configured(context), _trace))  # a file of spans is source enough
+    is_file = file_named(" ".join(context.words)) is not None  # which is source enough
+    return in_session(context, _trace, needs_source=not is_file)
 
 
 async def _trace(reader: Reader) -> Exit:

@@ -6,11 +6,10 @@ stands for a word: each change is one line, the state first, then whose and whic
 """
 
 import asyncio
-import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from jobtui.analysis.alerts import News
@@ -21,7 +20,15 @@ from jobtui.commands.context import Context
 from jobtui.commands.find import SHOWN, print_not_found, resolve
 from jobtui.commands.jobs import in_order
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reader import Reader, configured, in_session, no_source, sources_to_watch, warn
+from jobtui.commands.reader import (
+    Reader,
+    configured,
+    in_session,
+    no_source,
+    session_to_watch,
+    until_ended,
+    warn,
+)
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS, contained
@@ -29,6 +36,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted
+from jobtui.model.specs import SourceSpec
 from jobtui.render.styles import WORDS
 from jobtui.render.text import clock_time, show
 from jobtui.session import Session
@@ -45,30 +53,23 @@ def run(context: Context) -> Exit:
     specs = configured(context)
     if not specs:
         return no_source()
-    session = Session(sources_to_watch(context, specs, None), context.clock, replay=context.replay)
-    asyncio.run(_watch(session, context))
+    asyncio.run(_watch(context, specs))
     return Exit.FINE
 
 
-async def _watch(session: Session, context: Context) -> None:
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with session:
+async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
+    async with session_to_watch(context, specs) as session:
         await session.catch_up()
-        teller = Teller(session, context)
-        reading = asyncio.ensure_future(session.run())
-        while not ended.is_set() and not reading.done():
-            try:
-                async with asyncio.timeout(TOLD_EVERY_S):
-                    await ended.wait()
-            except TimeoutError:
-                lines: list[str] = []
-                with contained("telling what changed"):
-                    lines += teller.more()
-                print_lines(lines)
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
+        await until_ended(session.run(), _tell(Teller(session, context)))
+
+
+async def _tell(teller: "Teller") -> None:
+    while True:
+        await asyncio.sleep(TOLD_EVERY_S)
+        lines: list[str] = []
+        with contained("telling what changed"):
+            lines += teller.more()
+        print_lines(lines)
 
 
 class Teller:

@@ -211,7 +211,7 @@ def _spent() -> float:
 def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
     form: str, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtui.commands.trace.configured", lambda context: ())
+    monkeypatch.setattr("jobtui.commands.reader.configured", lambda context: ())
     ran = run("trace", CAPTURES / f"job-fail.{form}")
     assert ran.code == 1
     assert "step 7 of 10" in ran.out
