@@ -9,6 +9,7 @@ import sys
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,30 +42,22 @@ sys.exit(main())
 """The program on a file system that does not answer, and a file that is there once it was asked."""
 
 
-@pytest.fixture
-def words(tmp_path: Path) -> list[str]:
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
-    return ["-m", "jobtui", "--srdb", str(tmp_path), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
+WORDS = ["-m", "jobtui", "--srdb", str(CAPTURE), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
+IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
 
 # So many bytes are written: at the start, between taking the terminal and the first paint, and during that.
-@pytest.mark.parametrize("count", [1, 20, 100, 1_000, 4_000])
-@pytest.mark.parametrize("ignoring", [(), (signal.SIGHUP,)], ids=["SIGHUP", "no SIGHUP"])
-def test_it_ends_when_its_terminal_goes_while_it_starts(
-    words: list[str], count: int, ignoring: tuple[signal.Signals, ...]
-) -> None:
-    with PtyProgram(words, ignoring) as program:
+@pytest.mark.parametrize(("nth", "count"), enumerate([1, 20, 100, 1_000, 4_000]))
+def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) -> None:
+    with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(b"", count)
         program.hang_up()
         program.wait_end(LONG_S / 2)
 
 
-@pytest.mark.parametrize("keys", [b"", b"p", b"?", b":", b"\r"], ids=["jobs", "paused", "help", "bar", "job"])
-@pytest.mark.parametrize("ignoring", [(), (signal.SIGHUP,)], ids=["SIGHUP", "no SIGHUP"])
-def test_it_ends_when_its_terminal_goes(
-    words: list[str], keys: bytes, ignoring: tuple[signal.Signals, ...]
-) -> None:
-    with PtyProgram(words, ignoring) as program:
+@pytest.mark.parametrize(("nth", "keys"), enumerate([b"", b"p", b"?", b":", b"\r"]))
+def test_it_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
+    with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(READY)
         if keys:
             count = len(program.seen)
@@ -74,8 +67,8 @@ def test_it_ends_when_its_terminal_goes(
         assert program.wait_end(LONG_S / 2) == 128 + signal.SIGHUP
 
 
-def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
-    with PtyProgram(words) as program:
+def test_a_signal_to_go_on_starts_nothing_twice() -> None:
+    with PtyProgram(WORDS) as program:
         program.wait_seen(READY)
         program.wait_seen(b" sure")  # the job under the cursor was explained
         wait_for(settled(program.threads))
@@ -100,8 +93,8 @@ def settled(look: Callable[[], int]) -> Callable[[], bool]:
     return is_settled
 
 
-def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) -> None:
-    with PtyProgram(words) as program:
+def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
+    with PtyProgram(WORDS) as program:
         program.wait_seen(READY)
         assert program.now_settings() != program.settings
         program.hold()
@@ -111,21 +104,16 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("module", "function"),
+    ("module", "function", "end"),
     [
-        ("logfile", "look_quietly"),
-        ("log_start", "open_file"),
-        ("sirepo.client", "listed"),
-        ("sirepo.client", "read_job"),
+        ("logfile", "look_quietly", "q"), ("log_start", "open_file", "SIGTERM"),
+        ("sirepo.client", "listed", "gone"), ("sirepo.client", "read_job", "q"),
     ],
-)
-@pytest.mark.parametrize("end", ["q", "SIGTERM", "gone"])
-def test_it_ends_although_a_file_system_hangs(
-    words: list[str], tmp_path: Path, module: str, function: str, end: str
-) -> None:
+)  # fmt: skip
+def test_it_ends_although_a_file_system_hangs(tmp_path: Path, module: str, function: str, end: str) -> None:
     begun = tmp_path / "begun"
     text = HANGING.format(module=module, function=function, begun=str(begun))
-    with PtyProgram(["-c", text, *words[2:]]) as program:
+    with PtyProgram(["-c", text, *WORDS[2:]]) as program:
         program.wait_seen(READY)
         wait_for(begun.exists)
         if end == "q":
@@ -181,19 +169,18 @@ JOB = b"DJouDZ9T-"
 OSC52 = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
 
 
-@pytest.fixture
-def shown_words(tmp_path: Path) -> list[str]:
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
-    return ["-m", "jobtui", "--srdb", str(tmp_path), "--at", "2026-11-20T21:00:00Z"]
+SHOWN = ("-m", "jobtui", "--srdb", str(CAPTURE), "--at", "2026-11-20T21:00:00Z")
 
 
-def until_left(program: PtyProgram) -> bytes:
-    """Everything that was written, once the jobs were seen and the dashboard left with `q`."""
-    program.wait_seen(b"srunit")
-    program.wait_seen(READY)
-    program.press(b"q")
-    wait_for(lambda: ended(program))
-    return program.seen
+@cache
+def left_by(*more: str, **environ: str) -> bytes:
+    """Everything that was written when the jobs were seen and the dashboard left with `q`."""
+    with PtyProgram([*SHOWN, *more], environ=environ) as program:
+        program.wait_seen(b"srunit")
+        program.wait_seen(READY)
+        program.press(b"q")
+        wait_for(lambda: ended(program))
+        return program.seen
 
 
 def ended(program: PtyProgram) -> bool:
@@ -204,51 +191,37 @@ def ended(program: PtyProgram) -> bool:
     return b"\x1b[?1049l" in program.seen and program.code() is not None
 
 
-def test_without_colours_none_is_sent(shown_words: list[str]) -> None:
-    with PtyProgram(shown_words, environ={"NO_COLOR": "1"}) as program:
-        assert not COLOURS.search(until_left(program))
-    with PtyProgram(shown_words) as program:
-        assert COLOURS.search(until_left(program))
+def test_without_colours_none_is_sent() -> None:
+    assert not COLOURS.search(left_by(NO_COLOR="1"))
+    assert COLOURS.search(left_by())
 
 
 @pytest.mark.parametrize("term", ["screen", "linux", "xterm"])
-def test_a_terminal_of_16_colours_is_sent_its_own(shown_words: list[str], term: str) -> None:
-    with PtyProgram(shown_words, environ={"TERM": term, "COLORTERM": ""}) as program:
-        seen = until_left(program)
+def test_a_terminal_of_16_colours_is_sent_its_own(term: str) -> None:
+    seen = left_by(TERM=term, COLORTERM="")
     assert COLOURS.search(seen)
     assert not re.search(rb"[34]8;[25];", seen), "a colour that it may not have"
 
 
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"LANG": "C"},
-        {"LC_ALL": "C", "LANG": "en_US.UTF-8"},
-        {"LC_ALL": "POSIX"},
-        {"PYTHONIOENCODING": "latin-1"},
-    ],
-    ids=str,
-)
-def test_in_other_locales_everything_is_ascii(shown_words: list[str], environ: dict[str, str]) -> None:
-    with PtyProgram(shown_words, environ=environ) as program:
-        seen = until_left(program)
+@pytest.mark.parametrize("environ", [{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, {"PYTHONIOENCODING": "latin-1"}])
+def test_in_other_locales_everything_is_ascii(environ: dict[str, str]) -> None:
+    seen = left_by(**environ)
     assert seen.isascii()
     assert b"x" in seen
     assert b"enter" in seen
     assert b"Traceback" not in seen
 
 
-def test_commands_print_ascii_where_the_locale_has_no_more(shown_words: list[str]) -> None:
+def test_commands_print_ascii_where_the_locale_has_no_more() -> None:
     for environ, is_ascii in (({"LANG": "C"}, True), ({}, False)):
-        with PtyProgram([*shown_words, "jobs"], environ=environ) as program:
+        with PtyProgram([*SHOWN, "jobs"], environ=environ) as program:
             wait_for(lambda program=program: ended(program))  # type: ignore[misc]
         assert program.seen.isascii() is is_ascii
         assert (b"x failed" in program.seen) is is_ascii
 
 
-def test_the_console_is_sent_what_its_fonts_have(shown_words: list[str]) -> None:
-    with PtyProgram(shown_words, environ={"TERM": "linux"}) as program:
-        seen = until_left(program).decode()
+def test_the_console_is_sent_what_its_fonts_have() -> None:
+    seen = left_by(TERM="linux", COLORTERM="").decode()
     assert "─" in seen
     assert {char for char in seen if not char.isascii()} <= {
         *"─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓",
@@ -256,18 +229,16 @@ def test_the_console_is_sent_what_its_fonts_have(shown_words: list[str]) -> None
     }
 
 
-def test_the_title_is_set_and_given_back(shown_words: list[str]) -> None:
-    with PtyProgram([*shown_words, "--title", "on"]) as program:
-        seen = until_left(program)
+def test_the_title_is_set_and_given_back() -> None:
+    seen = left_by("--title", "on")
     kept, set_to, back = (seen.index(part) for part in (b"\x1b[22;2t", b"\x1b]2;jobtui ", b"\x1b[23;2t"))
     assert kept < set_to < back < len(seen)
-    for more, environ in (([], {}), (["--title", "on"], {"TERM": "linux"})):
-        with PtyProgram([*shown_words, *more], environ=environ) as program:
-            assert b"\x1b]2;" not in until_left(program)
+    assert b"\x1b]2;" not in left_by()
+    assert b"\x1b]2;" not in left_by("--title", "on", TERM="linux")
 
 
-def test_a_title_is_given_back_when_a_signal_ends_it(shown_words: list[str]) -> None:
-    with PtyProgram([*shown_words, "--title", "on"]) as program:
+def test_a_title_is_given_back_when_a_signal_ends_it() -> None:
+    with PtyProgram([*SHOWN, "--title", "on"]) as program:
         program.wait_seen(READY)
         os.kill(program.pid, signal.SIGTERM)
         wait_for(lambda: ended(program))
@@ -275,8 +246,8 @@ def test_a_title_is_given_back_when_a_signal_ends_it(shown_words: list[str]) -> 
 
 
 @pytest.mark.parametrize("way", ["osc52", "off", "file"])
-def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
-    with PtyProgram([*shown_words, "--clipboard", way], environ={"TMPDIR": str(tmp_path)}) as program:
+def test_ways_to_copy(way: str, tmp_path: Path) -> None:
+    with PtyProgram([*SHOWN, "--clipboard", way], environ={"TMPDIR": str(tmp_path)}) as program:
         program.wait_seen(b"srunit")
         program.wait_seen(READY)
         program.press(b"jy")
@@ -290,8 +261,8 @@ def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
     assert bool(re.fullmatch(r"\w{8}-\w{8}-\w+|", copied))
 
 
-def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list[str]) -> None:
-    with Tmux([sys.executable, *shown_words], 100, 30) as window:
+def test_in_tmux_it_copies_through_tmux_which_needs_no_setting() -> None:
+    with Tmux([sys.executable, *SHOWN], 100, 30) as window:
         window.wait_text("srunit")
         window.press("j", "y", until="copied")
         copied = window.run("show-buffer").strip()
@@ -299,8 +270,8 @@ def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list
         window.press("q", until="[ended 0]")
 
 
-def test_gnu_screen_is_handed_the_sequence_in_parts(shown_words: list[str]) -> None:
-    with PtyProgram(shown_words, environ={"TERM": "screen", "STY": "1.pts-0.host"}) as program:
+def test_gnu_screen_is_handed_the_sequence_in_parts() -> None:
+    with PtyProgram(SHOWN, environ={"TERM": "screen", "STY": "1.pts-0.host"}) as program:
         program.wait_seen(b"srunit")
         program.wait_seen(READY)
         program.press(b"jy")
@@ -308,13 +279,13 @@ def test_gnu_screen_is_handed_the_sequence_in_parts(shown_words: list[str]) -> N
         assert b"\x1bP\x1b]52;c;" in program.seen
 
 
-def test_keys_of_the_user_hold_everywhere(shown_words: list[str], tmp_path: Path) -> None:
+def test_keys_of_the_user_hold_everywhere(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text(
         '[keys]\nquit = "F10"\nkeys = "F1"\nmove-down = ["F2", "down"]\n[keys.jobs]\nsort = "ctrl+o"\n'
         '[columns]\njobs = ["state", "id"]\nsort = "id"\n'
     )
-    with Tmux([sys.executable, *shown_words, "--config", str(config)], 100, 30) as window:
+    with Tmux([sys.executable, *SHOWN, "--config", str(config)], 100, 30) as window:
         text = window.wait_text("by id")
         assert "f10 quit" in text
         assert "MODEL" not in text
@@ -326,26 +297,21 @@ def test_keys_of_the_user_hold_everywhere(shown_words: list[str], tmp_path: Path
         window.press("F10", until="[ended 0]")
 
 
-def test_colours_of_the_user_are_used(shown_words: list[str], tmp_path: Path) -> None:
+def test_colours_of_the_user_are_used(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text('theme = "ansi"\n[colors]\nstatus.failed = "black on magenta"\n')
-    with PtyProgram([*shown_words, "--config", str(config)]) as program:
-        assert re.search(rb"\x1b\[[0-9;]*45", until_left(program))
+    assert re.search(rb"\x1b\[[0-9;]*45", left_by("--config", str(config)))
 
 
-@pytest.mark.parametrize("environ", [{}, {"SSH_TTY": "/dev/pts/9"}])
-def test_the_mouse_is_asked_for_only_where_it_is_wanted(
-    shown_words: list[str], environ: dict[str, str]
-) -> None:
-    with PtyProgram(shown_words, environ=environ) as program:
-        assert (b"\x1b[?1000h" in until_left(program)) is not bool(environ)
-    with PtyProgram([*shown_words, "--mouse", "on" if environ else "off"], environ=environ) as program:
-        assert (b"\x1b[?1000h" in until_left(program)) is bool(environ)
+def test_the_mouse_is_asked_for_only_where_it_is_wanted() -> None:
+    over_ssh = {"SSH_TTY": "/dev/pts/9"}
+    told = (left_by(), left_by("--mouse", "on", **over_ssh), left_by("--mouse", "off"), left_by(**over_ssh))
+    assert [b"\x1b[?1000h" in seen for seen in told] == [True, True, False, False]
 
 
 COLUMNS, ROWS = 100, 30
 SLOW_BYTES_PER_S = 2_000
-SLOW_S = 5.0
+SLOW_S = 3.0
 PRESS_S = 0.05
 DAY_S = 86_400
 MOST_WAITING = 20_000
@@ -398,10 +364,9 @@ END_OF_FRAME = b"\x1b[?2026l"
 
 
 @pytest.fixture
-def dashboard(tmp_path: Path) -> Iterator[Screen]:
+def dashboard() -> Iterator[Screen]:
     """The dashboard on recorded jobs, paused, so that what it shows changes by keys and sizes only."""
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
-    words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path)]
+    words = [sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)]
     with Terminal(Program(argv=words, ready="srunit", columns=COLUMNS, rows=ROWS)) as terminal:
         terminal.wait_for("srunit")
         terminal.settle()

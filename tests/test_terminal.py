@@ -13,38 +13,25 @@ import pytest
 from tests.tmux import Tmux
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
-SIZES = [(120, 40), (80, 24), (40, 10)]
-
-
-@pytest.fixture
-def srdb(tmp_path: Path) -> Path:
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
-    return tmp_path
 
 
 def dashboard(*words: str, columns: int, rows: int) -> Tmux:
     return Tmux([sys.executable, "-m", "jobtui", *words], columns, rows)
 
 
-@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def window(request: pytest.FixtureRequest, srdb: Path) -> Iterator[Tmux]:
-    columns, rows = request.param
+def test_it_lives_in_any_size_and_finds_back() -> None:
     log = f"supervisor={CAPTURE / 'supervisor.log'}"
-    with dashboard("--srdb", str(srdb), "--log", log, columns=columns, rows=rows) as running:
-        running.wait_text("q quit")
-        yield running
+    with dashboard("--srdb", str(CAPTURE), "--log", log, columns=120, rows=40) as window:
+        window.wait_text("q quit")
+        for columns, rows in ((7, 2), (200, 60), (1, 1), (40, 10), (80, 24)):
+            window.resize(columns, rows)
+        window.wait_text("srunit")
+        window.keys("q")
+        assert "Traceback" not in window.wait_text("[ended 0]")
 
 
-def test_it_lives_in_any_size_and_finds_back(window: Tmux) -> None:
-    for columns, rows in ((7, 2), (200, 60), (1, 1), (40, 10), (80, 24)):
-        window.resize(columns, rows)
-    window.wait_text("srunit")
-    window.keys("q")
-    assert "Traceback" not in window.wait_text("[ended 0]")
-
-
-def test_the_size_of_the_terminal_counts_not_what_variables_say(srdb: Path) -> None:
-    words = [sys.executable, "-m", "jobtui", "--srdb", str(srdb)]
+def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
+    words = [sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)]
     with Tmux(words, 120, 40, {"COLUMNS": "50", "LINES": "12"}) as window:
         lines = window.wait_text(lambda text: "q quit" in text and "REASON" in text).splitlines()
         assert "q quit" in lines[39]
@@ -52,16 +39,15 @@ def test_the_size_of_the_terminal_counts_not_what_variables_say(srdb: Path) -> N
         window.wait_text(lambda text: "q quit" in text.splitlines()[23])
 
 
-def test_a_job_id_opens_at_that_job(srdb: Path) -> None:
+def test_a_job_id_opens_at_that_job() -> None:
     jid = "hZk95g40-4u2Pj0fB-heightWeightReport"
-    with dashboard("--srdb", str(srdb), jid, columns=120, rows=40) as window:
+    with dashboard("--srdb", str(CAPTURE), jid, columns=120, rows=40) as window:
         window.wait_text(lambda text: jid in text and "esc back" in text)
 
 
-@pytest.mark.parametrize(("columns", "rows"), SIZES)
-def test_sources_that_are_not_there_are_said_to_be(columns: int, rows: int) -> None:
+def test_sources_that_are_not_there_are_said_to_be() -> None:
     words = ("--srdb", "/nowhere/db", "--log", "supervisor=/nowhere/s.log")
-    with dashboard(*words, columns=columns, rows=rows) as window:
+    with dashboard(*words, columns=40, rows=10) as window:
         window.wait_text("q quit")
         window.wait_text("down")
         window.press("6", until="s.log")
@@ -88,11 +74,11 @@ def line_settings(window: Tmux) -> str:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
 )
-def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(srdb: Path, number: int, code: int) -> None:
+def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(number: int, code: int) -> None:
     with Tmux(["sh", "-c", "echo ready; read line; echo now $line"], 80, 24) as plain:
         plain.wait_text("ready")  # tmux sets up the line after it made the window
         before, settings = state_of(plain), line_settings(plain)
-    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
+    with dashboard("--srdb", str(CAPTURE), columns=80, rows=24) as window:
         window.wait_text("q quit")
         assert state_of(window) != before
         os.kill(pid_of(window), number)
@@ -103,8 +89,8 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(srdb: Path, number: 
         assert line_settings(window) == settings
 
 
-def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
-    program = shlex.join([sys.executable, "-m", "jobtui", "--srdb", str(srdb)])
+def test_it_stops_and_comes_back(tmp_path: Path) -> None:
+    program = shlex.join([sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)])
     with Tmux(["env", "PS1=ready> ", "bash", "--norc", "--noprofile", "-i"], 80, 24) as window:
 
         def settings(name: str) -> str:
@@ -128,8 +114,8 @@ def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
         assert state_of(window) == before
 
 
-def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
-    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
+def test_a_pager_on_a_record_and_back() -> None:
+    with dashboard("--srdb", str(CAPTURE), columns=80, rows=24) as window:
         window.wait_text("srunit")
         window.press("P", until=lambda text: "computeJid" in text and "q quit" not in text)
         window.press("q", until="q quit")
@@ -140,17 +126,15 @@ JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
 USER, MODEL = "hZk95g40", "heightWeightReport"
 
 
-@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
+@pytest.fixture
+def walk(request: pytest.FixtureRequest) -> Iterator[Tmux]:
     """The dashboard on a capture; afterwards it was left by `q`, and the terminal is as it was before."""
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
     columns, rows = request.param
     logs = [word for role in ("supervisor", "server") for word in ("--log", f"{role}={CAPTURE / role}.log")]
     with Tmux(["sh", "-c", "echo ready; read line"], columns, rows) as plain:
         plain.wait_text("ready")  # tmux sets up the line after it made the window
         before, settings = state_of(plain), line_settings(plain)
-    words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path), *logs]
-    with Tmux(words, columns, rows) as window:
+    with dashboard("--srdb", str(CAPTURE), *logs, columns=columns, rows=rows) as window:
         window.wait_text("srunit")
         yield window
         left = window.press("q", until="[ended 0]")
@@ -172,6 +156,7 @@ def back(window: Tmux, gone: str) -> None:
     window.press("Escape", until=lambda text: gone not in text)
 
 
+@pytest.mark.parametrize("walk", [(80, 24)], indirect=True)
 def test_the_screens_of_a_job(walk: Tmux) -> None:
     say(walk, ":", f"goto {JID}")
     walk.wait_text(lambda text: USER in text and "exited 0" in text)
@@ -184,6 +169,7 @@ def test_the_screens_of_a_job(walk: Tmux) -> None:
     walk.wait_text("srunit")
 
 
+@pytest.mark.parametrize("walk", [(40, 10)], indirect=True)
 def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
     walk.press("2", until="following")
     say(walk, "/", "_ComputeJob(")
@@ -196,6 +182,7 @@ def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
     walk.wait_text("srunit")
 
 
+@pytest.mark.parametrize("walk", [(120, 40)], indirect=True)
 def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
     walk.press("?", until="On this screen (jobs)")
     back(walk, "On this screen")

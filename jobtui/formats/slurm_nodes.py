@@ -18,12 +18,12 @@ MOST_NODES = 100_000
 MOST_REASONS = 5
 """Reasons for which nodes are down or drained that are named."""
 _FIELD = re.compile(r"(?<!\S)([A-Za-z][A-Za-z0-9_:/]*)=")
-_NODE_REASON = re.compile(
-    r" Reason=(?P<why>.*?)(?: \[(?P<by>[^@\]]*)@(?P<at>[^\]]*)\])?(?: Comment=.*)?$", re.DOTALL
-)
+_REASON_BY = re.compile(r" \[([^@\]]*)@([^\]]*)\]")
 _LIST = re.compile(r"([^,\[]*)(?:\[([0-9,-]*)\])?([^,\[]*)(?:,|$)")
-_TRES = re.compile(r"([A-Za-z/_]+)=(N|\d+(?:\.\d+)?)?([KMGTP])?(?:\((\d+(?:\.\d+)?)([KMGTP])?\))?", re.ASCII)
-_EACH = re.compile(r"(?<!\S)(\S+)=\{([^}]*)\}")
+_TRES = re.compile(
+    r"(?<![A-Za-z/_])([A-Za-z/_]+)=(N|\d+(?:\.\d+)?)?([KMGTP])?(?:\((\d+(?:\.\d+)?)([KMGTP])?\))?", re.ASCII
+)
+_EACH = re.compile(r"(?<!\S)([^\s{]+)=\{([^{}]*)\}")
 _STAT = re.compile(r"^[ \t]*([A-Za-z][^:\n]*):[ \t]*(\S.*)$", re.MULTILINE)
 _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
 
@@ -62,10 +62,12 @@ def nodes_of(printed: bytes) -> tuple[Node, ...]:
 
 
 def _node(line: str) -> Node | None:
-    why = _NODE_REASON.search(line)
-    said = fields_of_line(line if why is None else line[: why.start()])
+    facts, _, why = line.partition(" Reason=")
+    said = fields_of_line(facts)
     if "NodeName" not in said or "State" not in said:
         return None
+    reason = why.partition(" Comment=")[0]
+    by = _REASON_BY.fullmatch(reason, max(0, reason.rfind(" [")))
     features = text_of(said.get("ActiveFeatures", "")) or text_of(said.get("AvailableFeatures", ""))
     return Node(
         name=said["NodeName"],
@@ -78,9 +80,9 @@ def _node(line: str) -> Node | None:
         features=features,
         gres=text_of(said.get("Gres", "")),
         gres_used=text_of(said.get("GresUsed", "")),
-        reason=text_of(why["why"].strip()) if why else "",
-        by=(why["by"] or "") if why else "",
-        since=time_of(why["at"] or "") if why else None,
+        reason=text_of((reason[: by.start()] if by else reason).strip()),
+        by=by[1] if by else "",
+        since=time_of(by[2]) if by else None,
     )
 
 
@@ -165,7 +167,7 @@ def megabytes(text: str) -> int:
 def gres_of(text: str) -> dict[str, int]:
     """How many there are of each: `gpu` and `gpu:a100` of `gpu:a100:4(S:0-1)`, `gres:gpu:2`, `gres/gpu:2`."""
     found: dict[str, int] = {}
-    for part in re.sub(r"\([^)]*\)", "", text).split(","):
+    for part in re.sub(r"\([^()]*\)", "", text).split(","):
         name, *rest = part.removeprefix("gres:").removeprefix("gres/").replace("=", ":").split(":")
         kind = rest[0] if rest and whole(rest[0]) is None else ""
         count = whole(rest[-1], 1) if rest else 1

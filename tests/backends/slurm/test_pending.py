@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -224,6 +225,20 @@ def test_lists_of_nodes_are_expanded_to_a_bound(text: str, names: str) -> None:
 )  # fmt: skip
 def test_gres_are_counted(text: str, found: dict[str, int]) -> None:
     assert gres_of(text) == found
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [("NodeName=a State=IDLE Gres=", "("), ("NodeName=a State=IDLE Reason=", " [a@"),
+     ("QOS=q(1) GrpTRES=", "a"), ("QOS=q(1) ", "a={")],
+)  # fmt: skip
+def test_text_without_its_end_takes_no_longer_than_other_text(head: str, piece: str) -> None:
+    began = time.thread_time()
+    for node in nodes_of((printed := head + piece * 60_000).encode()):
+        gres_of(node.gres)
+    for word in ("QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit"):
+        limit_told(printed.encode(), word, user="u", account="a", qos="q")
+    assert time.thread_time() - began < 1.0
 
 
 @pytest.mark.parametrize(
