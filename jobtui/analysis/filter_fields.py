@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from functools import lru_cache
 from operator import attrgetter, eq, ge, gt, le, lt
@@ -383,7 +383,7 @@ def _known(*texts: str | None) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-_AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
+AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
     "state": lambda agent: _known(agent.state.value.replace("_", " "), agent.state.value),
     "user": lambda agent: _known(agent.uid),
     "host": lambda agent: _known(agent.host),
@@ -395,25 +395,15 @@ _AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
     "job": lambda agent: _known(*(op.jid for op in agent.ops)),
     "why": lambda agent: _known(agent.why),
 })  # fmt: skip
-AGENT_FIELD_NAMES = tuple(_AGENT_FIELDS.texts)
-"""The fields, as they are written."""
 
 
 def parse_agent_filter(text: str) -> AgentTest:
     """The test of a filter for agents. Raises FilterError and nothing else."""
-    return compile_node(
-        parse_nodes(text), lambda word: word_test(word, _AGENT_FIELDS.said), _agent_comparison
-    )
-
-
-def agent_values(agents: Iterable[Agent]) -> Iterator[tuple[str, str]]:
-    for agent in agents:
-        for name, texts in _AGENT_FIELDS.texts.items():
-            yield from ((name, text) for text in texts(agent))
+    return compile_node(parse_nodes(text), lambda word: word_test(word, AGENT_FIELDS.said), _agent_comparison)
 
 
 def _agent_comparison(node: Comparison) -> AgentTest:
-    test = _AGENT_FIELDS.test(node)
+    test = AGENT_FIELDS.test(node)
     if node.field.text.lower() == "state":
         _check_states(node.values)
     return test

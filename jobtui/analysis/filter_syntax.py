@@ -313,22 +313,30 @@ def check_text_op(node: Comparison, what: str) -> None:
 
 
 class TextFields(NamedTuple, Generic[Record]):
-    """The fields of records that are texts, by name; `what` is what the records are called in mistakes."""
+    """The fields of records that are texts, by name; `what` is what the records are called in mistakes.
+
+    `others` are fields that are no texts.
+    """
 
     what: str
     texts: Mapping[str, Texts[Record]]
+    others: tuple[str, ...] = ()
 
     def said(self, record: Record) -> Iterator[str]:
         for texts in self.texts.values():
             yield from texts(record)
 
-    def test(self, node: Comparison, others: Sequence[str] = ()) -> Test[Record]:
-        """The test of a comparison. Raises FilterError; `others` are fields that are no texts."""
+    def values(self, name: str, records: Iterable[Record]) -> set[str]:
+        texts = self.texts.get(name)
+        return {text for record in records for text in texts(record)} if texts is not None else set()
+
+    def test(self, node: Comparison) -> Test[Record]:
+        """The test of a comparison. Raises FilterError."""
         name = node.field.text.lower()
         texts = self.texts.get(name)
         if texts is None:
             message = f"{self.what} have no field {node.field.text}"
-            meant = nearest(name, [*self.texts, *others])
+            meant = nearest(name, [*self.texts, *self.others])
             raise FilterError(node.field.start, node.field.end, message, meant)
         check_text_op(node, node.field.text)
         return text_test(texts, node.op, [value.text.lower() for value in node.values])

@@ -4,7 +4,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from jobtui.analysis.filter_syntax import TextFields, compile_node, parse_nodes, word_test
@@ -57,7 +57,7 @@ def listed_nodes(clusters: Iterable[Cluster], jobs: Iterable[Job]) -> list[Liste
     ]
 
 
-_FIELDS: TextFields[ListedNode] = TextFields("nodes", {
+NODE_FIELDS: TextFields[ListedNode] = TextFields("nodes", {
     "state": lambda one: (one.standing, *one.node.states.lower().split()),
     "is": lambda one: ("broken",) if one.node.needs_person else (),
     "node": lambda one: (one.node.name,),
@@ -68,15 +68,8 @@ _FIELDS: TextFields[ListedNode] = TextFields("nodes", {
     "job": lambda one: one.jobs,
     "cluster": lambda one: (one.source,),
 })  # fmt: skip
-NODE_FIELDS = tuple(_FIELDS.texts)
 
 
 def parse_node_filter(text: str) -> NodeTest:
     """What tells whether a node passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), lambda word: word_test(word, _FIELDS.said), _FIELDS.test)
-
-
-def node_values(nodes: Iterable[ListedNode]) -> Iterator[tuple[str, str]]:
-    for node in nodes:
-        for name, texts in _FIELDS.texts.items():
-            yield from ((name, text) for text in texts(node))
+    return compile_node(parse_nodes(text), lambda word: word_test(word, NODE_FIELDS.said), NODE_FIELDS.test)

@@ -13,14 +13,14 @@ from jobtui.commands.reader import ONCE_S, Reader, in_session
 from jobtui.commands.streams import Exit, complain, marked
 from jobtui.model.ops import Agent
 from jobtui.model.slurm import Cluster
-from jobtui.render.agents import agent_record, agent_table, sort_agents
+from jobtui.render.agents import agent_record, agent_table, urgent_first
 from jobtui.render.nodes import (
+    broken_first,
     cluster_record,
     controller_words,
     node_record,
     node_table,
     partition_table,
-    sort_nodes,
 )
 from jobtui.render.table import paint
 from jobtui.render.text import show
@@ -59,7 +59,7 @@ async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
     await reader.read_agents()
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
-    shown = first(sort_agents(picked, reader.now, None), reader.context)
+    shown = first(urgent_first(picked, reader.now), reader.context)
     found = [(agent, where_log_is(reader, agent)) for agent in shown]
     report = Report(
         "agents",
@@ -98,7 +98,7 @@ async def show_nodes(reader: Reader, passes: NodeTest) -> Exit:
     store = reader.session.store
     clusters = store.clusters()
     picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
-    shown = first(sort_nodes(picked), reader.context)
+    shown = first(broken_first(picked), reader.context)
     report = Report(
         "nodes",
         lambda: {"clusters": list(map(cluster_record, clusters)), "nodes": list(map(node_record, shown))},

@@ -3,7 +3,7 @@
 Cells are masked and safe for a terminal. Sorting is by the values of the record, never by what is shown.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.paths import AgentLog, LogPlace
@@ -13,15 +13,18 @@ from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.render.columns import (
     HIGHEST_PRIORITY,
     Cells,
+    Narrow,
     TableColumn,
     TimeLook,
     cells_of,
+    count_column,
     fixed,
     heads_of,
+    in_style,
     short_host,
-    sort_records,
     text_cell,
-    text_order,
+    text_column,
+    time_column,
 )
 from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
 from jobtui.render.table import Cell, Head, filled_table
@@ -50,12 +53,6 @@ _RANKS: Mapping[AgentState, int] = {
     AgentState.NEVER_CONNECTED: 5, AgentState.LOST: 5, AgentState.KILLED: 5,
 }  # fmt: skip
 _KINDS = {"sequential": "seq", "parallel": "par"}
-
-
-class AgentColumn(TableColumn[Agent, TimeLook], frozen=True, kw_only=True):
-    """One column of the table of agents."""
-
-    style: Callable[[Agent, TimeLook], str] = lambda agent, look: plain_style(agent, look)
 
 
 def plain_style(agent: Agent, look: TimeLook) -> str:
@@ -87,93 +84,38 @@ def held_words(agent: Agent) -> str:
     return agent.why
 
 
-def _since_cell(get: Callable[[Agent], Nanos | None]) -> Callable[[Agent, TimeLook], str]:
-    return lambda agent, look: look.since(get(agent))
-
-
-def _newest_first(at: Nanos | None) -> int | None:
-    return None if at is None else -at
-
-
 def _driver(agent: Agent) -> str:
     return agent.driver.removesuffix("Driver")
 
 
-AGENT_COLUMNS: tuple[AgentColumn, ...] = (
-    AgentColumn(
-        key="state", header="  STATE",
-        cell=lambda agent, look: f"{GLYPHS[agent.state]} {state_words(agent.state)}",
-        sort=lambda agent: _RANKS[agent.state], style=state_style, cells=fixed(12), priority=100,
-        narrow=AgentColumn(
-            key="state", header="", cell=lambda agent, look: GLYPHS[agent.state],
-            sort=lambda agent: _RANKS[agent.state], style=state_style,
-            cells=fixed(1), priority=100,
-        ),
-        narrow_below=60,
+AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
+    plain_style,
+    TableColumn(
+        key="state", header="  STATE", sort=lambda agent: _RANKS[agent.state], style=state_style,
+        cell=lambda agent, look: f"{GLYPHS[agent.state]} {state_words(agent.state)}", cells=fixed(12),
+        priority=100, narrow=(Narrow(60, fixed(1), lambda agent, look: GLYPHS[agent.state], ""),),
     ),
-    AgentColumn(
-        key="for", header="FOR", cell=_since_cell(lambda agent: agent.since), align="right",
-        sort=lambda agent: _newest_first(agent.since), cells=fixed(6), priority=80,
+    time_column("for", "FOR", lambda agent: agent.since, fixed(6), 80),
+    text_column("agent", "AGENT", lambda agent: agent.agent, fixed(5), 95),
+    text_column("driver", "DRIVER", _driver, Cells(6, 6, 10), 60),
+    text_column("kind", "KIND", lambda agent: _KINDS.get(agent.kind, agent.kind), Cells(4, 4, 6), 50),
+    text_column("user", "USER", lambda agent: agent.uid, fixed(8), 90),
+    text_column(
+        "host", "HOST", lambda agent: agent.host, Cells(4, 12, 30), 55,
+        narrow=(Narrow(160, Cells(4, 8, 16), text_cell(lambda agent: short_host(agent.host or ""))),),
     ),
-    AgentColumn(
-        key="agent", header="AGENT", cell=text_cell(lambda agent: agent.agent),
-        sort=text_order(lambda agent: agent.agent), cells=fixed(5), priority=95,
-    ),
-    AgentColumn(
-        key="driver", header="DRIVER", cell=text_cell(_driver), sort=text_order(_driver),
-        cells=Cells(6, 6, 10), priority=60,
-    ),
-    AgentColumn(
-        key="kind", header="KIND", cell=text_cell(lambda agent: _KINDS.get(agent.kind, agent.kind)),
-        sort=text_order(lambda agent: agent.kind), cells=Cells(4, 4, 6), priority=50,
-    ),
-    AgentColumn(
-        key="user", header="USER", cell=text_cell(lambda agent: agent.uid),
-        sort=text_order(lambda agent: agent.uid), cells=fixed(8), priority=90,
-    ),
-    AgentColumn(
-        key="host", header="HOST", cell=text_cell(lambda agent: agent.host),
-        sort=text_order(lambda agent: agent.host), cells=Cells(4, 12, 30), priority=55,
-        narrow=AgentColumn(
-            key="host", header="HOST", cell=text_cell(lambda agent: short_host(agent.host or "")),
-            sort=text_order(lambda agent: agent.host), cells=Cells(4, 8, 16), priority=55,
-        ),
-        narrow_below=160,
-    ),
-    AgentColumn(
-        key="container", header="CONTAINER", cell=text_cell(lambda agent: agent.container),
-        sort=text_order(lambda agent: agent.container), cells=Cells(14, 14, 20), priority=30,
-    ),
-    AgentColumn(
-        key="holds", header="HOLDS", cell=text_cell(held_words), sort=text_order(held_words),
-        cells=Cells(9, 20, 10_000), priority=85,
-    ),
-    AgentColumn(
-        key="last", header="LAST", cell=_since_cell(lambda agent: agent.last_message_at), align="right",
-        sort=lambda agent: _newest_first(agent.last_message_at), cells=fixed(6), priority=45,
-    ),
-    AgentColumn(
-        key="messages", header="MSGS", cell=lambda agent, look: f"{agent.messages:,}", align="right",
-        sort=lambda agent: -agent.messages, cells=fixed(6), priority=35,
-    ),
-    AgentColumn(
-        key="restarts", header="AGAIN", cell=lambda agent, look: str(agent.restarts or ""), align="right",
-        sort=lambda agent: -agent.restarts, cells=fixed(5), priority=25,
-    ),
+    text_column("container", "CONTAINER", lambda agent: agent.container, Cells(14, 14, 20), 30),
+    text_column("holds", "HOLDS", held_words, Cells(9, 20, 10_000), 85),
+    time_column("last", "LAST", lambda agent: agent.last_message_at, fixed(6), 45),
+    count_column("messages", "MSGS", lambda agent: agent.messages, fixed(6), 35),
+    count_column("restarts", "AGAIN", lambda agent: agent.restarts or None, fixed(5), 25),
 )  # fmt: skip
 """What `enter` leads to, and all other facts, are shown below the table."""
 
 
-def sort_agents(
-    agents: Iterable[Agent], now: Nanos, key: str | None = None, *, reverse: bool = False
-) -> list[Agent]:
-    """Agents by a column, those without a value last; without one what went wrong lately, then what lives,
-    then what ended last.
-    """
-    if key is None:
-        return sorted(agents, key=lambda agent: _urgency(agent, now), reverse=reverse)
-    column = next(column for column in AGENT_COLUMNS if column.key == key)
-    return sort_records(sorted(agents, key=lambda agent: _urgency(agent, now)), column, reverse=reverse)
+def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
+    """First what went wrong lately, then what lives, then what ended last."""
+    return sorted(agents, key=lambda agent: _urgency(agent, now))
 
 
 def _urgency(agent: Agent, now: Nanos) -> tuple[int, int, str, str]:

@@ -6,7 +6,7 @@ Sorting is by the values of the record, never by what is shown.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -91,13 +91,26 @@ Record = TypeVar("Record")
 Look = TypeVar("Look")
 
 
+def no_style(record: object, look: object) -> str:
+    return ""
+
+
+class Narrow(NamedTuple):
+    """What is otherwise in a column of a table narrower than `below` cells; None where nothing is."""
+
+    below: int
+    cells: Cells
+    cell: Callable[[Any, Any], str] | None = None
+    header: str | None = None
+
+
 class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=True):
     """One column of a table. `cell` gives text that may be shown as it is, `style` the name of its style.
 
     Both depend on the record and on what a table knows beside it, as the present time. `sort` gives None
     where there is no value; such records come last in either direction. Of a table too narrow for all, the
-    columns with the least `priority` go first. In one narrower than `narrow_below` cells `narrow` takes its
-    place. A text that does not fit is cut at its end, or in its middle where the column `keeps_ends`.
+    columns with the least `priority` go first. A text that does not fit is cut at its end, or in its middle
+    where the column `keeps_ends`.
     """
 
     key: str
@@ -106,20 +119,81 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=Tr
     cells: Cells
     priority: int
     sort: Callable[[Record], SortKey] = lambda record: None
-    style: Callable[[Record, Look], str] = lambda record, look: ""
+    style: Callable[[Record, Look], str] = no_style
     align: Align = "left"
     keeps_ends: bool = False
-    narrow: Self | None = None
-    narrow_below: int = 0
+    narrow: tuple[Narrow, ...] = ()
+    """The widest first."""
 
 
 AnyColumn = TypeVar("AnyColumn", bound=TableColumn[Any, Any])
 
 
+def text_column(
+    key: str,
+    header: str,
+    get: Callable[[Record], str | None],
+    cells: Cells,
+    priority: int,
+    *,
+    style: Callable[[Record, Any], str] = no_style,
+    narrow: tuple[Narrow, ...] = (),
+) -> TableColumn[Record, Any]:
+    return TableColumn(
+        key=key, header=header, cell=text_cell(get), sort=text_order(get), cells=cells, priority=priority,
+        style=style, narrow=narrow,
+    )  # fmt: skip
+
+
+def count_column(
+    key: str, header: str, get: Callable[[Record], int | None], cells: Cells, priority: int
+) -> TableColumn[Record, Any]:
+    """A number, the greatest first; nothing where there is none."""
+    return TableColumn(
+        key=key, header=header,
+        cell=lambda record, look: "" if (count := get(record)) is None else f"{count:,}",
+        sort=lambda record: -(get(record) or 0), cells=cells, priority=priority, align="right",
+    )  # fmt: skip
+
+
+def time_column(
+    key: str,
+    header: str,
+    get: Callable[[Record], Nanos | None],
+    cells: Cells,
+    priority: int,
+    *,
+    style: Callable[[Record, Any], str] = no_style,
+) -> TableColumn[Record, TimeLook]:
+    """A time, the latest first."""
+    return TableColumn(
+        key=key, header=header, cell=lambda record, look: look.since(get(record)), style=style,
+        sort=lambda record: None if (at := get(record)) is None else -at, cells=cells, priority=priority,
+        align="right",
+    )  # fmt: skip
+
+
+def in_style(
+    style: Callable[[Record, Look], str], *columns: TableColumn[Record, Look]
+) -> tuple[TableColumn[Record, Look], ...]:
+    """These columns, in this style where they have none of their own."""
+    return tuple(
+        msgspec.structs.replace(column, style=style) if column.style is no_style else column
+        for column in columns
+    )
+
+
 def sort_records(
-    records: Iterable[Record], column: TableColumn[Record, Any], *, reverse: bool = False
+    records: Iterable[Record],
+    columns: Iterable[TableColumn[Record, Any]],
+    key: str | None,
+    *,
+    reverse: bool = False,
 ) -> list[Record]:
     """Records in the order of a column, those without a value last in either direction, else as they were."""
+    column = next((column for column in columns if column.key == key), None)
+    if column is None:
+        return list(records)[::-1] if reverse else list(records)
     keyed = [(column.sort(record), record) for record in records]
     with_value = [pair for pair in keyed if pair[0] is not None]
     with_value.sort(key=lambda pair: pair[0], reverse=reverse)  # type: ignore[arg-type, return-value]
@@ -246,28 +320,8 @@ def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: in
     )  # fmt: skip
 
 
-def _state(header: str, about: str, cell: Callable[[Job, RowContext], str], cells: int) -> Column:
-    return Column(
-        key="state", header=header, about=about, cell=cell, sort=lambda job: _STATUS_ORDER[job.status],
-        style=_state_style, cells=fixed(cells), priority=100,
-    )  # fmt: skip
-
-
-def _host(host_of: Callable[[Job, RowContext], str], cells: Cells) -> Column:
-    return Column(
-        key="host", header="HOST", about="where it runs, as far as known",
-        cell=lambda job, context: show(host_of(job, context)) or NONE, sort=text_order(lambda job: job.host),
-        cells=cells, priority=35,
-    )  # fmt: skip
-
-
-def _reason(least: int, narrow: Column | None = None, narrow_below: int = 0) -> Column:
-    return Column(
-        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
-        sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
-        style=_waits_style, cells=Cells(least, least + 16, 10_000), priority=70, narrow=narrow,
-        narrow_below=narrow_below,
-    )  # fmt: skip
+def _short_host(job: Job, context: RowContext) -> str:
+    return show(short_host(context.host_of(job) or "")) or NONE
 
 
 _WIDE = 100
@@ -276,12 +330,11 @@ _WHOLE_HOSTS_FROM = 160
 """Cells of a table in which there is room for the domain of a host."""
 
 JOB_COLUMNS: tuple[Column, ...] = (
-    msgspec.structs.replace(
-        _state(
-            "  STATE", "what it is doing; ! where a person should look",
-            lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}", 12,
-        ),
-        narrow=_state("", "what it is doing, as a sign", _glyphs, 2), narrow_below=80,
+    Column(
+        key="state", header="  STATE", about="what it is doing; ! where a person should look",
+        cell=lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}", style=_state_style,
+        sort=lambda job: _STATUS_ORDER[job.status], cells=fixed(12), priority=100,
+        narrow=(Narrow(80, fixed(2), _glyphs, ""),),
     ),
     Column(
         key="age", header="AGE", about="time in its present state", cell=_since_cell, sort=_since_order,
@@ -298,17 +351,23 @@ JOB_COLUMNS: tuple[Column, ...] = (
         cell=text_cell(lambda job: _MODES.get(job.mode, job.mode)), sort=text_order(lambda job: job.mode),
         cells=fixed(6), priority=30,
     ),
-    msgspec.structs.replace(
-        _host(lambda job, context: context.host_of(job) or "", Cells(4, 12, 40)),
-        narrow=_host(lambda job, context: short_host(context.host_of(job) or ""), Cells(4, 6, 16)),
-        narrow_below=_WHOLE_HOSTS_FROM,
+    Column(
+        key="host", header="HOST", about="where it runs, as far as known",
+        cell=lambda job, context: show(context.host_of(job) or "") or NONE,
+        sort=text_order(lambda job: job.host), cells=Cells(4, 12, 40), priority=35,
+        narrow=(Narrow(_WHOLE_HOSTS_FROM, Cells(4, 6, 16), _short_host),),
     ),
     Column(
         key="percent", header="%", about="how much is done",
         cell=lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
         sort=lambda job: job.percent, align="right", cells=fixed(3), priority=45,
     ),
-    _reason(36, _reason(24, _reason(12), 60), _WIDE),
+    Column(
+        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
+        sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
+        style=_waits_style, cells=Cells(36, 52, 10_000), priority=70,
+        narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000))),
+    ),
     _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False,
           keeps_ends=True),
     Column(
@@ -369,8 +428,10 @@ def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColum
 
 
 def _variant(column: AnyColumn, width: int) -> AnyColumn:
-    while column.narrow is not None and width < column.narrow_below:
-        column = cast("AnyColumn", column.narrow)
+    for below, cells, cell, header in column.narrow:
+        if width < below:
+            shown = column.header if header is None else header
+            column = msgspec.structs.replace(column, cells=cells, cell=cell or column.cell, header=shown)
     return column
 
 

@@ -8,7 +8,7 @@ from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
 from jobtui.render.memory import seen_record, seen_words
-from jobtui.render.spans import bars
+from jobtui.render.spans import Paragraph, bars
 from jobtui.render.table import paint
 from jobtui.render.text import show
 from jobtui.render.verdicts import code
@@ -124,38 +124,36 @@ def rate_bars(one: Incident, now: Nanos) -> str:
     return bars(counts, max(counts, default=0))
 
 
-def incident_facts(one: Incident, now: Nanos) -> Iterator[tuple[str, str]]:
-    """All about a group, each fact with its style; safe to show."""
+def incident_facts(one: Incident, now: Nanos) -> Iterator[Paragraph]:
+    """All about a group."""
     count = len(one.jobs)
-    yield _why(one), "error" if one.is_ongoing(now) else "warning"
+    yield Paragraph(_why(one), "error" if one.is_ongoing(now) else "warning", LABEL_CELLS)
     if doubt := _doubt(one):
-        yield doubt, "warning"
+        yield Paragraph(doubt, "warning", LABEL_CELLS)
     if len(one.codes) > 1:
-        yield _labelled("verdicts", _codes(one)), ""
+        yield _labelled("verdicts", _codes(one))
     if times := _span(one, now):
-        yield _labelled("when", f"{times}  {rate_bars(one, now)}".rstrip()), ""
-    yield from (
-        (_labelled("" if at else "shared", shared_words(one, fact)), "")
-        for at, fact in enumerate(one.shared if count > 1 else ())
-    )
+        yield _labelled("when", f"{times}  {rate_bars(one, now)}".rstrip())
+    for at, fact in enumerate(one.shared if count > 1 else ()):
+        yield _labelled("" if at else "shared", shared_words(one, fact))
     if one.seen is not None:
-        yield _labelled("seen", seen_words(one.seen, now)), ""
+        yield _labelled("seen", seen_words(one.seen, now))
     if one.shape:
-        yield _labelled("steps", " · ".join(mark.value for mark in one.shape)), "dim"
-    yield _labelled("first", show(one.first)), "accent"
+        yield _labelled("steps", " · ".join(mark.value for mark in one.shape), "dim")
+    yield _labelled("first", show(one.first), "accent")
     for job_id in one.jobs[1:JOBS_NAMED]:
-        yield _labelled("", show(job_id)), ""
+        yield _labelled("", show(job_id))
     if count > JOBS_NAMED:
-        yield _labelled("", f"and {count - JOBS_NAMED:,} more"), "dim"
+        yield _labelled("", f"and {count - JOBS_NAMED:,} more", "dim")
 
 
-def _labelled(label: str, words: str) -> str:
-    return label.ljust(LABEL_CELLS) + words
+def _labelled(label: str, words: str, style: str = "") -> Paragraph:
+    return Paragraph(label.ljust(LABEL_CELLS) + words, style, LABEL_CELLS)
 
 
 def incident_report(one: Incident, now: Nanos) -> Iterator[str]:
     """The same in Markdown, as the beginning of a post-mortem."""
     yield f"# {len(one.jobs):,} × {code(one.code)}, {to_rfc3339(now)}"
     yield ""
-    for text, _ in incident_facts(one, now):
-        yield f"- {code(' '.join(text.split()))}"
+    for part in incident_facts(one, now):
+        yield f"- {code(' '.join(part.text.split()))}"

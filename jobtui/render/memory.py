@@ -9,7 +9,7 @@ from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Cells, TableColumn, TimeLook
+from jobtui.render.columns import Cells, TableColumn, TimeLook, count_column, fixed, text_column, time_column
 from jobtui.render.json_output import Document, fields_of
 from jobtui.render.spans import bars
 from jobtui.render.text import show
@@ -140,32 +140,17 @@ def change_record(one: Change) -> Document:
 
 
 SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (
-    TableColumn(
-        key="count", header="TIMES", cell=lambda seen, look: f"{seen.count:,}",
-        sort=lambda seen: -seen.count, cells=Cells(5, 7, 9), priority=100, align="right",
-    ),
+    count_column("count", "TIMES", lambda seen: seen.count, Cells(5, 7, 9), 100),
     TableColumn(
         key="trend", header="14 DAYS", cell=lambda seen, look: bars(seen.days, max(seen.days, default=0)),
-        sort=lambda seen: -sum(seen.days), cells=Cells(14, 14, 14), priority=60,
+        sort=lambda seen: -sum(seen.days), cells=fixed(14), priority=60,
     ),
-    TableColumn(
-        key="users", header="USERS", cell=lambda seen, look: f"{seen.users:,}",
-        sort=lambda seen: -seen.users, cells=Cells(5, 5, 7), priority=50, align="right",
-    ),
-    TableColumn(
-        key="first", header="FIRST", cell=lambda seen, look: look.since(seen.first),
-        sort=lambda seen: -seen.first, cells=Cells(6, 8, 10), priority=40, align="right",
-    ),
-    TableColumn(
-        key="last", header="LAST", cell=lambda seen, look: look.since(seen.last),
-        sort=lambda seen: -seen.last, cells=Cells(6, 8, 10), priority=70, align="right",
-    ),
-    TableColumn(
-        key="signature", header="FAILURE", cell=lambda seen, look: show(seen.signature),
-        sort=lambda seen: seen.signature, cells=Cells(16, 40, 200), priority=90,
-    ),
+    count_column("users", "USERS", lambda seen: seen.users, Cells(5, 5, 7), 50),
+    time_column("first", "FIRST", lambda seen: seen.first, Cells(6, 8, 10), 40),
+    time_column("last", "LAST", lambda seen: seen.last, Cells(6, 8, 10), 70),
+    text_column("signature", "FAILURE", lambda seen: seen.signature, Cells(16, 40, 200), 90),
     TableColumn(
         key="with", header="GOES WITH", cell=lambda seen, look: "; ".join(map(share_words, seen.where)),
-        sort=lambda seen: None, cells=Cells(12, 40, 120), priority=30,
+        cells=Cells(12, 40, 120), priority=30,
     ),
 )  # fmt: skip

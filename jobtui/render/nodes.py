@@ -1,7 +1,6 @@
 """Nodes of clusters: the columns of their table, what is known of one in words, and their JSON."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from jobtui.analysis.nodes import STANDINGS, ListedNode
 from jobtui.model.clock import Nanos, seconds_between
@@ -10,16 +9,17 @@ from jobtui.model.slurm import Cluster, Controller
 from jobtui.render.columns import (
     Cells,
     TableColumn,
+    TimeLook,
     cells_of,
+    count_column,
     fixed,
     heads_of,
-    sort_records,
-    text_cell,
-    text_order,
+    text_column,
+    time_column,
 )
 from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
 from jobtui.render.table import Cell, Head, filled_table
-from jobtui.render.text import NONE, Zone, age, date_time, duration, short_time, show
+from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
 GLYPHS: Mapping[str, str] = {
     "down": "✗", "drained": "⊘", "draining": "⊘", "full": "●", "mixed": "●", "idle": "·",
@@ -29,82 +29,40 @@ STYLES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class NodeLook(NamedTuple):
-    """What a cell depends on beside its node. `relative` shows ages instead of times."""
-
-    now: Nanos
-    relative: bool = True
-    local: bool = False
-
-
-class NodeColumn(TableColumn[ListedNode, NodeLook], frozen=True, kw_only=True):
-    """One column of the table of nodes."""
-
-
-def _since(one: ListedNode, look: NodeLook) -> str:
-    if (at := one.node.since) is None:
-        return NONE
-    if look.relative:
-        return age(max(0.0, seconds_between(at, look.now)))
-    return short_time(at, look.now, local=look.local)
-
-
 def _memory(megabytes: int) -> str:
     return f"{megabytes / 1024:.0f}G" if megabytes >= 1024 else f"{megabytes}M"
 
 
-NODE_COLUMNS: tuple[NodeColumn, ...] = (
-    NodeColumn(
+def _style(one: ListedNode, look: TimeLook) -> str:
+    return STYLES[one.standing]
+
+
+NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
+    TableColumn(
         key="state", header="  STATE", cell=lambda one, look: f"{GLYPHS[one.standing]} {one.standing}",
-        sort=lambda one: STANDINGS.index(one.standing), style=lambda one, look: STYLES[one.standing],
-        cells=fixed(10), priority=100,
+        sort=lambda one: STANDINGS.index(one.standing), style=_style, cells=fixed(10), priority=100,
     ),
-    NodeColumn(
-        key="node", header="NODE", cell=text_cell(lambda one: one.node.name),
-        sort=text_order(lambda one: one.node.name), cells=Cells(6, 8, 24), priority=95,
-    ),
-    NodeColumn(
-        key="for", header="FOR", cell=_since, align="right",
-        sort=lambda one: None if one.node.since is None else -one.node.since, cells=fixed(6), priority=70,
-    ),
-    NodeColumn(
-        key="jobs", header="JOBS", cell=lambda one, look: str(one.job_count or ""), align="right",
-        sort=lambda one: -one.job_count, cells=fixed(5), priority=80,
-    ),
-    NodeColumn(
+    text_column("node", "NODE", lambda one: one.node.name, Cells(6, 8, 24), 95),
+    time_column("for", "FOR", lambda one: one.node.since, fixed(6), 70),
+    count_column("jobs", "JOBS", lambda one: one.job_count or None, fixed(5), 80),
+    TableColumn(
         key="cpus", header="CPUS", cell=lambda one, look: f"{one.node.cpus_used}/{one.node.cpus}",
         align="right", sort=lambda one: -one.node.cpus_used, cells=Cells(7, 7, 9), priority=75,
     ),
-    NodeColumn(
+    TableColumn(
         key="memory", header="MEM", align="right",
         cell=lambda one, look: f"{_memory(one.node.memory_used_mb)}/{_memory(one.node.memory_mb)}",
         sort=lambda one: -one.node.memory_used_mb, cells=Cells(9, 9, 13), priority=40,
     ),
-    NodeColumn(
-        key="partitions", header="PARTITIONS", cell=text_cell(lambda one: one.node.partitions),
-        sort=text_order(lambda one: one.node.partitions), cells=Cells(8, 12, 24), priority=60,
-    ),
-    NodeColumn(
-        key="gres", header="GRES", cell=text_cell(lambda one: one.node.gres),
-        sort=text_order(lambda one: one.node.gres), cells=Cells(6, 8, 20), priority=35,
-    ),
-    NodeColumn(
-        key="reason", header="REASON", cell=text_cell(lambda one: one.node.reason),
-        sort=text_order(lambda one: one.node.reason), style=lambda one, look: STYLES[one.standing],
-        cells=Cells(10, 20, 10_000), priority=90,
-    ),
+    text_column("partitions", "PARTITIONS", lambda one: one.node.partitions, Cells(8, 12, 24), 60),
+    text_column("gres", "GRES", lambda one: one.node.gres, Cells(6, 8, 20), 35),
+    text_column("reason", "REASON", lambda one: one.node.reason, Cells(10, 20, 10_000), 90, style=_style),
 )  # fmt: skip
 
 
-def sort_nodes(
-    nodes: Iterable[ListedNode], key: str | None = None, *, reverse: bool = False
-) -> list[ListedNode]:
-    """Nodes by a column; without one those that a person must look at first, then by name."""
-    ordered = sorted(nodes, key=lambda one: (not one.node.needs_person, one.source, _natural(one.node.name)))
-    if key is None:
-        return ordered[::-1] if reverse else ordered
-    column = next(column for column in NODE_COLUMNS if column.key == key)
-    return sort_records(ordered, column, reverse=reverse)
+def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
+    """First those that a person must look at, then by name."""
+    return sorted(nodes, key=lambda one: (not one.node.needs_person, one.source, _natural(one.node.name)))
 
 
 def _natural(name: str) -> tuple[int, str]:
@@ -112,7 +70,7 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def node_table(nodes: Iterable[ListedNode], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    look = NodeLook(now)
+    look = TimeLook(now)
     rows = [cells_of(NODE_COLUMNS, one, look) for one in nodes]
     return filled_table(heads_of(NODE_COLUMNS, frozenset({"state", "node"})), rows, width, colour)
 
@@ -156,7 +114,7 @@ def controller_words(controller: Controller | None, now: Nanos) -> str:
     return ", ".join(parts)
 
 
-def node_facts(one: ListedNode, look: NodeLook) -> Iterator[tuple[str, str]]:
+def node_facts(one: ListedNode, look: TimeLook) -> Iterator[tuple[str, str]]:
     """What a person asks about a node, the most urgent first; safe to show."""
     node = one.node
     since = f" since {date_time(node.since)}{Zone.mark()}" if node.since is not None else ""

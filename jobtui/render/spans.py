@@ -1,6 +1,7 @@
 """Lines of styled spans, and which of their cells changed. Styles are names that the theme explains."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from jobtui.analysis.counts import Pace
@@ -29,6 +30,19 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
+
+
+class Paragraph(NamedTuple):
+    """Some text in a style, safe to show; an empty line without text. Further lines begin at `hang`.
+
+    `item` is what it is about. What is not `whole` is cut at the width instead of being wrapped.
+    """
+
+    text: str = ""
+    style: str = ""
+    hang: int = 0
+    item: object = None
+    whole: bool = True
 
 
 class Difference(NamedTuple):
@@ -127,51 +141,37 @@ def _part(span: Span, start: int, stop: int) -> Span:
     return Span("".join(parts), span.style, stop - start)
 
 
-def rows(line: Line, cells: int, most: int) -> list[Line]:
-    """The line broken into rows of at most `cells`; at most `most` of them, the rest is left out."""
+def rows(line: Line, cells: int, most: int | None = None) -> list[Line]:
+    """The line broken into rows of at most `cells`, after blanks near their ends; only `most` where given."""
     broken: list[Line] = []
     row: list[Span] = []
     left = cells
-    for piece in _pieces(line, cells):
-        if piece.width > left:
-            broken.append(tuple(row))
-            row, left = [], cells
-            if len(broken) == most:
-                return broken
-        row.append(piece)
-        left -= piece.width
+    for span in line:
+        text = span.text
+        while text:
+            at = _room_for(text, left) or (not row)
+            if at:
+                row.append(Span(text[:at], span.style))
+                left -= row[-1].width
+                text = text[at:]
+            if text:
+                broken.append(tuple(row))
+                row, left = [], cells
+                if len(broken) == most:
+                    return broken
     return [*broken, tuple(row)]
 
 
-def _pieces(line: Line, cells: int) -> Iterator[Span]:
-    left = cells
-    for span in line:
-        text = span.text
-        if not text.isascii():
-            for part in _characters(span):
-                left = (left if part.width <= left else cells) - part.width
-                yield part
-            continue
-        while text:
-            if left == 0:
-                left = cells
-            yield Span(text[:left], span.style, min(left, len(text)))
-            taken = min(left, len(text))
-            text, left = text[taken:], left - taken
-
-
-def _characters(span: Span) -> Iterator[Span]:
-    held = ""
-    size = 0
-    for char in span.text:
-        char_size = cells_of(char)
-        if char_size and held:
-            yield Span(held, span.style, size)
-            held, size = "", 0
-        held += char
-        size += char_size
-    if held:
-        yield Span(held, span.style, size)
+def _room_for(text: str, cells: int) -> int:
+    """How many characters go into what is left of a row: up to a blank where one is near its end."""
+    at = cells
+    if not text[: cells + 1].isascii():
+        ends = accumulate(map(cells_of, text))
+        at = next((at for at, end in enumerate(ends) if end > cells), len(text))
+    if len(text) <= at:
+        return len(text)
+    blank = text.rfind(" ", 0, at) + 1
+    return blank if blank > at // 2 else at
 
 
 BARS = "▁▂▃▄▅▆▇█"

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.compare import Change, StepChange, took_ns
@@ -28,9 +27,19 @@ from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
-from jobtui.render.columns import Cells, SortKey, TableColumn, TimeLook, sort_records, text_cell, text_order
+from jobtui.render.columns import (
+    Cells,
+    Narrow,
+    TableColumn,
+    TimeLook,
+    count_column,
+    fixed,
+    text_column,
+    text_order,
+    time_column,
+)
 from jobtui.render.json_output import fields_of, time_or_null
-from jobtui.render.spans import Line
+from jobtui.render.spans import Line, Paragraph
 from jobtui.render.table import Cell, fact_lines, paint
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.waterfall import (
@@ -58,11 +67,8 @@ GLYPHS: Mapping[Standing, tuple[str, str]] = {
 _ORDER = tuple(GLYPHS)
 
 
-TraceColumn = TableColumn[ListedTrace, TimeLook]
-
-
-def _count(number: int | None) -> str:
-    return NONE if number is None else f"{number:,}"
+def _dim(one: object, look: object) -> str:
+    return "dim"
 
 
 def _errors(listed: ListedTrace, look: TimeLook) -> str:
@@ -92,81 +98,45 @@ def _jobs(listed: ListedTrace, look: TimeLook) -> str:
     return f"{show(listed.jobs[0])}{others}" if listed.jobs else NONE
 
 
-def _newest(listed: ListedTrace) -> SortKey:
-    return None if listed.told.started_at is None else -listed.told.started_at
-
-
-TRACE_COLUMNS: tuple[TraceColumn, ...] = (
-    TraceColumn(
-        key="state", header="  STATE", cell=_state_cell,
-        sort=lambda listed: _ORDER.index(listed.standing), style=_state_style, cells=Cells(12, 12, 12),
-        priority=100,
-        narrow=TraceColumn(
-            key="state", header="", cell=lambda listed, look: GLYPHS[listed.standing][0],
-            sort=lambda listed: _ORDER.index(listed.standing), style=_state_style, cells=Cells(1, 1, 1),
-            priority=100,
-        ),
-        narrow_below=70,
+TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
+    TableColumn(
+        key="state", header="  STATE", cell=_state_cell, sort=lambda listed: _ORDER.index(listed.standing),
+        style=_state_style, cells=fixed(12), priority=100,
+        narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),),
     ),
-    TraceColumn(
-        key="started", header="START", sort=_newest,
-        cell=lambda listed, look: look.since(listed.told.started_at), cells=Cells(6, 6, 6), priority=90,
-        align="right",
-    ),
-    TraceColumn(
+    time_column("started", "START", lambda listed: listed.told.started_at, fixed(6), 90),
+    TableColumn(
         key="took", header="TOOK", cell=lambda listed, look: span_time(listed.duration_ns),
         sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=80, align="right",
     ),
-    TraceColumn(
+    TableColumn(
         key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
         cells=Cells(14, 20, 38), priority=92,
     ),
-    TraceColumn(
-        key="user", header="USER", cell=text_cell(lambda listed: listed.judged.user),
-        sort=text_order(lambda listed: listed.judged.user), cells=Cells(8, 8, 12), priority=75,
-    ),
-    TraceColumn(
-        key="failed", header="FAILED STEP", cell=lambda listed, look: show(mask_text(listed.judged.failed)),
+    text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
+    TableColumn(
+        key="failed", header="FAILED STEP", cell=lambda listed, look: show(listed.judged.failed),
         sort=text_order(lambda listed: listed.judged.failed), style=lambda listed, look: "error", priority=96,
         cells=Cells(36, 40, 10_000),
     ),
-    TraceColumn(
+    TableColumn(
         key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),
         style=lambda listed, look: "error" if listed.told.errors else "settled", cells=Cells(6, 6, 7),
         priority=95,
     ),
-    TraceColumn(
-        key="spans", header="SPANS", cell=lambda listed, look: _count(listed.told.spans),
-        sort=lambda listed: -(listed.told.spans or 0), cells=Cells(6, 6, 8), priority=60, align="right",
-    ),
-    TraceColumn(
-        key="service", header="SERVICE", cell=text_cell(lambda listed: listed.told.service),
-        sort=lambda listed: listed.told.service.lower(), cells=Cells(10, 18, 24), priority=40,
-    ),
-    TraceColumn(
-        key="root", header="ROOT", cell=text_cell(lambda listed: listed.told.name),
-        sort=lambda listed: listed.told.name.lower(), cells=Cells(14, 20, 30), priority=55,
-    ),
-    TraceColumn(
+    count_column("spans", "SPANS", lambda listed: listed.told.spans, Cells(6, 6, 8), 60),
+    text_column("service", "SERVICE", lambda listed: listed.told.service, Cells(10, 18, 24), 40),
+    text_column("root", "ROOT", lambda listed: listed.told.name, Cells(14, 20, 30), 55),
+    TableColumn(
         key="id", header="TRACE", cell=lambda listed, look: short_id(listed.told.trace_id),
-        sort=lambda listed: listed.told.trace_id, style=lambda listed, look: "dim", cells=Cells(13, 13, 13),
-        priority=50,
+        sort=lambda listed: listed.told.trace_id, style=_dim, cells=fixed(13), priority=50,
     ),
-    TraceColumn(
-        key="source", header="SOURCE", cell=text_cell(_source_cell), sort=lambda listed: listed.told.source,
-        style=lambda listed, look: "dim", cells=Cells(12, 14, 30), priority=30,
-    ),
+    text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=_dim),
 )  # fmt: skip
 
 
-def sort_traces(
-    traces: Iterable[ListedTrace], key: str | None = None, *, reverse: bool = False
-) -> list[ListedTrace]:
-    ordered = sorted(traces, key=lambda listed: (_newest(listed) or 0, listed.told.trace_id))
-    column = next((column for column in TRACE_COLUMNS if column.key == key), None)
-    if column is None:
-        return ordered[::-1] if reverse else ordered
-    return sort_records(ordered, column, reverse=reverse)
+def newest_first(traces: Iterable[ListedTrace]) -> list[ListedTrace]:
+    return sorted(traces, key=lambda listed: (-(listed.told.started_at or 0), listed.told.trace_id))
 
 
 CHANGES: Mapping[Change, tuple[str, str]] = {
@@ -199,7 +169,7 @@ def _taken(spans: Sequence[Span]) -> str:
 CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
     TableColumn(
         key="change", header="  CHANGE", cell=lambda step, look: CHANGES[step.change][0],
-        style=lambda step, look: CHANGES[step.change][1], cells=Cells(9, 9, 9),
+        style=lambda step, look: CHANGES[step.change][1], cells=fixed(9),
         priority=100,
     ),
     TableColumn(
@@ -337,7 +307,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
         yield "waited", Cell(f"{span_time(wait.duration_ns)} {between}")
 
 
-def _part_lines(parts: Iterable["Part"], colour: bool) -> Iterator[str]:
+def _part_lines(parts: Iterable[Paragraph], colour: bool) -> Iterator[str]:
     return (paint(part.text, part.style, colour) for part in parts)
 
 
@@ -359,65 +329,57 @@ BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
 """How the levels of log records begin that are errors."""
 
 
-class Part(NamedTuple):
-    """A paragraph that is safe to show; its further lines begin with `hang` blanks."""
-
-    text: str = ""
-    style: str = ""
-    hang: int = 0
-
-
-def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Part]:
+def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
     """Everything about a line; `above` are the names of the spans that it is in."""
     match line.kind:
         case LineKind.MISSING:
             yield from _missing_parts(found.tree, line)
         case LineKind.WAIT if line.wait is not None:
             after, before = show(line.wait.after.name), show(line.wait.before.name)
-            yield Part(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
-            yield Part(f"from the end of {after or NONE} until {before or NONE} began", "dim")
-            yield Part(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
+            yield Paragraph(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
+            yield Paragraph(f"from the end of {after or NONE} until {before or NONE} began", "dim")
+            yield Paragraph(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
         case LineKind.RUN if line.run is not None:
             yield from _run_parts(found.tree, line.run)
         case _ if line.span is not None:
             yield from span_parts(found, line.span, above)
 
 
-def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Part]:
+def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Paragraph]:
     cause = next((cause for cause in found.causes if cause.span.span_id == span.span_id), None)
     yield from _span_head(found, span, cause)
-    yield Part(_when(found.tree, span), "dim")
+    yield Paragraph(_when(found.tree, span), "dim")
     if above:
-        yield Part(f"in {TRAIL.join(show(name) or NONE for name in above)}", "dim", 3)
+        yield Paragraph(f"in {TRAIL.join(show(name) or NONE for name in above)}", "dim", 3)
     if span.attributes:
-        yield Part(show("  ".join(f"{key}={value}" for key, value in span.attributes.items())), "", 2)
+        yield Paragraph(show("  ".join(f"{key}={value}" for key, value in span.attributes.items())), "", 2)
     yield from _happenings(found, span, cause)
     for event in span.events:
         if event.name == EXCEPTION:
             yield from _stack(event)
-    yield Part()
+    yield Paragraph()
     yield from _source(span)
 
 
-def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Part]:
+def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
     name = f"{show(span.name) or NONE}  {show(span.service) or NONE}"
     if cause is not None:
         handled = " (handled)" if cause.is_handled else ""
         style = "warning" if cause.is_handled else "error"
-        yield Part(f"✗ {name}{handled}  {show(cause.message)}".rstrip(), style, 2)
+        yield Paragraph(f"✗ {name}{handled}  {show(cause.message)}".rstrip(), style, 2)
     elif span.is_error:
-        yield Part(f"↑ {name}  {show(span.message)}".rstrip(), "error", 2)
-        yield Part("it failed as something below it failed: e goes there", "dim")
+        yield Paragraph(f"↑ {name}  {show(span.message)}".rstrip(), "error", 2)
+        yield Paragraph("it failed as something below it failed: e goes there", "dim")
     else:
-        yield Part(name, "strong", 2)
+        yield Paragraph(name, "strong", 2)
     for failure in found.failures:
         if failure.span.span_id == span.span_id:
             is_sure = failure.kind is not FailureKind.UNFINISHED
             sign, style = ("✗", "error") if is_sure else ("…", "warning")
-            yield Part(f"{sign} {show(failure.text)}", style, 2)
+            yield Paragraph(f"{sign} {show(failure.text)}", style, 2)
     for flag in flags_of_span(found.tree, span):
         if flag in FLAG_WORDS:
-            yield Part(f"! {FLAG_WORDS[flag]}", "warning", 2)
+            yield Paragraph(f"! {FLAG_WORDS[flag]}", "warning", 2)
 
 
 def _when(tree: Tree, span: Span) -> str:
@@ -441,7 +403,7 @@ def _moment(at: Nanos) -> str:
     return f"{date_time(at)}.{at // 1_000_000 % 1_000:03d}"
 
 
-def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Part]:
+def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
     """Events and log records by time; those of no span that came, below one that never told its end."""
     logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
     is_killed = any(_is_killed(failure, span) for failure in found.failures)
@@ -451,11 +413,13 @@ def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterato
     told += [(log.at, log.level or "log", log.body, _level_style(log.level)) for log in logs]
     told.sort(key=lambda one: one[0])
     if len(told) > MOST_HAPPENINGS:
-        yield Part(f"{len(told) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning")
+        yield Paragraph(
+            f"{len(told) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning"
+        )
     for at, kind, text, style in told[-MOST_HAPPENINGS:]:
         since = f"+{span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
         head = f"{clock_time(at, millis=True)} {since:>8} {show(kind):<{LEVEL_CELLS}}"
-        yield Part(f"{head} {show(text)}", style, 30)
+        yield Paragraph(f"{head} {show(text)}", style, 30)
 
 
 def _is_killed(failure: Failure, span: Span) -> bool:
@@ -479,47 +443,51 @@ def _level_style(level: str) -> str:
     return "error" if upper.startswith(BAD_LEVELS) else "warning" if upper.startswith("WARN") else ""
 
 
-def _stack(event: SpanEvent) -> Iterator[Part]:
+def _stack(event: SpanEvent) -> Iterator[Paragraph]:
     lines = str(event.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
     if len(lines) > STACK_LINES:
-        yield Part(f"  … {len(lines) - STACK_LINES:,} lines before", "dim")
-    yield from (Part(f"  {show(line)}", "", 4) for line in lines[-STACK_LINES:])
+        yield Paragraph(f"  … {len(lines) - STACK_LINES:,} lines before", "dim")
+    yield from (Paragraph(f"  {show(line)}", "", 4) for line in lines[-STACK_LINES:])
 
 
-def _source(span: Span) -> Iterator[Part]:
+def _source(span: Span) -> Iterator[Paragraph]:
     ids = f"span {span.span_id}   trace {span.trace_id}"
-    yield Part(f"{ids}   parent {span.parent_id}" if span.parent_id else ids, "dim")
-    yield Part(show(f"{span.kind.value} {span.scope}".strip()), "dim")
+    yield Paragraph(f"{ids}   parent {span.parent_id}" if span.parent_id else ids, "dim")
+    yield Paragraph(show(f"{span.kind.value} {span.scope}".strip()), "dim")
     if span.resource.attributes:
-        yield Part(show(_pairs(span.resource.attributes)), "dim", 2)
+        yield Paragraph(show(_pairs(span.resource.attributes)), "dim", 2)
     for link in span.links:
-        yield Part(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
+        yield Paragraph(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
     if span.dropped:
-        yield Part(f"{span.dropped:,} attributes, events or links were left out by its sender", "warning")
-    yield from (Part(show(warning), "warning", 2) for warning in span.warnings)
+        yield Paragraph(
+            f"{span.dropped:,} attributes, events or links were left out by its sender", "warning"
+        )
+    yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
 
 
 def _pairs(attributes: Attributes) -> str:
     return "  ".join(f"{key}={value}" for key, value in attributes.items())
 
 
-def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Part]:
+def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Paragraph]:
     count = len(tree.missing.get(line.missing, ())) if line.missing else 0
-    yield Part(f"span {line.missing} was not received", "warning")
-    yield Part(f"{counted(count, 'span')} that came name it as their parent", "dim")
-    yield Part("what ran it was killed before it could send it, or still runs, or it was let go of", "dim")
+    yield Paragraph(f"span {line.missing} was not received", "warning")
+    yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
+    yield Paragraph(
+        "what ran it was killed before it could send it, or still runs, or it was let go of", "dim"
+    )
 
 
-def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Part]:
+def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Paragraph]:
     lengths = sorted(max(0, span.duration_ns or 0) for span in run.spans)
-    yield Part(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
-    yield Part("like spans beside each other, none of which failed: → shows them", "dim")
+    yield Paragraph(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
+    yield Paragraph("like spans beside each other, none of which failed: → shows them", "dim")
     middle, last = lengths[len(lengths) // 2], run.longest
-    yield Part(f"took {span_time(run.total_ns)} in all: {span_time(lengths[0])} to {span_time(lengths[-1])}, "
-               f"half of them within {span_time(middle)}")  # fmt: skip
-    yield Part(f"the longest began at +{span_time(last.started_at - (tree.started_at or 0))}", "dim")
+    between = f"{span_time(lengths[0])} to {span_time(lengths[-1])}, half of them within {span_time(middle)}"
+    yield Paragraph(f"took {span_time(run.total_ns)} in all: {between}")
+    yield Paragraph(f"the longest began at +{span_time(last.started_at - (tree.started_at or 0))}", "dim")
     services = sorted({show(span.service) or NONE for span in run.spans})
-    yield Part(", ".join(services), "dim", 2)
+    yield Paragraph(", ".join(services), "dim", 2)
 
 
 EMPTY: Mapping[str, object] = {

@@ -17,6 +17,7 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.json_output import fields_of, text_or_null, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
+from jobtui.render.spans import Paragraph
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
@@ -272,78 +273,67 @@ def _op_name(op: Op) -> dict[str, object]:
     return {"op": op.op, "name": op.name, "job": op.jid, "uid": op.uid}
 
 
-Item = Fact | NextStep
-
-
-class WhyPart(NamedTuple):
-    """Some text, safe to show, and the evidence or the command it is about.
-
-    What is not `whole` is cut at the width instead of being wrapped.
-    """
-
-    text: str = ""
-    style: str = ""
-    item: Item | None = None
-    whole: bool = True
-
-
 def summary_parts(
     job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str]
-) -> Iterator[WhyPart]:
+) -> Iterator[Paragraph]:
     """The same in a few lines, the most telling first. Only which job it is, before there is a verdict.
 
     `keys` gives what is pressed instead of a command, "" where there are no such keys.
     """
     if verdict is None:
-        yield WhyPart(show(job_id), "strong", whole=False)
+        yield Paragraph(show(job_id), "strong", whole=False)
         return
     head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
-    yield WhyPart(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
-    yield WhyPart(show(verdict.sentence))
-    yield from map(WhyPart, memory_lines(verdict.remembered))
+    yield Paragraph(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
+    yield Paragraph(show(verdict.sentence))
+    yield from map(Paragraph, memory_lines(verdict.remembered))
     for step in verdict.next[:1]:
-        yield WhyPart(f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", step, False)
+        yield Paragraph(
+            f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", item=step, whole=False
+        )
     for one in verdict.evidence:
         if one.text not in verdict.sentence:
-            yield WhyPart(evidence_head(one, 0), "dim", one, whole=False)
-            yield WhyPart(f"{INDENT}{show(one.text)}", "", one, whole=False)
-    yield from (WhyPart(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
+            yield Paragraph(evidence_head(one, 0), "dim", item=one, whole=False)
+            yield Paragraph(f"{INDENT}{show(one.text)}", "", item=one, whole=False)
+    yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
-def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[WhyPart]:
+def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[Paragraph]:
     """All that is known of why a job stands as it does; places in `most` cells as far as that can be done."""
-    yield WhyPart(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
-    yield WhyPart(show(verdict.sentence))
-    yield from map(WhyPart, memory_lines(verdict.remembered))
-    yield from (WhyPart(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
+    yield Paragraph(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
+    yield Paragraph(show(verdict.sentence))
+    yield from map(Paragraph, memory_lines(verdict.remembered))
+    yield from (Paragraph(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
     yield from _why_evidence(verdict, most)
     yield from map(_line, (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)))
     if verdict.blind_spots:
         yield from _why_head("not known")
-        yield from (WhyPart(f"{INDENT}{show(spot)}") for spot in verdict.blind_spots)
+        yield from (Paragraph(f"{INDENT}{show(spot)}") for spot in verdict.blind_spots)
     if verdict.next:
         yield from _why_head("next")
     for step in verdict.next:
-        yield WhyPart(f"{INDENT}{show(step.why)}:", "dim", step)
-        yield WhyPart(f"{INDENT * 2}{show(step.command)}", "accent", step)
+        yield Paragraph(f"{INDENT}{show(step.why)}:", "dim", item=step)
+        yield Paragraph(f"{INDENT * 2}{show(step.command)}", "accent", item=step)
 
 
-def _why_evidence(verdict: Verdict, most: int | None) -> Iterator[WhyPart]:
+def _why_evidence(verdict: Verdict, most: int | None) -> Iterator[Paragraph]:
     if verdict.evidence:
         yield from _why_head("evidence")
     for one in verdict.evidence:
-        yield WhyPart(f"{INDENT}{evidence_head(one, most and most - len(INDENT))}", "dim", one, whole=False)
-        yield WhyPart(f"{INDENT * 2}{show(one.text)}", "", one, whole=False)
+        yield Paragraph(
+            f"{INDENT}{evidence_head(one, most and most - len(INDENT))}", "dim", item=one, whole=False
+        )
+        yield Paragraph(f"{INDENT * 2}{show(one.text)}", "", item=one, whole=False)
 
 
-def _why_head(title: str) -> Iterator[WhyPart]:
-    yield WhyPart()
-    yield WhyPart(title, "heading")
+def _why_head(title: str) -> Iterator[Paragraph]:
+    yield Paragraph()
+    yield Paragraph(title, "heading")
 
 
-def _line(text: str) -> WhyPart:
+def _line(text: str) -> Paragraph:
     """A line of a section; what is not indented is its title."""
-    return WhyPart(text, "" if text.startswith(INDENT) else "heading")
+    return Paragraph(text, "" if text.startswith(INDENT) else "heading")
 
 
 LONGEST = 200

@@ -2,26 +2,23 @@
 
 from collections.abc import Iterator
 
-from textual import on
 from textual.app import App
 
 from jobtui.actions import Place as At
-from jobtui.analysis.filter_fields import AGENT_FIELD_NAMES, AgentTest, agent_values, parse_agent_filter
+from jobtui.analysis.filter_fields import AGENT_FIELDS, AgentTest, parse_agent_filter
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.model.pages import Place
-from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, sort_agents
+from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, urgent_first
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.choices import Goal, Guide
-from jobtui.screens.command_table import complete_fields
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ErrorScreen
-from jobtui.widgets.filter_bar import Completion
-from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 COPIES = "agent-sbatch"
@@ -38,11 +35,8 @@ class LogSheet(ErrorScreen):
         self._command = log.command
         super().__init__(shared, f"log of {show(agent.agent)}", text, Taken(text, self._command))
 
-    def action_copy(self) -> None:
-        if self._command:
-            self.copy(self._command)
-        else:
-            super().action_copy()
+    def copied(self) -> str:
+        return self._command or super().copied()
 
 
 def open_log(app: App[None], shared: Shared, agent: Agent, log: AgentLog) -> None:
@@ -109,16 +103,14 @@ NAME_CELLS = 16
 """Cells of the names of facts."""
 
 
-def key_of(agent: Agent) -> tuple[str, ...]:
-    return agent.supervisor, agent.driver, agent.kind, f"{agent.uid[:4]} {agent.agent}"
-
-
-class AgentsScreen(TableScreen):
+class AgentsScreen(TableScreen[Agent]):
     """All agents, and the details of the one under the cursor."""
 
     PLACE = At.AGENTS
     BINDINGS = bindings_at(At.AGENTS)
+    WHAT = "agent"
     COLUMNS = AGENT_COLUMNS
+    FIELDS = AGENT_FIELDS
     PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
 
     DEFAULT_CSS = """
@@ -130,48 +122,37 @@ class AgentsScreen(TableScreen):
         super().__init__(shared)
         self._agents: tuple[Agent, ...] = ()
         self._read_of: tuple[int, ...] = ()
-        self._passes: AgentTest = parse_agent_filter("")
-        self._main = self._table = RecordTable[Agent](AGENT_COLUMNS, self.look, key_of)
-        self._about = self._text = TextPane()
+        self._about = TextPane()
 
-    def _read(self) -> None:
+    def key_of(self, record: Agent) -> tuple[str, ...]:
+        return record.supervisor, record.driver, record.kind, f"{record.uid[:4]} {record.agent}"
+
+    def parsed(self, text: str) -> AgentTest:
+        return parse_agent_filter(text)
+
+    def records(self) -> list[Agent]:
         read = tuple(source.records for source in self.shared.store.sources())
         if read != self._read_of and (self.shared.paused_at is None or not self._agents):
             self._read_of = read
             self._agents = self.shared.store.correlation.agents()
-
-    def show_all(self) -> None:
-        self._read()
-        passing = [agent for agent in self._agents if self._passes(agent)]
-        self.show_records(
-            self._table, sort_agents(passing, self.shared.now(), self._sorted_by, reverse=self._reverse)
-        )
-        self._show_about()
+        return urgent_first(self._agents, self.shared.now())
 
     def log_of(self, agent: Agent) -> AgentLog:
         roots = (source.name for source in self.shared.store.sources() if SIREPO_DB.made(source))
         return log_of(agent, self.shared.hosts, roots)
 
-    @on(RecordTable.Highlighted)
-    def _show_about(self) -> None:
-        self._text.set_text(self._paragraphs(self._table.record))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        if (agent := self._table.record) is not None:
+            for name, text, style in agent_facts(agent, self.log_of(agent), self.look()):
+                yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
-    def _paragraphs(self, agent: Agent | None) -> Iterator[Paragraph]:
-        if agent is None:
-            yield Paragraph(_silence(self._agents, self._filter_text), "dim")
-            return
-        for name, text, style in agent_facts(agent, self.log_of(agent), self.look()):
-            yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
+    def silence(self) -> tuple[str, ...]:
+        return ("no line of a supervisor's log that was read speaks of an agent",)
 
     def words(self) -> Iterator[str]:
         trouble = sum(is_trouble(agent, self.shared.now()) for agent in self._agents)
-        shown, total = self._table.count, len(self._agents)
-        yield f"{shown:,} of {total:,} agents" if self._filter_text else f"{total:,} agents"
         yield f"{trouble:,} lost or never came in the last hour" if trouble else ""
 
-    # Going on from an agent.
-
-    @on(RecordTable.Opened)
     def action_open(self) -> None:
         if (agent := self._table.record) is not None:
             open_log(self.app, self.shared, agent, self.log_of(agent))
@@ -180,31 +161,11 @@ class AgentsScreen(TableScreen):
         if (agent := self._table.record) is not None:
             go_to_held(self.app, self.shared, agent)
 
-    def action_copy(self) -> None:
-        if (agent := self._table.record) is not None:
-            log = self.log_of(agent)
-            self.copy(log.command or show(log.described or agent.agent))
+    def copied(self) -> str:
+        if (agent := self._table.record) is None:
+            return ""
+        log = self.log_of(agent)
+        return log.command or show(log.described or agent.agent)
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import jobtui_command
-
-        block = "\n".join(part.text for part in self._paragraphs(self._table.record))
-        words = (self._filter_text,) if self._filter_text else ()
-        return Taken(block, jobtui_command(self.shared, "agents", about=words))
-
-    # Which agents.
-
-    def complete(self, text: str, cursor: int) -> Completion:
-        return complete_fields(text, cursor, AGENT_FIELD_NAMES, self._values)
-
-    def _values(self, field: str) -> set[str]:
-        return {value for name, value in agent_values(self._agents) if name == field}
-
-    def let_pass(self, text: str) -> None:
-        self._passes = parse_agent_filter(text)
-
-
-def _silence(agents: tuple[Agent, ...], filter_text: str) -> str:
-    if agents and filter_text:
-        return "no agent passes the filter"
-    return "no line of a supervisor's log that was read speaks of an agent"
+    def command(self) -> Command:
+        return self.shared.command("agents", about=[self._filter_text] * bool(self._filter_text))

@@ -5,7 +5,7 @@ from jobtui.backends.registry import BALSAM
 from jobtui.model.ids import labels_of
 from jobtui.render.allocations import lines
 from jobtui.screens.base import HeadedScreen, bindings_at
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 LEAST_CELLS = 20
@@ -39,8 +39,5 @@ class AllocationsScreen(HeadedScreen):
             self._shown = shown
             self._text.set_text(shown)
 
-    async def taken(self) -> Taken | None:
-        return Taken("\n".join(part.text for part in self._shown))
-
-    def action_copy(self) -> None:
-        self.copy("\n".join(part.text for part in self._shown))
+    def paragraphs(self) -> tuple[Paragraph, ...]:
+        return self._shown

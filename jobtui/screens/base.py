@@ -3,10 +3,10 @@
 What the first paint does not need is imported in the functions that need it, here and in the other screens.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,8 +16,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at, hints_at
+from jobtui.model.commands import Command
 from jobtui.model.faults import Fault
 from jobtui.model.ids import JobId
+from jobtui.model.numbers import counted
+from jobtui.render.columns import sort_records
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.shared import Shared, Taken, start
 from jobtui.store.store import NO_CHANGES, Changes
@@ -28,7 +31,10 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import Move, RowView
 
 if TYPE_CHECKING:
-    from jobtui.widgets.record_list import RecordTable
+    from jobtui.analysis.filter_syntax import TextFields
+    from jobtui.widgets.text_pane import Paragraph, TextPane
+
+Record = TypeVar("Record")
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
@@ -171,6 +177,10 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     async def taken(self) -> Taken | None:
         return None
 
+    def copied(self) -> str:
+        """What is copied of what is under the cursor, "" for nothing; safe to show."""
+        return "\n".join(self.chosen_jobs())
+
     def copy(self, text: str) -> None:
         from jobtui.screens.export import copy
 
@@ -181,8 +191,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return ()
 
     def action_copy(self) -> None:
-        if chosen := self.chosen_jobs():
-            self.copy("\n".join(chosen))
+        if text := self.copied():
+            self.copy(text)
 
     def action_report(self) -> None:
         for job_id in self.chosen_jobs()[:1]:
@@ -197,9 +207,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self.notify("no source has a record of this job", timeout=4)
 
     def action_bundle(self) -> None:
-        from jobtui.screens.export import jobtui_command
-
-        commands = [jobtui_command(self.shared, "bundle", about=[job_id]) for job_id in self.chosen_jobs()]
+        commands = [self.shared.command("bundle", about=[job_id]) for job_id in self.chosen_jobs()]
         if commands:
             self.copy("\n".join(map(str, commands)))
 
@@ -312,8 +320,8 @@ class HeadedScreen(LiveScreen):
     """Words on the rule below what is shown."""
     _main: RowView
     """What the keys of the cursor move."""
-    _about: RowView | None = None
-    """All about what is under the cursor, below the main part."""
+    _about: "TextPane | None" = None
+    """What tells all about what is under the cursor, below the main part."""
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -365,6 +373,34 @@ class HeadedScreen(LiveScreen):
     def move_list(self, move: Move) -> None:
         self._main.move(move)
 
+    def paragraphs(self) -> Iterable["Paragraph"]:
+        """All about what is under the cursor."""
+        return ()
+
+    def show_about(self) -> None:
+        if self._about is not None:
+            self._about.set_text(self.paragraphs())
+
+    def on_record_list_highlighted(self) -> None:
+        self.show_about()
+
+    async def on_record_list_opened(self) -> None:
+        await self.run_action("open")
+
+    def block(self) -> str:
+        """The same to be copied."""
+        return "\n".join(part.text for part in self.paragraphs())
+
+    def command(self) -> Command:
+        """What shows the same outside; "" where nothing does."""
+        return Command()
+
+    def copied(self) -> str:
+        return super().copied() or self.block()
+
+    async def taken(self) -> Taken | None:
+        return Taken(self.block(), self.command())
+
 
 class FilteringScreen(HeadedScreen):
     """A screen of what passes a filter, which is typed above its rule."""
@@ -415,38 +451,72 @@ class FilteringScreen(HeadedScreen):
         await self.close_filter(bar, bar.before if text is None else text)
 
 
-class TableScreen(FilteringScreen):
+class TableScreen(FilteringScreen, Generic[Record]):
     """A table of the records that pass a filter, sorted by a column; `show_all` redraws it."""
 
+    WHAT: ClassVar[str]
+    """What a record is called."""
     COLUMNS: ClassVar[Sequence[Any]]
+    FIELDS: "ClassVar[TextFields[Any] | None]" = None
+    """The fields of the filter, which are completed."""
     PLACEHOLDER: ClassVar[str]
     """What may be typed as a filter."""
 
     def __init__(self, shared: Shared) -> None:
+        from jobtui.widgets.record_list import RecordTable
+
         super().__init__(shared)
         self._filter_text = ""
+        self._passes = self.parsed("")
         self._sorted_by: str | None = None
         self._reverse = False
+        self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.key_of)
 
-    def let_pass(self, text: str) -> None:
-        """Set the filter. Raises FilterError, and changes nothing then."""
+    def records(self) -> Sequence[Record]:
+        """All that there are, in the order that is the usual one."""
         raise NotImplementedError
 
-    def complete(self, text: str, cursor: int) -> Completion:
+    def key_of(self, record: Record) -> Hashable:
+        """By what a record is known again when it has changed."""
+        raise NotImplementedError
+
+    def parsed(self, text: str) -> Callable[[Record], bool]:
+        """What tells which records pass a filter. Raises FilterError."""
+        raise NotImplementedError
+
+    def silence(self) -> Sequence[str]:
+        """Paragraphs to show where there is no record at all."""
         raise NotImplementedError
 
     def words(self) -> Iterable[str]:
-        """The words on the rule besides filter and order; empty parts are left out."""
-        raise NotImplementedError
+        """Further words on the rule; empty ones are left out."""
+        return ()
 
-    def show_records(self, table: "RecordTable[Any]", records: Sequence[Any]) -> None:
+    def total(self) -> str:
+        return counted(len(self.records()), self.WHAT)
+
+    def show_all(self) -> None:
+        super().show_all()
+        table, known = self._table, self.records()
         table.sorted_by, table.reverse = self._sorted_by, self._reverse
-        table.set_records(records)
+        table.set_empty((f"no {self.WHAT} passes the filter",) if known else self.silence())
+        passing = filter(self._passes, known)
+        table.set_records(sort_records(passing, self.COLUMNS, self._sorted_by, reverse=self._reverse))
         filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
+        total = f"{table.count:,} of {self.total()}" if filtered else self.total()
         order = f"by {self._sorted_by}{', reversed' * self._reverse}" if self._sorted_by else ""
-        self._rule.words = " · ".join(part for part in (filtered, *self.words(), order) if part)
+        self._rule.words = " · ".join(filter(None, (filtered, total, *self.words(), order)))
         self._rule.set_class(bool(self._filter_text), "-needed")
-        self._strip.sources = self.shared.store.sources()
+        self.show_about()
+
+    def complete(self, text: str, cursor: int) -> Completion:
+        from jobtui.screens.command_table import complete_fields
+
+        fields = self.FIELDS
+        if fields is None:
+            return Completion(cursor, cursor, ())
+        names = (*fields.texts, *fields.others)
+        return complete_fields(text, cursor, names, lambda name: fields.values(name, self.records()))
 
     def filter_bar(self) -> FilterBar:
         return FilterBar(
@@ -458,10 +528,10 @@ class TableScreen(FilteringScreen):
 
         mistake = None
         try:
-            self.let_pass(text)
+            self._passes = self.parsed(text)
         except FilterError as error:
             mistake, text = Mistake(error.start, error.end, show(str(error))), ""
-            self.let_pass(text)
+            self._passes = self.parsed(text)
         self._filter_text = text.strip()
         self.show_all()
         return mistake

@@ -9,6 +9,7 @@ from jobtui.actions import Place
 from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
+from jobtui.model.commands import Command
 from jobtui.model.numbers import counted
 from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
@@ -189,27 +190,19 @@ class ChartsScreen(JobsFilteringScreen):
     def action_open(self) -> None:
         from jobtui.screens.text import ReadingScreen
 
-        self.app.push_screen(ReadingScreen(self.shared, "chart", list(self._paragraphs()), self._taken()))
+        taken = Taken("", self.command())
+        self.app.push_screen(ReadingScreen(self.shared, "chart", self.paragraphs(), taken))
 
-    def action_copy(self) -> None:
-        if self._view.words:
-            self.copy(self._view.words)
+    def copied(self) -> str:
+        return self._view.words
 
     def action_picture(self) -> None:
-        from jobtui.screens.export import jobtui_command
+        self.copy(f"{self.shared.command('report', REPORTS[self._kind], '--svg')} > chart.svg")
 
-        self.copy(f"{jobtui_command(self.shared, 'report', REPORTS[self._kind], '--svg')} > chart.svg")
+    def command(self) -> Command:
+        return self.shared.command("report", REPORTS[self._kind])
 
-    async def taken(self) -> Taken | None:
-        return self._taken()
-
-    def _taken(self) -> Taken:
-        from jobtui.screens.export import jobtui_command
-
-        block = "\n".join(part.text for part in self._paragraphs())
-        return Taken(block, jobtui_command(self.shared, "report", REPORTS[self._kind]))
-
-    def _paragraphs(self) -> Iterator[Paragraph]:
+    def paragraphs(self) -> Iterator[Paragraph]:
         chart = self._maker.chart(self._kind)
         if chart is None:
             return

@@ -20,13 +20,15 @@ from jobtui.analysis.find import (
     references,
 )
 from jobtui.analysis.log_shapes import Condition, FacetCount
+from jobtui.model.commands import Command
 from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.log_lines import FACET_COLUMNS, facet_words
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import FilteringScreen, HeadedScreen, bindings_at
 from jobtui.screens.command_table import CommandError, parse_command
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import Shared, open_screen
 from jobtui.store.store import Store
 from jobtui.views import View
 from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, RecordTable
@@ -173,15 +175,15 @@ class ChoosingScreen(HeadedScreen):
         self.app.pop_screen()
         self._follow(goal)
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import jobtui_command
+    def paragraphs(self) -> Iterator[Paragraph]:
+        return (Paragraph(f"{show(goal.words)}  {show(goal.why)}") for goal in self._goals)
 
-        lines = "\n".join(f"{show(goal.words)}  {show(goal.why)}" for goal in self._goals)
-        return Taken(lines, jobtui_command(self.shared, "find", about=[self._asked]))
+    def command(self) -> Command:
+        return self.shared.command("find", about=[self._asked])
 
-    def action_copy(self) -> None:
+    def copied(self) -> str:
         goal = self._goals[self._list.cursor]
-        self.copy(goal.job or goal.words)
+        return goal.job or goal.words
 
 
 class ColumnsScreen(HeadedScreen):
@@ -215,13 +217,11 @@ class ColumnsScreen(HeadedScreen):
         self.app.pop_screen()
         self._follow(self._view._replace(columns=chosen.shown, sort=chosen.sort, reverse=chosen.reverse))
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import jobs_taken
+    def paragraphs(self) -> tuple[Paragraph, ...]:
+        return (Paragraph(" ".join(self._list.shown)),)
 
-        return jobs_taken(self.shared, Taken(" ".join(self._list.shown)), self._view.filter)
-
-    def action_copy(self) -> None:
-        self.copy(" ".join(self._list.shown))
+    def command(self) -> Command:
+        return self.shared.command("jobs", about=[self._view.filter] * bool(self._view.filter))
 
 
 class LogSetScreen(HeadedScreen):
@@ -260,11 +260,11 @@ class LogSetScreen(HeadedScreen):
         self.app.pop_screen()
         self._follow(chosen)
 
-    async def taken(self) -> Taken | None:
-        return Taken("\n".join(map(show, self.chosen)))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        return map(Paragraph, map(show, self.chosen))
 
-    def action_copy(self) -> None:
-        self.copy(self._list.records[self._list.cursor].reason)
+    def copied(self) -> str:
+        return self._list.records[self._list.cursor].reason
 
 
 class FacetsScreen(HeadedScreen):
@@ -295,12 +295,11 @@ class FacetsScreen(HeadedScreen):
             self.app.pop_screen()
             self._follow(Condition(one.facet, keeps))
 
-    async def taken(self) -> Taken | None:
-        return Taken("\n".join(f"{one.records} {facet_words(one.facet)}" for one in self._table.records))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        return (Paragraph(f"{one.records} {facet_words(one.facet)}") for one in self._table.records)
 
-    def action_copy(self) -> None:
-        if (one := self._table.record) is not None:
-            self.copy(facet_words(one.facet))
+    def copied(self) -> str:
+        return facet_words(self._table.record.facet) if self._table.record is not None else ""
 
 
 ASKED_S = 5.0

@@ -122,29 +122,24 @@ async def job_report(shared: Shared, job_id: JobId) -> str:
     return "\n".join(post_mortem_lines(told))
 
 
-def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Command:
-    ends = ("--",) if any(word.startswith("-") for word in about) else ()
-    return Command("jobtui", *shared.words, *words, *ends, about=about)
-
-
 async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:
     try:
         detail = await shared.job_reader.detail(job.id)
     except Unreadable:
         detail = None
-    command = jobtui_command(shared, "show", about=[job.id])
+    command = shared.command("show", about=[job.id])
     return Taken("\n".join(_facts(job, context)), command, detail.path or "" if detail else "")
 
 
 def jobs_taken(shared: Shared, chosen: Taken | None, filter_text: str) -> Taken:
     words = (filter_text,) if filter_text else ()
-    return (chosen or Taken(""))._replace(command=jobtui_command(shared, "jobs", about=words))
+    return (chosen or Taken(""))._replace(command=shared.command("jobs", about=words))
 
 
 def step_taken(shared: Shared, step: Step) -> Taken:
     block = f"{where(step, full=True)}\n{show(step.text)}"
     if not is_file(shared, step.source):
-        return Taken(block, jobtui_command(shared, "find", about=[step.text]))
+        return Taken(block, shared.command("find", about=[step.text]))
     return file_taken(step.source, step.line if step.line > 0 else 0, step.offset)._replace(block=block)
 
 
@@ -170,10 +165,6 @@ def found_taken(path: str, query: Query) -> Taken:
 def ends_taken(paths: Sequence[str]) -> Taken:
     found = [os.path.abspath(path) for path in paths]
     return Taken("\n".join(map(show, found)), Command("tail", "-F", about=found))
-
-
-def sources_taken(shared: Shared, block: str) -> Taken:
-    return Taken(block, jobtui_command(shared, "doctor"))
 
 
 def _facts(job: Job, context: RowContext) -> Iterator[str]:

@@ -1,21 +1,19 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
-
-from textual import on
 
 from jobtui.actions import Place, key_of
 from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_before
 from jobtui.analysis.times import duration, parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.incidents import (
-    LABEL_CELLS,
     RATE_CELLS,
     common_words,
     earlier_words,
@@ -26,7 +24,7 @@ from jobtui.render.incidents import (
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
-from jobtui.screens.shared import Shared, Taken, open_screen, start
+from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.session.evidence import Causes, Gatherer, Records, Texts
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
@@ -102,7 +100,7 @@ class IncidentsScreen(HeadedScreen):
         self._main = self._list = RecordTable[Incident](
             INCIDENT_COLUMNS, self.look, lambda one: (one.code, one.first)
         )
-        self._about = self._text = TextPane()
+        self._about = TextPane()
 
     def on_mount(self) -> None:
         self._look()
@@ -182,11 +180,9 @@ class IncidentsScreen(HeadedScreen):
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
 
-    @on(RecordTable.Highlighted)
-    def _show_about(self) -> None:
+    def paragraphs(self) -> Iterable[Paragraph]:
         one = self._list.record
-        facts = incident_facts(one, self.shared.now()) if one is not None else ()
-        self._text.set_text(Paragraph(text, style, LABEL_CELLS) for text, style in facts)
+        return incident_facts(one, self.shared.now()) if one is not None else ()
 
     def action_open(self) -> None:
         if self._list.record is not None:
@@ -217,15 +213,9 @@ class IncidentsScreen(HeadedScreen):
     def chosen_jobs(self) -> Sequence[JobId]:
         return (self._list.record.first,) if self._list.record is not None else ()
 
-    async def taken(self) -> Taken | None:
-        from jobtui.screens.export import jobtui_command
-
-        one = self._list.record
-        block = (
-            "\n".join(text for text, _ in incident_facts(one, self.shared.now())) if one is not None else ""
-        )
+    def command(self) -> Command:
         window = () if self._since is not None else ("--since", f"{round(self._window_s)}s")
-        return Taken(block, jobtui_command(self.shared, *window, "incidents"))
+        return self.shared.command(*window, "incidents")
 
 
 class GroupScreen(ChoosingScreen):
@@ -235,8 +225,11 @@ class GroupScreen(ChoosingScreen):
     def heading(self) -> str:
         return show(self._asked)
 
-    async def taken(self) -> Taken | None:
-        return Taken("\n".join(show(goal.words) for goal in self._goals))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        return (Paragraph(show(goal.words)) for goal in self._goals)
+
+    def command(self) -> Command:
+        return Command()
 
 
 class _Slices:

@@ -15,7 +15,6 @@ from jobtui.analysis.paths import CLUSTER_MODE
 from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_reader import Noted, Reached, Unreadable
@@ -457,14 +456,14 @@ class JobScreen(LiveScreen):
     def chosen_jobs(self) -> Sequence[JobId]:
         return (self.job_id,)
 
-    def action_copy(self) -> None:
-        self.copy(self._tab.copied or self.job_id)
+    def copied(self) -> str:
+        return self._tab.copied or self.job_id
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import file_taken, job_taken, jobtui_command, step_taken
+        from jobtui.screens.export import file_taken, job_taken, step_taken
 
         shared, tab = self.shared, self._tab
-        command = jobtui_command(shared, *tab.COMMAND, about=[self.job_id]) if tab.COMMAND else Command()
+        command = shared.command(*tab.COMMAND, about=[self.job_id])
         if tab.step_here is not None:
             taken = step_taken(shared, tab.step_here)
             return taken._replace(command=command) if tab.IS_WHOLE else taken

@@ -44,13 +44,11 @@ async def open_comparison(
     screen: Screen[None], shared: Shared, job_id: JobId, other: JobId | None = None
 ) -> None:
     """Show a job beside another one, None: beside its last good run."""
-    from jobtui.screens.export import jobtui_command
-
     found = await _compared(shared, job_id, other)
     if isinstance(found, str):
         screen.notify(found, timeout=4, markup=False)
         return
-    command = jobtui_command(shared, "compare", about=[job_id, *({found.right.job.id} - {job_id})])
+    command = shared.command("compare", about=[job_id, *({found.right.job.id} - {job_id})])
     text = list(_paragraphs(found, max(20, screen.size.width - MARGIN)))
     title = "beside the last good run" if other is None else "side by side"
     screen.app.push_screen(ReadingScreen(shared, title, text, Taken("", command)))

@@ -349,7 +349,7 @@ class WhyTab(JobTab):
         shown = (subject.verdict, Zone.mark())
         if shown != self._shown:
             self._shown = shown
-            self._list.set_parts(why_parts(subject.verdict) if subject.verdict is not None else ())
+            self._list.set_text(why_parts(subject.verdict) if subject.verdict is not None else ())
 
     @property
     def words(self) -> str:

@@ -261,7 +261,7 @@ class JobsScreen(JobsFilteringScreen):
         flags = self.shared.words
         verdict = judged.verdict if judged.job_id == job_id else None
         parts = summary_parts(job_id, verdict, lambda step: keys_for(step, flags)) if job_id else ()
-        self._why.set_parts(parts)
+        self._why.set_text(parts)
 
     def action_detail(self) -> None:
         self.toggle_class("-brief")

@@ -479,14 +479,14 @@ class LogsScreen(LogScreen):
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import ends_taken, file_taken, found_taken, is_file, jobtui_command
+        from jobtui.screens.export import ends_taken, file_taken, found_taken, is_file
 
         line, reader = self._view.line_at_cursor, self._reader
         if line is None or reader is None:
             return None
         name = line.origin or reader.name or ""
         if not is_file(self.shared, name):
-            return Taken(show(line.text), jobtui_command(self.shared, "find", about=[line.text]))
+            return Taken(show(line.text), self.shared.command("find", about=[line.text]))
         taken = file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
         if reader.name is None and self._view.follows:
             names = [known for known in self._names if known and is_file(self.shared, known)]

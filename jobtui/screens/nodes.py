@@ -2,28 +2,16 @@
 
 from collections.abc import Iterator
 
-from textual import on
-
 from jobtui.actions import Place
-from jobtui.analysis.nodes import (
-    NODE_FIELDS,
-    ListedNode,
-    NodeTest,
-    listed_nodes,
-    node_values,
-    parse_node_filter,
-)
+from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, NodeTest, listed_nodes, parse_node_filter
+from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.slurm import Cluster
-from jobtui.render.nodes import NODE_COLUMNS, NodeLook, controller_words, node_facts, sort_nodes
-from jobtui.render.text import Zone, show
+from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
+from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.choices import Goal, Guide
-from jobtui.screens.command_table import complete_fields
-from jobtui.screens.export import jobtui_command
-from jobtui.screens.shared import Shared, Taken
-from jobtui.widgets.filter_bar import Completion
-from jobtui.widgets.record_list import RecordTable
+from jobtui.screens.shared import Shared
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 NODES_EVERY_S = 30.0
@@ -31,12 +19,14 @@ NODES_EVERY_S = 30.0
 NAME_CELLS = 12
 
 
-class NodesScreen(TableScreen):
+class NodesScreen(TableScreen[ListedNode]):
     """All nodes, and what is known of the one under the cursor."""
 
     PLACE = Place.NODES
     BINDINGS = bindings_at(Place.NODES)
+    WHAT = "node"
     COLUMNS = NODE_COLUMNS
+    FIELDS = NODE_FIELDS
     PLACEHOLDER = "words, or: is:broken state:drained partition:gpu reason:disk job:1234"
 
     DEFAULT_CSS = """
@@ -46,13 +36,9 @@ class NodesScreen(TableScreen):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._passes: NodeTest = parse_node_filter("")
         self._clusters: tuple[Cluster, ...] = ()
         self._listed: list[ListedNode] = []
-        self._main = self._table = RecordTable[ListedNode](
-            NODE_COLUMNS, self.look, lambda one: (one.source, one.node.name)
-        )
-        self._about = self._text = TextPane()
+        self._about = TextPane()
 
     def on_screen_resume(self) -> None:
         self.shared.ask_for_nodes(NODES_EVERY_S)
@@ -63,43 +49,35 @@ class NodesScreen(TableScreen):
     def on_unmount(self) -> None:
         self.shared.ask_for_nodes(None)
 
-    def tick(self) -> None:
-        super().tick()
-        if self.shared.store.clusters() != self._clusters:
-            self.show_all()
+    def key_of(self, record: ListedNode) -> tuple[str, str]:
+        return record.source, record.node.name
+
+    def parsed(self, text: str) -> NodeTest:
+        return parse_node_filter(text)
 
     def show_all(self) -> None:
         store = self.shared.store
         self._clusters = store.clusters()
-        self._listed = listed_nodes(self._clusters, store.jobs.values())
-        passing = [one for one in self._listed if self._passes(one)]
-        self.show_records(self._table, sort_nodes(passing, self._sorted_by, reverse=self._reverse))
-        self._show_about()
+        self._listed = broken_first(listed_nodes(self._clusters, store.jobs.values()))
+        super().show_all()
 
-    def look(self) -> NodeLook:
-        return NodeLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
+    def records(self) -> list[ListedNode]:
+        return self._listed
 
-    @on(RecordTable.Highlighted)
-    def _show_about(self) -> None:
-        self._text.set_text(self._paragraphs(self._table.record))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        if (one := self._table.record) is not None:
+            cluster = next(known for known in self._clusters if known.source == one.source)
+            health = ("scheduler", controller_words(cluster.controller, self.shared.now()))
+            for name, text in (*node_facts(one, self.look()), health):
+                yield Paragraph(f"{name:<{NAME_CELLS}}{text}", "", NAME_CELLS)
 
-    def _paragraphs(self, one: ListedNode | None) -> Iterator[Paragraph]:
-        if one is None:
-            silence = "no cluster has told of its nodes yet; name one with --slurm"
-            yield Paragraph("no node passes the filter" if self._listed else silence, "dim")
-            return
-        cluster = next(known for known in self._clusters if known.source == one.source)
-        health = ("scheduler", controller_words(cluster.controller, self.shared.now()))
-        for name, text in (*node_facts(one, self.look()), health):
-            yield Paragraph(f"{name:<{NAME_CELLS}}{text}", "", NAME_CELLS)
+    def silence(self) -> tuple[str, ...]:
+        return ("no cluster has told of its nodes yet; name one with --slurm",)
 
     def words(self) -> Iterator[str]:
-        shown, total = self._table.count, len(self._listed)
-        yield f"{shown:,} of {total:,} nodes" if self._filter_text else f"{total:,} nodes"
         broken = sum(one.node.needs_person for one in self._listed)
         yield f"{broken:,} down or drained" if broken else ""
 
-    @on(RecordTable.Opened)
     def action_open(self) -> None:
         one = self._table.record
         if one is None or not one.jobs:
@@ -108,20 +86,8 @@ class NodesScreen(TableScreen):
         goals = tuple(Goal(JobId(job), show(job), job=JobId(job)) for job in one.jobs)
         Guide(self.app, self.shared).choose(one.node.name, goals, is_clear=len(goals) == 1)
 
-    def action_copy(self) -> None:
-        if (one := self._table.record) is not None:
-            self.copy(show(one.node.name))
+    def copied(self) -> str:
+        return show(self._table.record.node.name) if self._table.record is not None else ""
 
-    async def taken(self) -> Taken | None:
-        block = "\n".join(part.text for part in self._paragraphs(self._table.record))
-        words = (self._filter_text,) if self._filter_text else ()
-        return Taken(block, jobtui_command(self.shared, "nodes", about=words))
-
-    def complete(self, text: str, cursor: int) -> Completion:
-        return complete_fields(text, cursor, NODE_FIELDS, self._values)
-
-    def _values(self, field: str) -> set[str]:
-        return {value for name, value in node_values(self._listed) if name == field}
-
-    def let_pass(self, text: str) -> None:
-        self._passes = parse_node_filter(text)
+    def command(self) -> Command:
+        return self.shared.command("nodes", about=[self._filter_text] * bool(self._filter_text))

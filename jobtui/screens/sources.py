@@ -1,11 +1,10 @@
 """What is read, how old it is, what went wrong, and what was left out."""
 
-from collections.abc import Iterator, Mapping
-
-from textual import on
+from collections.abc import Iterable, Iterator, Mapping
 
 from jobtui.actions import Place
 from jobtui.backends.registry import LOG_FILE
+from jobtui.model.commands import Command
 from jobtui.model.faults import FAULTS, FAULTS_KIND
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
@@ -49,7 +48,7 @@ class SourcesScreen(HeadedScreen):
         self._main = self._list = RecordTable[SourceHealth](
             self._columns(), self.look, lambda source: source.name
         )
-        self._about = self._text = TextPane()
+        self._about = TextPane()
 
     def show_all(self) -> None:
         sources = self.shared.store.sources()
@@ -97,17 +96,18 @@ class SourcesScreen(HeadedScreen):
 
     async def action_open(self) -> None:
         if self._list.record is not None:
-            paragraphs = about(self._list.record)
-            self.app.push_screen(ReadingScreen(self.shared, "source", paragraphs, await self.taken()))
+            self.app.push_screen(ReadingScreen(self.shared, "source", self.paragraphs(), await self.taken()))
+
+    def paragraphs(self) -> Iterable[Paragraph]:
+        return about(self._list.record) if self._list.record is not None else ()
+
+    def command(self) -> Command:
+        return self.shared.command("doctor")
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import sources_taken
-
-        if self._list.record is None:
-            return None
-        block = "\n".join(part.text for part in about(self._list.record))
-        path = self._list.record.name if LOG_FILE.made(self._list.record) else ""
-        return sources_taken(self.shared, block)._replace(path=path)
+        source = self._list.record
+        path = source.name if source is not None and LOG_FILE.made(source) else ""
+        return Taken(self.block(), self.command(), path)
 
     async def action_error(self) -> None:
         source = self._list.record
@@ -117,14 +117,8 @@ class SourcesScreen(HeadedScreen):
         else:
             self.notify("nothing is wrong with this source", timeout=2)
 
-    def action_copy(self) -> None:
-        if self._list.record is not None:
-            self.copy(show(self._list.record.name))
-
-    @on(RecordTable.Highlighted)
-    def _chosen(self) -> None:
-        if self._list.record is not None:
-            self._text.set_text(about(self._list.record))
+    def copied(self) -> str:
+        return show(self._list.record.name) if self._list.record is not None else ""
 
 
 def about(source: SourceHealth) -> Iterator[Paragraph]:

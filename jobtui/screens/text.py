@@ -36,11 +36,11 @@ class ReadingScreen(HeadedScreen):
     def heading(self) -> str:
         return self._title
 
-    async def taken(self) -> Taken | None:
-        return self._taken._replace(block="\n".join(part.text for part in self._paragraphs))
+    def paragraphs(self) -> Iterable[Paragraph]:
+        return self._paragraphs
 
-    def action_copy(self) -> None:
-        self.copy("\n".join(part.text for part in self._paragraphs))
+    async def taken(self) -> Taken | None:
+        return self._taken._replace(block=self.block())
 
 
 FRAME_ROWS = 3

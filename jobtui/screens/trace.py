@@ -23,7 +23,6 @@ from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
-from jobtui.screens.export import jobtui_command
 from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.screens.trace_reader import TraceReader
@@ -169,13 +168,12 @@ class TracePane(Container):
 
     @property
     def command(self) -> Command:
-        return jobtui_command(self.shared, "trace", about=[self.trace_id]) if self.trace_id else Command()
+        return self.shared.command("trace", about=[self.trace_id]) if self.trace_id else Command()
 
     def paragraphs(self) -> Iterator[Paragraph]:
         found, line = self.waterfall.found, self.waterfall.current
         if found is not None and line is not None:
-            parts = detail_parts(found, line, self.waterfall.names_above)
-            yield from (Paragraph(part.text, part.style, part.hang) for part in parts)
+            yield from detail_parts(found, line, self.waterfall.names_above)
 
     @on(Waterfall.LineHighlighted)
     def _show_detail(self, message: Waterfall.LineHighlighted) -> None:
@@ -371,9 +369,11 @@ class TraceScreen(FilteringScreen):
 
     # What is taken along.
 
-    def action_copy(self) -> None:
-        self.copy(self.trace_id)
+    def copied(self) -> str:
+        return self.trace_id
 
-    async def taken(self) -> Taken | None:
-        block = "\n".join(part.text for part in self._pane.paragraphs())
-        return Taken(block, self._pane.command)
+    def paragraphs(self) -> Iterator[Paragraph]:
+        return self._pane.paragraphs()
+
+    def command(self) -> Command:
+        return self._pane.command

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
 
-from textual import on
 from textual.dom import DOMNode
 
 from jobtui.actions import Place, key_of
@@ -21,20 +20,18 @@ from jobtui.analysis.traces.filters import (
     parse_trace_filter,
 )
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, SpanId, TraceId
-from jobtui.model.numbers import counted
 from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
 from jobtui.render.text import Zone, date_time, show
-from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, sort_traces
+from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, newest_first
 from jobtui.render.waterfall import short_id
 from jobtui.screens.base import HeadedScreen, TableScreen, bindings_at
-from jobtui.screens.command_table import complete_fields
-from jobtui.screens.export import jobtui_command
-from jobtui.screens.shared import Shared, Taken, open_screen, start
+from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.store.store import Changes
-from jobtui.widgets.filter_bar import Completion
 from jobtui.widgets.record_list import RecordTable
+from jobtui.widgets.text_pane import Paragraph
 
 LISTED = 200
 """Traces that are listed."""
@@ -130,21 +127,28 @@ NOTHING_CONFIGURED = (
 """What is said where there is nothing to see."""
 
 
-class TracesScreen(TableScreen):
+class TracesScreen(TableScreen[ListedTrace]):
     """The newest traces."""
 
     PLACE = Place.TRACES
     BINDINGS = bindings_at(Place.TRACES)
+    WHAT = "trace"
     COLUMNS = TRACE_COLUMNS
+    FIELDS = TRACE_FIELDS
     PLACEHOLDER = "words, or: service:fife dur>10m error:yes state:growing name:submit"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._passes: TraceTest = parse_trace_filter("")
         self._lister = TraceLister(self, shared, self.show_all)
-        self._main = self._table = RecordTable[ListedTrace](
-            TRACE_COLUMNS, self.look, lambda listed: listed.told.trace_id
-        )
+
+    def key_of(self, record: ListedTrace) -> TraceId:
+        return record.told.trace_id
+
+    def parsed(self, text: str) -> TraceTest:
+        return parse_trace_filter(text)
+
+    def records(self) -> list[ListedTrace]:
+        return newest_first(self._lister.traces)
 
     def on_mount(self) -> None:
         self._lister.look()
@@ -152,49 +156,40 @@ class TracesScreen(TableScreen):
     def take(self, changes: Changes) -> None:
         if changes.traces:
             self._lister.news()
-        self._strip.sources = self.shared.store.sources()
+        super().take(changes)
 
     def tick(self) -> None:
         self._lister.look()
-        self._header.repaint()
-        self._table.repaint()
-        self._strip.sources = self.shared.store.sources()
+        super().tick()
 
-    def show_all(self) -> None:
-        passing = [listed for listed in self._lister.traces if self._passes(listed)]
-        self._table.set_empty(self._silence())
-        self.show_records(self._table, sort_traces(passing, self._sorted_by, reverse=self._reverse))
-
-    def _silence(self) -> tuple[str, ...]:
+    def silence(self) -> tuple[str, ...]:
         if not self._lister.is_read:
             return ("asking …",)
-        if self._lister.traces:
-            return ("no trace passes the filter",)
         return (*NOTHING_CONFIGURED, *map(show, self._lister.notes))
+
+    def total(self) -> str:
+        listed = len(self._lister.traces)
+        if self._lister.left_out or self._lister.may_be_more:
+            more = " or more" * self._lister.may_be_more
+            return f"the newest {listed:,} of {listed + self._lister.left_out:,}{more} traces"
+        return super().total()
 
     def words(self) -> Iterator[str]:
         traces = self._lister.traces
         failed = sum(listed.standing is Standing.FAILED for listed in traces)
         errors = sum(bool(one.told.errors) and one.standing is not Standing.FAILED for one in traces)
         grow = sum(listed.standing is Standing.GROWING for listed in traces)
-        total = counted(len(traces), "trace")
-        if self._lister.left_out or self._lister.may_be_more:
-            known, more = len(traces) + self._lister.left_out, " or more" * self._lister.may_be_more
-            total = f"the newest {len(traces):,} of {known:,}{more} traces"
-        yield f"{self._table.count:,} of {total}" if self._filter_text else total
         yield f"{failed:,} failed" if failed else ""
         yield f"{errors:,} with errors" if errors else ""
         yield f"{grow:,} growing" if grow else ""
         yield from map(show, self._lister.notes)
 
-    @on(RecordTable.Opened)
     def action_open(self) -> None:
         if (listed := self._table.record) is not None:
             open_screen(self.app, Place.TRACE, self.shared, listed.told.trace_id)
 
-    def action_copy(self) -> None:
-        if (listed := self._table.record) is not None:
-            self.copy(listed.told.trace_id)
+    def copied(self) -> str:
+        return self._table.record.told.trace_id if self._table.record is not None else ""
 
     def action_mark(self) -> None:
         self._table.toggle_mark()
@@ -215,20 +210,16 @@ class TracesScreen(TableScreen):
         else:
             super().action_back()
 
-    async def taken(self) -> Taken | None:
+    def paragraphs(self) -> Iterator[Paragraph]:
+        if (listed := self._table.record) is not None:
+            look = self.look()
+            yield Paragraph(f"{'trace':<10}{listed.told.trace_id}")
+            for column in TRACE_COLUMNS:
+                yield Paragraph(f"{column.key:<10}{column.cell(listed, look)}")
+
+    def command(self) -> Command:
         listed = self._table.record
-        if listed is None:
-            return None
-        look = self.look()
-        facts = (f"{column.key:<10}{column.cell(listed, look)}" for column in TRACE_COLUMNS)
-        block = "\n".join((f"{'trace':<10}{listed.told.trace_id}", *facts))
-        return Taken(block, jobtui_command(self.shared, "trace", about=[listed.told.trace_id]))
-
-    def complete(self, text: str, cursor: int) -> Completion:
-        return complete_fields(text, cursor, TRACE_FIELDS)
-
-    def let_pass(self, text: str) -> None:
-        self._passes = parse_trace_filter(text)
+        return Command() if listed is None else self.shared.command("trace", about=[listed.told.trace_id])
 
 
 class TraceChangesScreen(HeadedScreen):
@@ -295,22 +286,14 @@ class TraceChangesScreen(HeadedScreen):
         self._shows_same = not self._shows_same
         self._show_steps()
 
-    @on(RecordTable.Opened)
     def action_open(self) -> None:
         if (step := self._table.record) is not None:
             open_screen(self.app, Place.TRACE, self.shared, step.span.trace_id, step.span.span_id)
 
-    def action_copy(self) -> None:
-        start(self, self._copy_all, group="copy", exclusive=True)
-
-    async def _copy_all(self) -> None:
-        taken = await self.taken()
-        self.copy(taken.block)
-
-    async def taken(self) -> Taken:
-        rows = (cells_of(CHANGE_COLUMNS, step, None) for step in self._table.records)
-        lines = ("  ".join(cell.text for cell in row) for row in rows)
-        return Taken("\n".join((self._rule.words, *lines)))
+    def paragraphs(self) -> Iterator[Paragraph]:
+        yield Paragraph(self._rule.words)
+        for step in self._table.records:
+            yield Paragraph("  ".join(cell.text for cell in cells_of(CHANGE_COLUMNS, step, None)))
 
 
 def key_of_step(step: StepChange) -> SpanId:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
-from jobtui.analysis.filter_fields import AGENT_FIELD_NAMES, agent_values, parse_agent_filter
+from jobtui.analysis.filter_fields import AGENT_FIELDS, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import AgentLog, LogPlace, log_of, over_ssh
 from jobtui.backends.sirepo.records import read_detail
@@ -381,7 +381,7 @@ def test_a_mistake_says_where_it_is(text: str) -> None:
 
 @given(
     st.text(max_size=40)
-    | st.sampled_from(AGENT_FIELD_NAMES).flatmap(lambda name: st.text().map(f"{name}:".__add__))
+    | st.sampled_from(list(AGENT_FIELDS.texts)).flatmap(lambda name: st.text().map(f"{name}:".__add__))
 )
 @settings(max_examples=200, deadline=None)
 def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
@@ -394,8 +394,10 @@ def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
 
 
 def test_values_to_offer() -> None:
-    offered = set(agent_values(AGENTS.values()))
-    assert {("host", "v2"), ("state", "lost"), ("op", "pb5u"), ("driver", "SbatchDriver")} <= offered
+    agents = AGENTS.values()
+    for name, value in (("host", "v2"), ("state", "lost"), ("op", "pb5u"), ("driver", "SbatchDriver")):
+        assert value in AGENT_FIELDS.values(name, agents)
+    assert not AGENT_FIELDS.values("hostt", agents)
 
 
 def fallen(*seconds: float, uid: str = "EPRSqtUW", host: str = "v3.example.org") -> Agent:

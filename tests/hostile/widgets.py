@@ -28,7 +28,6 @@ from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
 from jobtui.render.spans import Span
 from jobtui.render.text import show
 from jobtui.render.verdicts import why_parts
-from jobtui.screens.agents import key_of
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import (
     CommandBar,
@@ -175,7 +174,7 @@ def a_step_detail(text: str) -> Case:
 
 def an_agent_table(text: str) -> Case:
     agents = [hostile(Agent, text, state=state) for state in AgentState]
-    table = RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), key_of)
+    table = RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), lambda agent: agent.agent)
     return case(table, lambda table: table.set_records(agents))
 
 
@@ -233,7 +232,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     TabLine: lambda text: case(TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))),
     TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
-    WhyList: lambda text: case(WhyList(), lambda one: one.set_parts(why_parts(hostile(Verdict, text)))),
+    WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
     **TRACE_CASES,
 }
 """The case of each widget."""

@@ -10,10 +10,10 @@ from jobtui.render.agents import (
     GLYPHS,
     RECENT_S,
     is_trouble,
-    sort_agents,
     state_style,
+    urgent_first,
 )
-from jobtui.render.columns import TimeLook, fit_columns, gap_for
+from jobtui.render.columns import TimeLook, fit_columns, gap_for, sort_records
 from jobtui.render.text import width
 from tests.builders import ago, an_agent
 from tests.conftest import NOW
@@ -65,7 +65,7 @@ def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> No
         an_agent("come", state=AgentState.STARTING, since=ago(2)),
         an_agent("none", state=AgentState.NEVER_CONNECTED, since=ago(9)),
     ]
-    order = [agent.agent for agent in sort_agents(agents, NOW)]
+    order = [agent.agent for agent in urgent_first(agents, NOW)]
     assert order == ["none", "lost", "come", "busy", "idle", "late", "old1"]
     assert not is_trouble(agents[0], NOW)
     assert state_style(agents[0], LOOK) == "settled"
@@ -75,7 +75,9 @@ def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> No
 def test_agents_without_a_value_come_last_either_way() -> None:
     agents = [an_agent("aaaa", host="v2"), an_agent("bbbb", host=None), an_agent("cccc", host="v1")]
     for reverse, order in ((False, ["cccc", "aaaa", "bbbb"]), (True, ["aaaa", "cccc", "bbbb"])):
-        assert [agent.agent for agent in sort_agents(agents, NOW, "host", reverse=reverse)] == order
+        assert [
+            agent.agent for agent in sort_records(agents, AGENT_COLUMNS, "host", reverse=reverse)
+        ] == order
 
 
 @pytest.mark.parametrize("key", [column.key for column in AGENT_COLUMNS])
@@ -84,7 +86,8 @@ def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -
         "bbbb", since=None, host=None, container=None, last_message_at=None, why="", ops=(), restarts=0
     )
     agents = [an_agent("aaaa", why="x"), bare]
-    assert len(sort_agents(agents, NOW, key)) == len(sort_agents(agents, NOW, key, reverse=True)) == 2
+    for reverse in (False, True):
+        assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
 
 
 @pytest.mark.parametrize("cells", [200, 120, 80, 60, 40, 20, 5, 1])

@@ -158,18 +158,18 @@ def test_no_columns_at_all() -> None:
 
 def test_sorting_is_by_value_and_puts_none_last_both_ways() -> None:
     jobs = [a_job(n, percent=value) for n, value in enumerate([9.0, None, 100.0, 41.0, None])]
-    up = [job.percent for job in sort_records(jobs, BY_KEY["percent"])]
-    down = [job.percent for job in sort_records(jobs, BY_KEY["percent"], reverse=True)]
+    up = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent")]
+    down = [job.percent for job in sort_records(jobs, JOB_COLUMNS, "percent", reverse=True)]
     assert up == [9.0, 41.0, 100.0, None, None]
     assert down == [100.0, 41.0, 9.0, None, None]
 
 
 def test_ages_sort_the_youngest_first() -> None:
-    assert sort_records([FAILED, BARE, RUNNING, STUCK], BY_KEY["age"]) == [FAILED, STUCK, RUNNING, BARE]
+    assert sort_records([FAILED, BARE, RUNNING, STUCK], JOB_COLUMNS, "age") == [FAILED, STUCK, RUNNING, BARE]
 
 
 def test_durations_of_those_still_running_come_last() -> None:
-    assert sort_records([RUNNING, STUCK, FAILED], BY_KEY["dur"]) == [FAILED, RUNNING, STUCK]
+    assert sort_records([RUNNING, STUCK, FAILED], JOB_COLUMNS, "dur") == [FAILED, RUNNING, STUCK]
 
 
 JOBS = st.builds(
@@ -192,7 +192,7 @@ JOBS = st.builds(
 def test_any_jobs_can_be_shown_and_sorted_by_any_column(
     jobs: list[Job], column: Column, reverse: bool
 ) -> None:
-    ordered = sort_records(jobs, column, reverse=reverse)
+    ordered = sort_records(jobs, JOB_COLUMNS, column.key, reverse=reverse)
     assert len(ordered) == len(jobs)
     for job in jobs:
         for relative in (True, False):

@@ -7,9 +7,8 @@ import pytest
 
 from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.jobs import JobStatus
-from jobtui.render.spans import Span, width_of
 from jobtui.screens.text import ReadingScreen
-from jobtui.widgets.text_pane import SpanPane, folded
+from jobtui.widgets.text_pane import SpanPane
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.builders import HOSTILE, a_job, ago
 from tests.fakes import batch
@@ -97,11 +96,3 @@ async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:
         await press(pilot, "G", until="jobtui script shows all")
         await press(pilot, "tab", "G", until="USER=jobuser")
         assert scene.app.screen.query_one(".about", SpanPane).is_active
-
-
-@pytest.mark.parametrize("cells", [2, 5, 9, 80])
-def test_folding_loses_nothing_and_fits(cells: int) -> None:
-    line = (Span("abc"), Span("表の幅", "x"), Span("defghijkl", "y"))
-    rows = folded(line, cells)
-    assert all(width_of(row) <= cells + 1 for row in rows)
-    assert "".join(span.text for row in rows for span in row[1:]) == "abc表の幅defghijkl"

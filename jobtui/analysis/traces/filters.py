@@ -216,7 +216,7 @@ def judged(trace: Trace | None, now: Nanos) -> Judged:
 TraceTest = Callable[[ListedTrace], bool]
 
 
-_TRACE_TEXTS: TextFields[ListedTrace] = TextFields("traces", {
+TRACE_FIELDS: TextFields[ListedTrace] = TextFields("traces", {
     "name": lambda listed: (listed.told.name,),
     "service": lambda listed: (listed.told.service, *listed.told.services),
     "job": lambda listed: listed.jobs,
@@ -225,14 +225,12 @@ _TRACE_TEXTS: TextFields[ListedTrace] = TextFields("traces", {
     "id": lambda listed: (listed.told.trace_id,),
     "source": lambda listed: (listed.told.source,),
     "state": lambda listed: (listed.standing.value,),
-})  # fmt: skip
-TRACE_FIELDS = (*_TRACE_TEXTS.texts, DURATION, ERROR)
-"""The fields of the filter of traces, as they are written."""
+}, (DURATION, ERROR))  # fmt: skip
 
 
 def parse_trace_filter(text: str) -> TraceTest:
     """What tells whether a trace of a list passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), lambda word: word_test(word, _TRACE_TEXTS.said), _trace_comparison)
+    return compile_node(parse_nodes(text), lambda word: word_test(word, TRACE_FIELDS.said), _trace_comparison)
 
 
 def _trace_comparison(node: Comparison) -> Test[ListedTrace]:
@@ -241,4 +239,4 @@ def _trace_comparison(node: Comparison) -> Test[ListedTrace]:
         return duration_test(node, lambda listed: listed.duration_ns)
     if name == ERROR:
         return error_test(node, lambda listed: bool(listed.told.errors))
-    return _TRACE_TEXTS.test(node, (DURATION, ERROR))
+    return TRACE_FIELDS.test(node)
