@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobtui.formats.condor_events import EventReader, Form, form_of, frames_of
-from jobtui.formats.job_output import OutputReader
+from jobtui.formats.condor_events import EventReader, form_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import CondorFact
 from jobtui.store.condor import CondorBook, CondorNews
@@ -24,11 +23,7 @@ def facts_in(path: Path) -> list[CondorFact]:
 def facts_of(data: bytes, source: str = "a.log", newest: Nanos = NEWEST) -> list[CondorFact]:
     """What bytes say, as a source would read them."""
     form = form_of(data)
-    if form is None:
-        return []
-    if form is Form.OUTPUT:
-        return OutputReader(source).read(data, 0, 1)
-    return EventReader(source).read(form, frames_of(form, data, to_end=True).frames, 0, 1, newest).facts
+    return [] if form is None else EventReader(source).read(form, data, 0, 1, newest, to_end=True).facts
 
 
 def event(number: int, time: str, text: str = "", *body: str, job: str = "007.000.000") -> str:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.formats.job_output import Moment, read_date
+from jobtui.formats.job_output import FactsRead, Moment, OutputReader, read_date
 from jobtui.formats.schema import LogFormat, load
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, utc_of
 from jobtui.model.condor import TRACEPARENT, CondorFact, CondorId, Teller, condor_id
@@ -206,22 +206,15 @@ ADS_WANTED = 3
 
 
 class EventFrame(NamedTuple):
-    """One piece of a file. `is_whole` is False for one whose end is missing though more came after it.
-
-    `line` is the number of lines before it in its block.
-    """
+    """One piece of a block. `is_whole` is False for one whose end is missing though more came after it."""
 
     data: bytes
     offset: int
     is_whole: bool = True
-    line: int = 0
 
 
-class Framed(NamedTuple):
-    """The pieces of a block, and how many bytes of it they take: what follows is not whole yet."""
-
-    frames: list[EventFrame]
-    taken: int
+_Framed = tuple[list[EventFrame], int]
+"""The pieces of a block, and how many bytes of it they take: what follows is not whole yet."""
 
 
 def form_of(head: bytes) -> Form | None:
@@ -244,13 +237,8 @@ def form_of(head: bytes) -> Form | None:
     return Form.ADS if is_ad and not _WRAPPER.search(head) else Form.OUTPUT
 
 
-def frames_of(form: Form, data: bytes, *, to_end: bool) -> Framed:
+def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
     """The pieces of a block. With `to_end` nothing follows it: what has no end is given as it is."""
-    framed = _framed(form, data, to_end=to_end)
-    return Framed(list(_with_lines(framed.frames, data)), framed.taken)
-
-
-def _framed(form: Form, data: bytes, *, to_end: bool) -> Framed:
     match form:
         case Form.CLASSIC:
             return _classic(data)
@@ -260,21 +248,10 @@ def _framed(form: Form, data: bytes, *, to_end: bool) -> Framed:
             return _json(data)
         case Form.ADS:
             return _blocks(data, to_end=to_end)
-        case Form.SUBMIT:
-            return Framed([EventFrame(data, 0)], len(data))
-    end = len(data) if to_end else data.rfind(b"\n") + 1
-    return Framed([EventFrame(data[:end], 0)] if end else [], end)
+    return [EventFrame(data, 0)], len(data)
 
 
-def _with_lines(frames: Iterable[EventFrame], data: bytes) -> Iterator[EventFrame]:
-    lines = counted = 0
-    for frame in frames:
-        lines += data.count(b"\n", counted, frame.offset)
-        counted = frame.offset
-        yield EventFrame(frame.data, frame.offset, frame.is_whole, lines)
-
-
-def _classic(data: bytes) -> Framed:
+def _classic(data: bytes) -> _Framed:
     """Events one after the other. Nearly all are as they should be, which is seen at a glance."""
     frames: list[EventFrame] = []
     begin = 0
@@ -283,13 +260,13 @@ def _classic(data: bytes) -> Framed:
         if HEADER.match(block) and not (_ANOTHER.search(block) or b"\0" in block):
             frames.append(EventFrame(block, begin))
         else:
-            frames += _oddly_ended(data[begin:end], begin).frames
+            frames += _oddly_ended(data[begin:end], begin)[0]
         begin = end
-    rest = _oddly_ended(data[begin:], begin)
-    return Framed(frames + rest.frames, begin + rest.taken)
+    rest, taken = _oddly_ended(data[begin:], begin)
+    return frames + rest, begin + taken
 
 
-def _oddly_ended(data: bytes, offset: int) -> Framed:
+def _oddly_ended(data: bytes, offset: int) -> _Framed:
     """The events of a block in which ends may be missing, or be written in another way."""
     frames: list[EventFrame] = []
     begin = 0
@@ -298,7 +275,7 @@ def _oddly_ended(data: bytes, offset: int) -> Framed:
             break  # it may be the beginning of a longer line
         frames.extend(_events_in(data[begin : dots.start()], offset + begin))
         begin = dots.end()
-    return Framed(frames, begin)
+    return frames, begin
 
 
 def _events_in(data: bytes, offset: int) -> Iterator[EventFrame]:
@@ -311,7 +288,7 @@ def _events_in(data: bytes, offset: int) -> Iterator[EventFrame]:
             yield EventFrame(data[start:end], offset + start, is_whole=end == len(data))
 
 
-def _xml(data: bytes) -> Framed:
+def _xml(data: bytes) -> _Framed:
     """Elements `<c>`, which may have others inside. One that begins a line is inside none."""
     frames: list[EventFrame] = []
     taken, begin, depth = 0, -1, 0
@@ -329,10 +306,10 @@ def _xml(data: bytes) -> Framed:
         else:  # the end of one whose beginning is missing
             frames.append(EventFrame(data[taken : tag.end()], taken, is_whole=False))
             taken = tag.end()
-    return Framed(frames, taken)
+    return frames, taken
 
 
-def _blocks(data: bytes, *, to_end: bool) -> Framed:
+def _blocks(data: bytes, *, to_end: bool) -> _Framed:
     frames: list[EventFrame] = []
     begin = 0
     for gap in _EMPTY_LINE.finditer(data):
@@ -342,10 +319,10 @@ def _blocks(data: bytes, *, to_end: bool) -> Framed:
     if to_end and data[begin:].strip(b" \t\r\n\0"):
         frames.append(EventFrame(data[begin:], begin))
         begin = len(data)
-    return Framed(frames, begin)
+    return frames, begin
 
 
-def _json(data: bytes) -> Framed:
+def _json(data: bytes) -> _Framed:
     """Objects, one after the other or in a list. One that is broken ends where the next line begins one."""
     frames: list[EventFrame] = []
     starts = iter([found.end() for found in _OBJECT.finditer(data)])
@@ -364,7 +341,7 @@ def _json(data: bytes) -> Framed:
             taken = after
             follows = _NEXT_OBJECT.match(data, after)
             start = follows.end() if follows else next((one for one in starts if one >= after), None)
-    return Framed(frames, taken)
+    return frames, taken
 
 
 _DECODER = json.JSONDecoder()
@@ -394,13 +371,6 @@ _REASONS = ("HoldReason", "Message", "DisconnectReason", "EventDescription", "Er
 """Attributes that hold why something happened, in the XML and JSON forms."""
 
 
-class Read(NamedTuple):
-    """What pieces gave: facts, and what of them made no sense."""
-
-    facts: list[CondorFact]
-    skips: list[Skip]
-
-
 class _Place(NamedTuple):
     """Where a piece begins: its byte in the file, and its line, 0 where lines have no numbers."""
 
@@ -409,29 +379,36 @@ class _Place(NamedTuple):
 
 
 class EventReader:
-    """Makes facts of the pieces of one file, in order. It remembers the schedd of each cluster."""
+    """Makes facts of one file, block by block in order. It remembers the schedd of each cluster."""
 
     def __init__(self, source: str) -> None:
         self.source = source
+        self._output = OutputReader(source)
         self._schedds: dict[int, str] = {}
         self._schedds_before: Mapping[int, str] = {}
-        self._skips: list[Skip] = []
 
-    def read(self, form: Form, frames: Iterable[EventFrame], begin: int, line: int, newest: Nanos) -> Read:
-        """The facts of pieces. `begin` is the byte of their block, `line` the number of its first line.
+    def read(
+        self, form: Form, data: bytes, begin: int, line: int, newest: Nanos, *, to_end: bool = False
+    ) -> FactsRead:
+        """The facts of a block. `begin` is its byte in the file, `line` the number of its first line.
 
-        Lines have no numbers when that is 0. `newest` is when the file was last changed.
-
-        Never raises on any bytes.
+        Lines have no numbers when that is 0. `newest` is when the file was last changed. With `to_end`
+        nothing follows. Never raises on any bytes.
         """
-        self._skips = []
+        if form is Form.OUTPUT:
+            return self._output.read(data, begin, line, to_end=to_end)
+        frames, taken = _framed(form, data, to_end=to_end)
         facts: list[CondorFact] = []
+        skips: list[Skip] = []
         yearless: list[int] = []
+        lines = counted = 0
 
         def made(frame: EventFrame) -> tuple[CondorFact, bool]:
+            nonlocal lines, counted
+            lines, counted = lines + data.count(b"\n", counted, frame.offset), frame.offset
             if not frame.is_whole:
                 raise ValueError("its end or its beginning was never written")
-            place = _Place(begin + frame.offset, line and line + frame.line)
+            place = _Place(begin + frame.offset, line and line + lines)
             is_event = form is Form.CLASSIC
             found = self._event(frame.data, place) if is_event else self._ad(form, frame.data, place)
             if found is None:
@@ -439,17 +416,14 @@ class EventReader:
             return found
 
         def skip(frame: EventFrame, why: str) -> None:
-            self._skip(begin + frame.offset, why)
+            skips.append(Skip(f"{self.source}, byte {begin + frame.offset}", why))
 
         for fact, has_year in rows_of(frames, made, skip, ValueError):
             if not has_year:
                 yearless.append(len(facts))
             facts.append(fact)
         _give_years(facts, yearless, newest)
-        return Read(facts, self._skips)
-
-    def _skip(self, offset: int, why: str) -> None:
-        self._skips.append(Skip(f"{self.source}, byte {offset}", why))
+        return FactsRead(facts, skips, taken)
 
     def _event(self, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
         """The event of a piece in the classic form, and whether its time has a year."""

@@ -114,11 +114,12 @@ _TRACES = frozenset({"names_trace", BEGIN, END, SIGNAL})
 _SUBMITTED = frozenset({"submitted", "submitted_count"})
 
 
-class Line(NamedTuple):
-    """A line, its date taken off."""
+class FactsRead(NamedTuple):
+    """What a block says, what of it makes no sense, and how many bytes of it are whole."""
 
-    text: str
-    moment: Moment | None
+    facts: list[CondorFact]
+    skips: list[Skip]
+    taken: int
 
 
 class OutputReader:
@@ -128,15 +129,14 @@ class OutputReader:
         self._source = source
         self._job = ""
         self._trace = ""
-        self.skips: list[Skip] = []
-        """What made no sense when it was read last."""
 
-    def read(self, data: bytes, begin: int, first_line: int) -> list[CondorFact]:
-        """The facts of whole lines; `begin` is the byte, `first_line` the number of the first one.
+    def read(self, data: bytes, begin: int, first_line: int, *, to_end: bool) -> FactsRead:
+        """The facts of lines; `begin` is the byte, `first_line` the number of the first one.
 
-        Never raises on any bytes.
+        With `to_end` nothing follows. Never raises on any bytes.
         """
-        self.skips = []
+        taken = len(data) if to_end else data.rfind(b"\n") + 1
+        data, skips = data[:taken], list[Skip]()
 
         def made(sifted: tuple[int, int, int]) -> list[CondorFact]:
             number, start, end = sifted
@@ -144,15 +144,16 @@ class OutputReader:
             return list(self._facts(text, first_line + number, begin + start))
 
         def skip(sifted: tuple[int, int, int], why: str) -> None:
-            self.skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
+            skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
 
-        return [fact for facts in rows_of(sift(data, load("jobsub")), made, skip) for fact in facts]
+        found = rows_of(sift(data, load("jobsub")), made, skip)
+        return FactsRead([fact for facts in found for fact in facts], skips, taken)
 
     def _facts(self, text: str, line: int, offset: int) -> Iterator[CondorFact]:
-        dated = _without_date(text)
-        head = _FIRST_WORD.match(dated.text)
-        func = "plain" if dated.moment is None else "dated"
-        matched = load("jobsub").match(dated.text, func, head[0] if head else "")
+        said, moment = _without_date(text)
+        head = _FIRST_WORD.match(said)
+        func = "plain" if moment is None else "dated"
+        matched = load("jobsub").match(said, func, head[0] if head else "")
         if matched is None:
             return
         shape, fields = matched
@@ -165,7 +166,7 @@ class OutputReader:
             return
         if shape.name in _SUBMITTED and self._trace:
             values[TRACEPARENT] = self._trace
-        at, is_local = dated.moment or (None, False)
+        at, is_local = moment or (None, False)
         jobs = _of_cluster(values) if shape.name == "submitted_count" else iter((self._job,))
         for job in jobs:
             yield CondorFact(
@@ -179,10 +180,8 @@ def _of_cluster(values: dict[str, str]) -> Iterator[str]:
     return (CondorId(cluster, proc).job_id for proc in islice(range(count), MOST_PROCESSES))
 
 
-def _without_date(text: str) -> Line:
-    """A line of the wrapper without the date at its beginning; any other as it is."""
+def _without_date(text: str) -> tuple[str, Moment | None]:
+    """A line of the wrapper without the date at its beginning, and that date; any other as it is."""
     mark = _MARK.search(text[: 4 * LONGEST])
-    if mark is None:
-        return Line(text, None)
-    moment = read_date(text[: mark.start()])
-    return Line(text[mark.start() :], moment) if moment else Line(text, None)
+    moment = read_date(text[: mark.start()]) if mark is not None else None
+    return (text, None) if mark is None or moment is None else (text[mark.start() :], moment)

@@ -15,12 +15,11 @@ from jobtui.formats.condor_events import (
     attribute,
     environment,
     form_of,
-    frames_of,
     texts_of,
     texts_of_xml,
     trace_of,
 )
-from jobtui.formats.job_output import OutputReader, read_date
+from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import CondorFact, Teller
 from jobtui.model.condor_life import EVENTS
@@ -41,8 +40,7 @@ SAME = {
 
 
 def skips_of(data: bytes) -> list[str]:
-    framed = frames_of(Form.CLASSIC, data, to_end=False)
-    return [skip.why for skip in EventReader("a").read(Form.CLASSIC, framed.frames, 0, 1, NEWEST).skips]
+    return [skip.why for skip in EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST).skips]
 
 
 @pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])
@@ -91,9 +89,8 @@ def test_many_ads_come_in_each_form(text: str) -> None:
 
 def test_an_event_that_is_not_whole_yet_waits() -> None:
     data = (submitted() + executing()[:-6]).encode()
-    framed = frames_of(Form.CLASSIC, data, to_end=False)
-    assert len(framed.frames) == 1
-    assert framed.taken == len(submitted())
+    read = EventReader("a").read(Form.CLASSIC, data, 0, 1, NEWEST)
+    assert (len(read.facts), read.taken) == (1, len(submitted()))
 
 
 def test_a_torn_event_costs_only_itself() -> None:
@@ -214,10 +211,7 @@ _PIECES = st.sampled_from(
 def test_no_bytes_make_it_raise(data: bytes) -> None:
     for form in Form:
         for to_end in (False, True):
-            framed = frames_of(form, data, to_end=to_end)
-            assert 0 <= framed.taken <= len(data)
-            if form is not Form.OUTPUT:
-                EventReader("a").read(form, framed.frames, 0, 1, NEWEST)
+            assert 0 <= EventReader("a").read(form, data, 0, 1, NEWEST, to_end=to_end).taken <= len(data)
     assert all(isinstance(fact, CondorFact) for fact in facts_of(data))
 
 
@@ -225,12 +219,8 @@ def test_no_bytes_make_it_raise(data: bytes) -> None:
 @pytest.mark.parametrize("form", Form)
 def test_a_million_empty_lines_are_each_looked_at_once(form: Form, line: bytes) -> None:
     event = b'{"EventTypeNumber": 5}'
-    framed = frames_of(form, line * 250_000 + event, to_end=True)
-    assert (
-        framed.frames[0].data.endswith(event)
-        if framed.frames
-        else form in (Form.CLASSIC, Form.XML, Form.XML_ADS)
-    )
+    read = EventReader("a").read(form, line * 250_000 + event, 0, 1, NEWEST, to_end=True)
+    assert read.taken > len(line) * 250_000 or form in (Form.CLASSIC, Form.XML, Form.XML_ADS)
 
 
 @settings(max_examples=40, deadline=None)
@@ -242,9 +232,9 @@ def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
     reader, begin, end, found = EventReader("a"), 0, 0, []
     while end < len(data):
         end += piece
-        framed = frames_of(form, data[begin:end], to_end=False)
-        found += reader.read(form, framed.frames, begin, 1, NEWEST).facts
-        begin += framed.taken
+        read = reader.read(form, data[begin:end], begin, 1, NEWEST)
+        found += read.facts
+        begin += read.taken
     assert [(fact.job, fact.what, fact.at, fact.offset) for fact in found] == [
         (fact.job, fact.what, fact.at, fact.offset) for fact in facts_in(CONDOR / name)
     ]
@@ -413,4 +403,4 @@ _PARTS = (
 
 @given(st.lists(st.sampled_from(_PARTS), max_size=14))
 def test_no_output_makes_it_raise(parts: list[bytes]) -> None:
-    OutputReader("a").read(b"".join(parts), 0, 1)
+    EventReader("a").read(Form.OUTPUT, b"".join(parts), 0, 1, NEWEST)

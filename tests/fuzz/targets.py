@@ -46,8 +46,8 @@ from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved
 from jobtui.formats.agent_copies import CopyName, read_copy, read_name
-from jobtui.formats.condor_events import EventReader, Form, environment, form_of, frames_of, texts_of_xml
-from jobtui.formats.job_output import OutputReader, read_date
+from jobtui.formats.condor_events import EventReader, Form, environment, form_of, texts_of_xml
+from jobtui.formats.job_output import read_date
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export, read_telemetry
 from jobtui.formats.parser import LogParser, SiteLogParser, survey
@@ -140,12 +140,9 @@ def _export(data: bytes, encoding: Encoding) -> None:
 
 
 def _condor(data: bytes) -> None:
-    for form in {form_of(data) or Form.SUBMIT, Form.CLASSIC, Form.JSON, Form.XML, Form.ADS}:
+    for form in {form_of(data) or Form.SUBMIT, Form.CLASSIC, Form.JSON, Form.XML, Form.ADS, Form.OUTPUT}:
         for to_end in (False, True):
-            framed = frames_of(form, data, to_end=to_end)
-            assert 0 <= framed.taken <= len(data)
-            EventReader("a").read(form, framed.frames, 0, 1, NOW)
-    OutputReader("a").read(data, 0, 1)
+            assert 0 <= EventReader("a").read(form, data, 0, 1, NOW, to_end=to_end).taken <= len(data)
 
 
 def _ads(data: bytes) -> None:

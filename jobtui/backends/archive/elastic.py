@@ -38,7 +38,7 @@ class ElasticArchive(Keeper):
         self._client = client
         self._asking = asyncio.Lock()
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         async with self._asking:
             await self._client.hits({"size": 0})
 

@@ -227,7 +227,7 @@ class KafkaArchive(Keeper):
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         await self._worker.run(self._topic.bounds)
 
     async def find(self, wanted: Wanted) -> Answer:

@@ -48,11 +48,11 @@ class Keeper(PolledSource):
         self.cluster = cluster
 
     async def read(self, *, begins: bool) -> Batch:
-        await self.look()
+        await self._look()
         return Batch(cursor="")
 
     @abstractmethod
-    async def look(self) -> None:
+    async def _look(self) -> None:
         """Look whether it is there. Raises SourceError."""
 
     async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:

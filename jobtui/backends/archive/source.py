@@ -109,7 +109,7 @@ class ArchiveDirectory(Keeper):
         self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         await self._worker.run(partial(root_of, self.name))
 
     async def find(self, wanted: Wanted) -> Answer:

@@ -21,8 +21,8 @@ import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.backends.polled_file import PolledFile
-from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of, frames_of
-from jobtui.formats.job_output import OutputReader
+from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
+from jobtui.formats.job_output import FactsRead
 from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Teller
 from jobtui.model.health import Skip
@@ -88,10 +88,7 @@ class CondorFile(PolledFile[ReadPlace]):
         super().__init__(path, "jobs", ReadPlace())
         self._piece_bytes = piece_bytes
         self._most_bytes = most_bytes
-        self._begin_reading()
-
-    def _begin_reading(self) -> None:
-        self._events, self._output = EventReader(self.name), OutputReader(self.name)
+        self._reader = EventReader(self.name)
 
     def _read_since(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read:
         if place.is_all and place.look == look:
@@ -167,7 +164,7 @@ class CondorFile(PolledFile[ReadPlace]):
 
     def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
         """All of a file that is no log, or packed."""
-        self._begin_reading()
+        self._reader = EventReader(self.name)
         data = opened.source.read(0, LARGEST_BYTES)
         begin = ReadPlace(look, is_all=True, rotation=place.rotation, part=place.part)
         facts, skips, taken = self._interpret(form, data, begin, is_all=True)
@@ -187,7 +184,7 @@ class CondorFile(PolledFile[ReadPlace]):
             recovered, begin = place.skips, place
         begin = begin._replace(look=look)
         if begin.offset == 0:
-            self._begin_reading()
+            self._reader = EventReader(self.name)
         size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
         for most in (size, max(size, LARGE_PIECE_BYTES)):
             data = opened.source.read(begin.offset, most)
@@ -225,25 +222,14 @@ class CondorFile(PolledFile[ReadPlace]):
     def _skip(self, offset: int, why: str) -> Skip:
         return Skip(f"{self.name}, byte {offset}", why)
 
-    def _interpret(
-        self, form: Form, data: bytes, begin: ReadPlace, *, is_all: bool = False
-    ) -> tuple[list[CondorFact], list[Skip], int]:
-        """What a block says, what of it makes no sense, and how far it is whole.
-
-        With `is_all` nothing follows it.
-        """
-        framed = frames_of(form, data, to_end=is_all)
-        if form is Form.OUTPUT:
-            facts = self._output.read(data[: framed.taken], begin.offset, begin.line)
-            skips = self._output.skips
-        else:
-            newest = Nanos(begin.look.mtime_ns if begin.look is not None else 0)
-            facts, skips = self._events.read(form, framed.frames, begin.offset, begin.line, newest)
-        if begin.rotation or begin.part:
-            facts = [
-                msgspec.structs.replace(fact, rotation=begin.rotation, part=begin.part) for fact in facts
-            ]
-        return facts, list(skips), framed.taken
+    def _interpret(self, form: Form, data: bytes, begin: ReadPlace, *, is_all: bool = False) -> FactsRead:
+        """What a block says. With `is_all` nothing follows it."""
+        newest = Nanos(begin.look.mtime_ns if begin.look is not None else 0)
+        read = self._reader.read(form, data, begin.offset, begin.line, newest, to_end=is_all)
+        if not begin.rotation and not begin.part:
+            return read
+        place = {"rotation": begin.rotation, "part": begin.part}
+        return read._replace(facts=[msgspec.structs.replace(fact, **place) for fact in read.facts])
 
 
 def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from jobtui.backends.elastic.client import Document
 from jobtui.backends.engine import EngineRow, RowQuery
 from jobtui.backends.slurm.records import job_of
-from jobtui.formats.condor_events import EventFrame, EventReader, Form, form_of
+from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.json_values import as_list
 from jobtui.formats.slurm import accounted_job
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
@@ -230,12 +230,13 @@ class DocumentReader:
         else:
             fields = fields_of(row.body, self._preset)
             text = fields.get("text", "").removesuffix("\n").removesuffix(EVENT_END)
-            data = (text + "\n").encode("utf-8", "replace")
+            data = f"{text}\n...\n".encode("utf-8", "replace")
             place = f"{self._source} {fields.get('host', '')}:{fields.get('path', '')}"
             number = whole(fields.get("offset"), crc32(row.id.encode()))
-            form = form_of(data) or Form.CLASSIC
+            found = form_of(data)
+            form = Form.CLASSIC if found is None or found is Form.OUTPUT else found
         reader = self._events.setdefault(place, EventReader(place))
-        read = reader.read(form, [EventFrame(data, 0)], number, 0, Nanos(row.at + SECOND))
+        read = reader.read(form, data, number, 0, Nanos(row.at + SECOND), to_end=True)
         if read.skips:
             raise ValueError(read.skips[0].why)
         return read.facts
