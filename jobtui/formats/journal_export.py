@@ -19,25 +19,8 @@ MESSAGE_LIMIT = 64 << 10
 """Bytes of a message that are decoded."""
 
 
-class CutBytes(bytes):
-    """The beginning of a value that was too long to be kept; `full_size` is the length it had."""
-
-    full_size: int
-
-    def __new__(cls, kept: bytes, full_size: int) -> "CutBytes":
-        """`kept` as a value that was `full_size` bytes long."""
-        made = super().__new__(cls, kept)
-        made.full_size = full_size
-        return made
-
-
 FieldValue = bytes | list[bytes]
 LATEST_US = LATEST_S * 1_000_000
-
-
-def full_size(value: bytes) -> int:
-    """The length of a value as stored, in bytes."""
-    return value.full_size if isinstance(value, CutBytes) else len(value)
 
 
 def number(value: FieldValue | None) -> int | None:
@@ -95,17 +78,9 @@ def _message(value: FieldValue | None) -> tuple[str, int]:
     if value is None:
         return "", 0
     if isinstance(value, list):
-        size = sum(map(full_size, value)) + len(value) - 1
         value = b"\n".join(value)
-    else:
-        size = full_size(value)
-    if len(value) > MESSAGE_LIMIT:
-        value = value[:MESSAGE_LIMIT]
-    return value.decode("utf-8", "replace"), size
+    return value[:MESSAGE_LIMIT].decode("utf-8", "replace"), len(value)
 
-
-VALUE_LIMIT = 1 << 20
-"""Bytes kept of one value; what is beyond is read over, never held."""
 
 ENTRY_LIMIT = 8 << 20
 """Bytes kept of one entry, all values together; an entry with more is skipped."""
@@ -131,14 +106,11 @@ _LENGTH_BYTES = 8
 class ExportParser:
     """Takes one stream apart. Never raises, whatever it is fed.
 
-    `skipped` counts the stretches that made no sense as an entry, `cut` the values longer than `value_limit`,
-    which come as CutBytes.
+    `skipped` counts the stretches that made no sense as an entry, or were too long for one.
     """
 
-    def __init__(self, value_limit: int = VALUE_LIMIT) -> None:
+    def __init__(self) -> None:
         self.skipped = 0
-        self.cut = 0
-        self._value_limit = value_limit
         self._step: Callable[[list[Raw]], bool] = self._between
         self._pieces: list[bytes] = []
         self._held = 0
@@ -147,9 +119,6 @@ class ExportParser:
         self._at = 0
         self._fields: list[tuple[bytes, bytes]] = []
         self._size = 0
-        self._name = b""
-        self._value = b""
-        self._beyond = 0
         self._left = 0
         self._began = False
         self._known_names: set[bytes] = set()
@@ -180,21 +149,21 @@ class ExportParser:
         A binary field's name is a line without `=` and comes before its value, so where every line up to a
         blank one has its `=`, that blank line is not inside a value.
         """
-        buffer, at, most = self._buffer, self._at, self._value_limit
+        buffer, at = self._buffer, self._at
         find = buffer.find
         entry: Raw
         while True:
             while buffer[at : at + 1] == b"\n":
                 at += 1
             end = find(b"\n\n", at)
-            if end < 0 or end - at > most:
+            if end < 0 or end - at > ENTRY_LIMIT:
                 break
             lines = buffer[at:end].split(b"\n")
             try:
                 entry = dict([line.split(b"=", 1) for line in lines])  # type: ignore[assignment]
             except ValueError:
                 break
-            if len(entry) != len(lines) or end - at > ENTRY_LIMIT or not self._are_sound(entry):
+            if len(entry) != len(lines) or not self._are_sound(entry):
                 break
             at = end + 2
             self._accept(entry, found)
@@ -243,12 +212,10 @@ class ExportParser:
         return self._binary(name, end + 1)
 
     def _text(self, name: bytes, start: int, end: int) -> bool:
-        limit = self._value_limit
-        if end < 0 and len(self._buffer) - start <= limit:
+        if (end if end >= 0 else len(self._buffer)) - start > ENTRY_LIMIT:
+            return self._give_up()
+        if end < 0:
             return False
-        if end < 0 or end - start > limit:
-            self._begin_beyond(name, start, self._beyond_line)
-            return True
         self._keep(name, self._buffer[start:end], end + 1)
         return True
 
@@ -259,12 +226,8 @@ class ExportParser:
         length = int.from_bytes(self._buffer[at:start], "little")
         if length > CLAIM_LIMIT:
             return self._give_up()
-        if length > self._value_limit:
-            if len(self._buffer) - start < self._value_limit:
-                self._needed = start - self._at + self._value_limit
-                return False
-            self._left = length - self._value_limit
-            self._begin_beyond(name, start, self._beyond_value)
+        if length > ENTRY_LIMIT:
+            self._at, self._left, self._step = start, length, self._past_value
             return True
         end = start + length
         if len(self._buffer) <= end:
@@ -280,32 +243,12 @@ class ExportParser:
         self._size += len(value)
         self._at = at
 
-    def _begin_beyond(self, name: bytes, start: int, step: Callable[[list[Raw]], bool]) -> None:
-        self._at = start + self._value_limit
-        self._name, self._value, self._beyond = name, self._buffer[start : self._at], 0
-        self._step = step
-
-    def _beyond_line(self, found: list[Raw]) -> bool:
-        end = self._buffer.find(b"\n", self._at)
-        stop = end if end >= 0 else len(self._buffer)
-        self._beyond += stop - self._at
-        self._at = stop
-        return end >= 0 and self._end_beyond()
-
-    def _beyond_value(self, found: list[Raw]) -> bool:
+    def _past_value(self, found: list[Raw]) -> bool:
+        """Read over a value that is too long: what looks like an entry in it is none."""
         taken = min(self._left, len(self._buffer) - self._at)
         self._left -= taken
-        self._beyond += taken
         self._at += taken
-        if self._left or self._at == len(self._buffer):
-            return False
-        return self._end_beyond() if self._buffer[self._at] == 10 else self._give_up()
-
-    def _end_beyond(self) -> bool:
-        self.cut += 1
-        self._step = self._inside
-        self._keep(self._name, CutBytes(self._value, len(self._value) + self._beyond), self._at + 1)
-        return True
+        return not self._left and self._give_up()
 
     def _give_up(self) -> bool:
         self.skipped += 1

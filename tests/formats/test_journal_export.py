@@ -1,4 +1,5 @@
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from jobtui.formats.journal_export import (
     ENTRY_LIMIT,
     FIELDS_LIMIT,
-    CutBytes,
+    MESSAGE_LIMIT,
     ExportParser,
     Raw,
     entry_of_export,
@@ -51,7 +52,7 @@ def test_what_was_written_is_read_however_it_is_cut_up(
     parser = ExportParser()
     found = in_chunks(b"".join(text for text, _ in pairs), size, parser)
     assert [as_lists(raw) for raw in found] == [wanted for _, wanted in pairs]
-    assert (parser.skipped, parser.cut, parser.pending) == (0, 0, False)
+    assert (parser.skipped, parser.pending) == (0, False)
 
 
 @FEW
@@ -59,7 +60,7 @@ def test_what_was_written_is_read_however_it_is_cut_up(
     st.lists(st.one_of(st.binary(max_size=80), st.sampled_from([b"A\n", b"\n", b"\n\n", b"__CURSOR=x\n"])))
 )
 def test_rubbish_raises_nothing_and_is_not_held(pieces: list[bytes]) -> None:
-    parser = ExportParser(value_limit=50)
+    parser = ExportParser()
     for piece in pieces:
         for raw in parser.feed(piece):
             entry_of_export(raw)
@@ -133,23 +134,22 @@ def test_what_journald_wrote_is_read() -> None:
     assert any("\x1b[" in message for message in messages)
 
 
-@pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("size", [13, 1000, 1 << 20])
-def test_a_huge_value_is_cut_and_its_size_known(binary: bool, size: int) -> None:
-    form = in_binary if binary else in_text
+@pytest.mark.parametrize("form", [in_binary, in_text])
+def test_a_value_too_long_costs_its_entry_whatever_is_in_it(form: Callable[[str, bytes], bytes]) -> None:
     head = b"".join(in_text(name, value) for name, value in HEAD.items())
-    parser = ExportParser(value_limit=5000)
-    text = head + form("MESSAGE", b"x" * 20_001) + in_text("AFTER", b"1") + b"\n" + entry(2, "next")
-    first, second = in_chunks(text, size, parser)
-    value = first[b"MESSAGE"]
-    assert isinstance(value, CutBytes)
-    assert (bytes(value), value.full_size) == (b"x" * 5000, 20_001)
-    assert first[b"AFTER"] == b"1"
-    assert second[b"MESSAGE"] == b"next"
-    assert (parser.cut, parser.skipped) == (1, 0)
-    read = entry_of_export(first)
+    within = b"\n\n" + entry(1, "made up") if form is in_binary else b""
+    long = form("MESSAGE", b"x" * ENTRY_LIMIT + within + b"x")
+    parser = ExportParser()
+    found = in_chunks(head + long + b"\n" + entry(2, "next"), 1 << 16, parser)
+    assert [raw[b"MESSAGE"] for raw in found] == [b"next"]
+    assert parser.skipped == 1
+
+
+def test_of_a_long_message_the_beginning_is_kept_and_the_size_known() -> None:
+    (raw,) = in_chunks(entry(1, "x" * 2_000_000), 1 << 16)
+    read = entry_of_export(raw)
     assert read is not None
-    assert read.size == 20_001
+    assert (len(read.message), read.size) == (MESSAGE_LIMIT, 2_000_000)
 
 
 def broken_by(length: int) -> bytes:
