@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from jobtui.backends.journal.client import JournalReader, check_field, checked
 from jobtui.formats.journal_export import Raw, entry_of_export
-from jobtui.formats.json_values import Document
+from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
 from jobtui.model.faults import rows_of
 from jobtui.model.journal import (
@@ -88,16 +88,30 @@ class Rows(NamedTuple):
     is_partial: bool = False
 
 
+STREAM_FIELDS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
+"""The fields of a journal that tell whose an entry is."""
+
+
 class Doubts:
     """What an engine did not give, in words, with how often that was; the last few kinds."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._empty: set[str] = set()
 
     def add(self, words: str) -> None:
         self._counts[words] = self._counts.pop(words, 0) + 1
         if len(self._counts) > DOUBTS_KEPT:
             del self._counts[next(iter(self._counts))]
+
+    def note_values(self, field: str, *, is_known: bool, names: Mapping[str, tuple[str, ...]]) -> str:
+        """The names that no row has, when a preset fits none of the fields that tell whose a row is."""
+        (self._empty.discard if is_known else self._empty.add)(field)
+        told = [one for one in STREAM_FIELDS if one in names]
+        if not self._empty.issuperset(told):
+            return ""
+        self._empty.clear()
+        return ", ".join(names[one][0] for one in told)
 
     @property
     def words(self) -> str:
@@ -122,6 +136,14 @@ class Engine(Protocol):
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
+
+
+async def document_of(body: bytes) -> Document:
+    """The JSON object of an answer, {} where it is none. Others have their turn while it is decoded."""
+    try:
+        return as_dict(await asyncio.to_thread(decoded, body))
+    except ValueError:
+        return {}
 
 
 Key = tuple[Nanos, str]

@@ -3,13 +3,13 @@
 Only `_doc` and `_search` are asked; nothing that is sent changes anything.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from jobtui.formats.json_values import as_dict, as_list, as_text, decoded, opened, whole
+from jobtui.backends.engine import document_of
+from jobtui.formats.json_values import as_dict, as_list, as_text, opened, whole
 from jobtui.model.numbers import whole_of
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceError, SourceMissing
@@ -77,12 +77,12 @@ class ElasticClient(HttpClient):
     async def document(self, identity: str) -> Document | None:
         """The document with this id, None when the index has none. Raises SourceError."""
         answer = await self.ask(f"/{self._index}/_doc/{quote(identity, safe='')}", fine=(200, 404))
-        if answer.status == 404:
-            if as_dict(_document_in(answer)).get("found") is not False:
-                raise self.refusal(answer)
+        found = await document_of(answer.body)
+        if answer.status == 404 and found.get("found") is False:
             return None
-        found = as_dict(await self._decoded(answer)).get("_source")
-        return as_dict(whole(found)) or None
+        if answer.status == 404 or not found:
+            raise self.refusal(answer)
+        return as_dict(whole(found.get("_source"))) or None
 
     async def hits(self, query: Document) -> list[Document]:
         """The hits of a search, whole; one that makes no sense is `{}`. Raises SourceError."""
@@ -96,7 +96,7 @@ class ElasticClient(HttpClient):
             content=json.dumps(query).encode(),
             headers={"Content-Type": "application/json"},
         )
-        document = as_dict(await self._decoded(answer))
+        document = await document_of(answer.body)
         found = as_dict(document.get("hits"))
         hits = opened(found.get("hits"))
         if not isinstance(hits, list):
@@ -104,20 +104,6 @@ class ElasticClient(HttpClient):
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
         return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups)
-
-    async def _decoded(self, answer: http.Answer) -> object:
-        # others have their turn while a large answer is decoded
-        found = await asyncio.to_thread(_document_in, answer)
-        if found is None:
-            raise self.refusal(answer)
-        return found
-
-
-def _document_in(answer: http.Answer) -> object:
-    try:
-        return decoded(answer.body)
-    except ValueError:
-        return None
 
 
 def _missing(document: Document) -> str:

@@ -39,7 +39,6 @@ WINDOW_S = 24 * 3600
 """How far back records of jobs are read when nothing else is said."""
 LEAST_ROWS = 8
 SKIPS_NAMED = 20
-OPEN_FIELDS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
 
 
 class ElasticEngine:
@@ -54,7 +53,6 @@ class ElasticEngine:
         self._preset = preset
         self._since = since
         self._is_keyword: dict[str, bool] = {}
-        self._unknown: set[str] = set()
 
     async def rows(self, asked: RowQuery) -> Rows:
         asked, found = await self._search(asked)
@@ -86,7 +84,9 @@ class ElasticEngine:
                 if isinstance(key := as_dict(one).get("key"), str)
             )
         )  # fmt: skip
-        self._note_unknown(field, is_known=bool(values) or not found.total)
+        is_known = bool(values) or not found.total
+        if names := self.doubts.note_values(field, is_known=is_known, names=self._preset.fields):
+            self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
         return values
 
     async def _grouped(self, field: str) -> SearchAnswer:
@@ -99,14 +99,6 @@ class ElasticEngine:
                 raise
         self._is_keyword[field] = True
         return await self._client.search(values_search(field, self._preset, self._since, keyword=True))
-
-    def _note_unknown(self, field: str, *, is_known: bool) -> None:
-        (self._unknown.discard if is_known else self._unknown.add)(field)
-        open_fields = [one for one in OPEN_FIELDS if one in self._preset.fields]
-        if self._unknown.issuperset(open_fields):
-            names = ", ".join(self._preset.fields[one][0] for one in open_fields)
-            self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
-            self._unknown.clear()
 
     def fields(self, row: EngineRow) -> Mapping[str, str]:
         return fields_of(row.body, self._preset)

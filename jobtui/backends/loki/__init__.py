@@ -4,7 +4,6 @@ Loki orders lines by time only, so the id of a line is made of its labels and te
 alike. It is asked again for what may be new, and not listened to.
 """
 
-import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows
+from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows, document_of
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
@@ -22,7 +21,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, SourceSpec
 from jobtui.model.tables import tables_of
-from jobtui.transport.http import Answer, HttpClient, Limits, Params, ServerKind, in_words
+from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
 
 if TYPE_CHECKING:
     from jobtui.transport.http import Transport
@@ -31,7 +30,6 @@ LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
-LABELS = ("_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME")
 LOKI = ServerKind(
     "Loki",
     login="put one into [servers] of the configuration file, or into JOBTUI_LOKI_BASIC; a Loki with tenants "
@@ -106,7 +104,6 @@ class LokiEngine:
         self.doubts = doubts
         self._preset = preset_of(spec.options)
         self._clock = clock or SystemClock()
-        self._unknown: set[str] = set()
         self._http = HttpClient(
             spec.target.partition("?")[0],
             LOKI,
@@ -149,11 +146,8 @@ class LokiEngine:
             params = [("query", streams), ("start", str(begin)), ("end", str(end))]
             document = await self._ask(f"/loki/api/v1/label/{quote(label)}/values", params)
             found += [one for one in as_list(document.get("data")) if isinstance(one, str)]
-        (self._unknown.discard if found else self._unknown.add)(field)
-        if self._unknown.issuperset(LABELS):
-            names = ", ".join(self._preset.fields[one][0] for one in LABELS)
+        if names := self.doubts.note_values(field, is_known=bool(found), names=self._preset.fields):
             self.doubts.add(f"no stream has a label {names}; is {self._preset.name} the right preset?")
-            self._unknown.clear()
         return tuple(dict.fromkeys(found))
 
     def fields(self, row: EngineRow) -> Mapping[str, str]:
@@ -166,7 +160,7 @@ class LokiEngine:
 
     async def _ask(self, path: str, params: Params) -> Document:
         answer = await self._http.ask(path, params)
-        document = await asyncio.to_thread(_document_in, answer)
+        document = await document_of(answer.body)
         if document.get("status") != "success":
             raise self._http.refusal(answer)
         for warning in as_list(document.get("warnings")):
@@ -175,13 +169,6 @@ class LokiEngine:
 
     async def aclose(self) -> None:
         await self._http.aclose()
-
-
-def _document_in(answer: Answer) -> Document:
-    try:
-        return as_dict(decoded(answer.body))
-    except ValueError:
-        return {}
 
 
 class _Line(NamedTuple):
