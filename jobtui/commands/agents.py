@@ -56,7 +56,7 @@ def _filtered(
 
 
 async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
-    await reader.read_agents()
+    await reader.read_logs(None)
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
     shown = first(urgent_first(picked, reader.now), reader.context)

@@ -1,8 +1,8 @@
 """`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
 
 from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal.records import gap_words
@@ -27,25 +27,7 @@ from jobtui.transport.worker import a_worker
 STREAMS_NAMED = 8
 
 
-class JournalVerdict(NamedTuple):
-    """What is not fine, and what else to know."""
-
-    faults: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-
-def journal_of(source: Source) -> Journal | None:
-    journal = unwrapped(source)
-    return journal if isinstance(journal, Journal) else None
-
-
-def examine_journal(source: Source, now: Nanos) -> tuple[JournalVerdict, Nanos | None]:
-    if (journal := journal_of(source)) is None:
-        return JournalVerdict(), None
-    return JournalVerdict(tuple(_faults(journal)), tuple(_remarks(journal, now))), journal.newest_at
-
-
-def _faults(journal: Journal) -> Iterator[str]:
+def _journal_faults(journal: Journal) -> Iterator[str]:
     condition = journal.condition
     if condition.unreadable:
         told = f": {condition.note}" if condition.note else ""
@@ -57,7 +39,7 @@ def _faults(journal: Journal) -> Iterator[str]:
             yield gap_words(gap)
 
 
-def _remarks(journal: Journal, now: Nanos) -> Iterator[str]:
+def _journal_remarks(journal: Journal, now: Nanos) -> Iterator[str]:
     condition = journal.condition
     if condition.files is not None:
         yield f"{counted(condition.files, 'file')} opened"
@@ -84,20 +66,24 @@ AS_RECORDED = "as it was recorded"
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
 
 
-class Finding(NamedTuple):
+@dataclass(slots=True)
+class Finding:
     """What was found out about one source. `faults` say what is not fine, `remarks` what else to know.
 
     `newest_at` is the time of its newest news. Shares are of 1, None where they say nothing.
     """
 
     source: SourceHealth
-    faults: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     newest_at: Nanos | None = None
-    unknown_share: float | None = None
-    lines: int | None = None
-    continuations: int | None = None
-    examples: tuple[str, ...] = ()
+    seen: Survey | None = None
+
+    def understood(self, seen: Survey) -> None:
+        """Take in how many of its lines are understood."""
+        self.seen = seen
+        if seen.unknown_share > UNKNOWN_SHARE_LIMIT:
+            self.faults.append(f"{seen.unknown_share:.1%} of its records have no known shape")
 
 
 async def run(reader: Reader) -> Exit:
@@ -111,13 +97,15 @@ async def run(reader: Reader) -> Exit:
     by_name = {source.name: source for source in reader.sources}
     findings = []
     for spec in reader.specs:
-        source = by_name[name_of(spec)]
-        findings.append(await _contained(_examine(spec, source, newest_record, reader), source))
+        finding = Finding(by_name[name_of(spec)])
+        findings.append(finding)
+        await _contained(_examine(spec, finding, newest_record, reader), finding)
     for source in () if reader.context.replay else reader.sources:
         if of_kind(source.kind).found[0]:
-            findings.append(await _contained(_of_found_logs(source, reader), source))
+            findings.append(Finding(source))
+            await _contained(_examine_found_logs(findings[-1], reader), findings[-1])
     if (ours := FAULTS.health()) is not None:
-        findings.append(Finding(ours, tuple(fault.line for fault in FAULTS.all()), (SEE,)))
+        findings.append(Finding(ours, [fault.line for fault in FAULTS.all()], [SEE]))
     report = Report(
         "doctor",
         lambda: {"checks": [_record(finding) for finding in findings]},
@@ -129,25 +117,29 @@ async def run(reader: Reader) -> Exit:
     return answer(report, reader, Exit.FAILED if faulty else Exit.FINE)
 
 
-async def _contained(examining: Awaitable[Finding], source: SourceHealth) -> Finding:
+async def _contained(examining: Awaitable[None], finding: Finding) -> None:
     with contained("examining a source") as done:
-        return await examining
-    return Finding(source, (done.words,))
+        await examining
+    if done.fault is not None:
+        finding.faults.append(done.words)
 
 
-async def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
-    what, none = of_kind(source.kind).found
-    found = next(one for one in reader.session.sources if one.name == source.name)
+async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
+    source, (what, none) = finding.source, of_kind(finding.source.kind).found
+    found = _source_of(finding, reader)
     count = len(found.directories) if isinstance(found, NamesLogs) else 0
-    known = f"{counted(count, what)}, {source.records:,} lines" if count else none
-    finding = Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
-    if not AGENT_COPIES.made(source) or not count or not isinstance(found, NamesLogs):
-        return finding
-    from jobtui.backends.copied_log import sample_lines
+    _note_skips(finding)
+    finding.remarks.insert(0, f"{counted(count, what)}, {source.records:,} lines" if count else none)
+    if AGENT_COPIES.made(source) and count and isinstance(found, NamesLogs):
+        from jobtui.backends.copied_log import sample_lines
 
-    directories = [Path(directory) for directory in found.directories]
-    with a_worker(f"doctor on {source.name}") as worker:
-        return _understood(finding, await worker.run(lambda: survey(sample_lines(directories))))
+        directories = [Path(directory) for directory in found.directories]
+        with a_worker(f"doctor on {source.name}") as worker:
+            finding.understood(await worker.run(lambda: survey(sample_lines(directories))))
+
+
+def _source_of(finding: Finding, reader: Reader) -> Source:
+    return next(one for one in reader.session.sources if one.name == finding.source.name)
 
 
 def name_of(spec: SourceSpec) -> str:
@@ -160,25 +152,25 @@ def _newest_record(reader: Reader) -> Nanos | None:
     return max((at for at in times if at is not None and at <= reader.now), default=None)
 
 
-async def _examine(
-    spec: SourceSpec, source: SourceHealth, newest_record: Nanos | None, reader: Reader
-) -> Finding:
+async def _examine(spec: SourceSpec, finding: Finding, newest_record: Nanos | None, reader: Reader) -> None:
+    source = finding.source
     if source.state is SourceState.DOWN:
-        return Finding(source, faults=(source.reason or "cannot be read",))
-    faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
+        finding.faults.append(source.reason or "cannot be read")
+        return
+    _note_skips(finding)
     if reader.context.replay is not None:  # the files here are not those that were read
-        return Finding(source, faults, (AS_RECORDED, *remarks))
-    if gives(spec, Gives.JOBS):
-        told = (counted(len(reader.session.store.jobs), "job"), *remarks)
-        return Finding(source, faults, (*told, *_unreached(source, reader)), newest_record)
-    if gives(spec, Gives.SPANS):
-        told = (f"{source.records} spans and log records",) if not of_kind(source.kind).is_asked else ()
-        return Finding(source, faults, (*told, *remarks))
-    if gives(spec, Gives.SCRIPTS | Gives.FILES):
-        return Finding(source, faults, remarks)
-    if of_setting(spec.setting).is_journal:
-        return await _examine_journal(Finding(source, faults, remarks), reader)
-    return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
+        finding.remarks.insert(0, AS_RECORDED)
+    elif gives(spec, Gives.JOBS):
+        finding.remarks.insert(0, counted(len(reader.session.store.jobs), "job"))
+        finding.remarks += _unreached(source, reader)
+        finding.newest_at = newest_record
+    elif gives(spec, Gives.SPANS):
+        if not of_kind(source.kind).is_asked:
+            finding.remarks.insert(0, f"{source.records} spans and log records")
+    elif of_setting(spec.setting).is_journal:
+        await _examine_journal(finding, reader)
+    elif not gives(spec, Gives.SCRIPTS | Gives.FILES):
+        await _examine_log(spec, finding, newest_record)
 
 
 def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
@@ -192,61 +184,45 @@ def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
             )
 
 
-def _skip_faults(source: SourceHealth) -> Iterator[str]:
+def _note_skips(finding: Finding) -> None:
+    source = finding.source
     looked_at = max(source.records, source.skipped)
     if source.skipped > SKIPPED_SHARE_LIMIT * looked_at:
-        yield f"{source.skipped} of {looked_at} skipped"
-
-
-def _skip_remarks(source: SourceHealth) -> Iterator[str]:
-    for skip in source.last_skips[-3:]:
-        yield f"skipped {skip.where}: {skip.why}"
+        finding.faults.append(f"{source.skipped} of {looked_at} skipped")
+    finding.remarks += [f"skipped {skip.where}: {skip.why}" for skip in source.last_skips[-3:]]
     if source.note:
-        yield source.note
+        finding.remarks.append(source.note)
 
 
-async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> Finding:
+async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> None:
     path = Path(spec.target)
     try:
         with a_worker(f"doctor on {path}") as worker:
             seen = await worker.run(lambda: survey(tail_lines(path)))
-            newest_at = await worker.run(lambda: newest_time(path, spec.role.value))
+            finding.newest_at = await worker.run(lambda: newest_time(path, spec.role.value))
     except SourceError as error:
-        return finding._replace(faults=(*finding.faults, str(error)))
-    finding = _understood(finding, seen)
-    return finding._replace(
-        faults=(*finding.faults, *_log_faults(spec, seen, newest_at, newest_record)),
-        remarks=(*finding.remarks, *([] if seen.lines else ["empty"])),
-        newest_at=newest_at,
-    )
+        finding.faults.append(str(error))
+        return
+    finding.understood(seen)
+    finding.faults += _log_faults(spec, seen, finding.newest_at, newest_record)
+    if not seen.lines:
+        finding.remarks.append("empty")
 
 
-async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
-    found = next(s for s in reader.session.sources if s.name == finding.source.name)
-    more, newest_at = examine_journal(found, reader.now)
-    finding = finding._replace(
-        faults=(*finding.faults, *more.faults), remarks=(*more.remarks, *finding.remarks), newest_at=newest_at
-    )
-    if (journal := journal_of(found)) is None:
-        return finding
+async def _examine_journal(finding: Finding, reader: Reader) -> None:
+    found = _source_of(finding, reader)
+    if not isinstance(journal := unwrapped(found), Journal):
+        return
+    finding.faults += _journal_faults(journal)
+    finding.remarks[:0] = _journal_remarks(journal, reader.now)
+    finding.newest_at = journal.newest_at
     try:
         lines = await journal.sample_lines(None if found is journal else reader.now)
     except SourceError as error:
-        return finding._replace(faults=(*finding.faults, str(error)))
+        finding.faults.append(str(error))
+        return
     with a_worker(f"doctor on {journal.name}") as worker:
-        return _understood(finding, await worker.run(lambda: survey(lines)))
-
-
-def _understood(finding: Finding, seen: Survey) -> Finding:
-    share = seen.unknown_share
-    fault = [f"{share:.1%} of its records have no known shape"] if share > UNKNOWN_SHARE_LIMIT else []
-    return finding._replace(
-        faults=(*finding.faults, *fault),
-        unknown_share=share,
-        lines=seen.lines,
-        continuations=seen.continuations,
-        examples=seen.examples,
-    )
+        finding.understood(await worker.run(lambda: survey(lines)))
 
 
 def _log_faults(
@@ -272,10 +248,10 @@ def _record(finding: Finding) -> dict[str, object]:
         "records": finding.source.records,
         "skipped": finding.source.skipped,
         "newest_at": time_or_null(finding.newest_at),
-        "unknown_share": finding.unknown_share,
-        "lines": finding.lines,
-        "continuations": finding.continuations,
-        "examples": [mask_text(text) for text in finding.examples],
+        "unknown_share": finding.seen.unknown_share if finding.seen else None,
+        "lines": finding.seen.lines if finding.seen else None,
+        "continuations": finding.seen.continuations if finding.seen else None,
+        "examples": [mask_text(text) for text in finding.seen.examples] if finding.seen else [],
         "says": [mask_text(text) for text in (*finding.faults, *finding.remarks)],
     }
 
@@ -301,7 +277,7 @@ def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: boo
             yield f"{paint('✗', 'error', colour)} {name}: {show(fault)}"
         for remark in finding.remarks:
             yield f"  {name}: {show(remark)}"
-        for example in finding.examples:
+        for example in finding.seen.examples if finding.seen else ():
             yield f"  {name}: of unknown shape: {show(example)}"
 
 
@@ -309,7 +285,7 @@ def _row(finding: Finding, now: Nanos) -> list[Cell]:
     source = finding.source
     mark = Cell("✗", "error") if finding.faults else Cell("✓")
     newest = NONE if finding.newest_at is None else age(seconds_between(finding.newest_at, now))
-    share = NONE if finding.unknown_share is None else f"{finding.unknown_share:.2%}"
+    share = NONE if finding.seen is None else f"{finding.seen.unknown_share:.2%}"
     return [
         mark,
         Cell(show(source.name)),

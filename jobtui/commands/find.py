@@ -349,7 +349,8 @@ async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
     if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
         return Found(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
     complain(f"no job {job_id} is known")
-    nearest_ids = near(job_id, await reader.job_ids())
+    await reader.read_jobs()
+    nearest_ids = near(job_id, reader.session.store.jobs)
     candidates = tuple(
         Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
     )

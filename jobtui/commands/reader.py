@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.backends.base import Announced, Source, Until
 from jobtui.backends.discovery import Surroundings, discover, looked_for
@@ -72,14 +72,6 @@ PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
 
 
-@runtime_checkable
-class ListsJobs(Protocol):
-    """A source that can name its jobs without reading them."""
-
-    async def job_ids(self) -> list[JobId]:
-        """The id of every job. Raises SourceError."""
-
-
 Got = TypeVar("Got")
 
 
@@ -118,9 +110,6 @@ class Reader:
     @property
     def roots(self) -> tuple[str, ...]:
         return tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
-
-    async def read_agents(self) -> None:
-        await self.read_logs(None)
 
     async def read_jobs(self) -> None:
         """Read every job there is; out of logs alone when no source knows of jobs."""
@@ -187,15 +176,6 @@ class Reader:
         found = await gatherer.gather(job.id, detail, slurm_id)
         found = await with_memory(found, self.session.job_reader())
         return await gatherer.with_killer(found)
-
-    async def job_ids(self) -> list[str]:
-        """The id of every job, without reading their records where that can be helped."""
-        ids: list[str] = list(self.session.store.jobs)
-        for source in self.session.sources:
-            if isinstance(source, ListsJobs):
-                with suppress(SourceError):
-                    ids += await source.job_ids()
-        return ids
 
     async def read_logs(self, detail: JobDetail | None, *, to_end: bool = False) -> None:
         """Read the logs as far as a question about this job needs, or their ends when there is none.

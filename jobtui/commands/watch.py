@@ -9,7 +9,7 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from jobtui.analysis.alerts import News
@@ -142,15 +142,15 @@ def job_words(job: Job, now: Nanos) -> str:
 LOOK_S = 1.0
 """How often a job is looked at that nothing tells of: it may be late by now."""
 
-Reached = Callable[[Job, Reader], Awaitable[bool]]
+UNTIL = ("done", "failed", "stuck")
+"""What may be waited for."""
+DEFAULT_UNTIL = "done,stuck"
 
 
-async def _is_done(job: Job, reader: Reader) -> bool:
-    return not job.status.is_live
-
-
-async def _has_failed(job: Job, reader: Reader) -> bool:
-    return job.status is JobStatus.FAILED
+async def _is_reached(word: str, job: Job, reader: Reader) -> bool:
+    if word == "stuck":
+        return await _is_stuck(job, reader)
+    return job.status is JobStatus.FAILED if word == "failed" else not job.status.is_live
 
 
 async def _is_stuck(job: Job, reader: Reader) -> bool:
@@ -163,11 +163,6 @@ async def _lost(job: Job, reader: Reader) -> str | None:
         return None
     verdict = explain(await Gatherer.of(reader.session).gather(job.id))
     return verdict.sentence if verdict.is_reliably_bad else None
-
-
-UNTIL: Mapping[str, Reached] = {"done": _is_done, "failed": _has_failed, "stuck": _is_stuck}
-"""What may be waited for."""
-DEFAULT_UNTIL = "done,stuck"
 
 
 def run_wait(context: Context) -> Exit:
@@ -229,7 +224,7 @@ async def _until_reached(
     try:
         while True:
             job = store.job(job_id)
-            if job is not None and any([await UNTIL[word](job, reader) for word in wanted]):
+            if job is not None and any([await _is_reached(word, job, reader) for word in wanted]):
                 return job
             if job is not None and sys.stderr.isatty():
                 before, told = told, f"{job.status.value}{await _reason(job, reader)}"

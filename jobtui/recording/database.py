@@ -290,10 +290,6 @@ class Recording:
         rows = self._rows(sql, What.BATCH, TIMELESS, after)
         return next((Nanos(at) for (at,) in rows if at is not None), None)
 
-    def job_ids(self, source: int) -> list[JobId]:
-        rows = self._rows("SELECT id FROM job WHERE source = ?", source)
-        return [JobId(key) for key in {*self.keys(What.DETAIL, source), *(key for (key,) in rows)}]
-
     def close(self) -> None:
         self._db.close()
 

@@ -142,12 +142,6 @@ class ReplayedJobs(ReplayedSource):
         """The whole record as it was read last, else what was delivered of the job; None without both."""
         return await self._worker.run(lambda: self._detail(job_id))
 
-    async def job_ids(self) -> list[JobId]:
-        if self.number is None:
-            return []
-        number = self.number
-        return await self._worker.run(lambda: self._recording.job_ids(number))
-
     def _detail(self, job_id: JobId) -> JobDetail | None:
         if self.number is None:
             return None

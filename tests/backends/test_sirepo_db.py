@@ -147,7 +147,6 @@ async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader
     (db.directory / os.fsdecode(b"\xff\xfe.json")).write_bytes(b"{}")
     assert await reader.news() == [good]
     assert (reader.skipped, reader.batches[0].count) == (0, 1)
-    assert await reader.source.job_ids() == [good]
 
 
 async def test_detail_reads_one_file_and_needs_no_poll(db: Db, reader: Reader) -> None:
@@ -185,12 +184,6 @@ async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Re
 async def test_an_id_longer_than_a_file_name_may_be_is_an_error_of_its_own(reader: Reader) -> None:
     with pytest.raises(SourceError, match="too long"):
         await reader.source.detail(JobId("EPRSqtUW-00000001-" + "x" * 300))
-
-
-async def test_the_ids_are_told_by_names_alone(db: Db, reader: Reader) -> None:
-    db.put(jid(1))
-    db.put_bytes(jid(2), b"torn")
-    assert sorted(await reader.source.job_ids()) == [jid(1), jid(2)]
 
 
 async def test_changes_are_told_of(db: Db, reader: Reader) -> None:

@@ -28,7 +28,6 @@ from jobtui.backends.sirepo.client import (
     Reading,
     TooLarge,
     is_record_name,
-    listed,
     oddity_of,
     read_file,
 )
@@ -227,9 +226,6 @@ class SirepoDb(PolledSource):
             return None
         return await self._run(partial(self._detail, job_id))
 
-    async def job_ids(self) -> list[JobId]:
-        return await self._run(self._list)
-
     async def aclose(self) -> None:
         """Stop watching and let the thread go. May be called twice."""
         await super().aclose()
@@ -277,10 +273,6 @@ class SirepoDb(PolledSource):
                 raise self._error(error, path) from error
             except (TooLarge, NotARecord) as error:
                 raise SourceError(f"{path}: {error}") from error
-
-    def _list(self) -> list[JobId]:
-        with self._directory() as directory:
-            return listed(directory)
 
     @contextmanager
     def _directory(self) -> Iterator[int]:
