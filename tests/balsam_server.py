@@ -6,7 +6,7 @@ batch jobs.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,28 @@ def recorded(name: str) -> list[Record]:
 def moment(text: str) -> datetime:
     at = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+PARAMETERS: Mapping[str, frozenset[str]] = {
+    "/events/": frozenset(
+        {
+            "id", "job_id", "batch_job_id", "scheduler_id", "tags", "from_state", "to_state",
+            "timestamp_after", "timestamp_before", "ordering", "limit", "offset",
+        }
+    ),
+    "/jobs/": frozenset(
+        {
+            "id", "parent_id", "app_id", "site_id", "last_update_before", "last_update_after", "state",
+            "tags", "ordering", "limit", "offset",
+        }
+    ),
+    "/batch-jobs/": frozenset({"id", "site_id", "state", "scheduler_id", "ordering", "limit", "offset"}),
+    "/sites/": frozenset({"id", "limit", "offset"}),
+    "/apps/": frozenset({"id", "site_id", "limit", "offset"}),
+    "/sessions/": frozenset(),
+    "/transfers/": frozenset({"state", "job_state", "limit", "offset"}),
+}  # fmt: skip
+"""What may be asked of each list. The real server ignores others, and all rows come back."""
 
 
 class RecordedBalsam:
@@ -87,6 +109,7 @@ class RecordedBalsam:
         found = lists.get(request.url.path)
         if found is None:
             return httpx.Response(404, json={"detail": "Not Found"})
+        assert request.url.params.keys() <= PARAMETERS[request.url.path], request.url
         return self._page(request.url.params, found(request.url.params))
 
     def _log_in(self, request: httpx.Request) -> httpx.Response:

@@ -92,7 +92,7 @@ def elastic(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable
 
 def balsam(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
     client = BalsamClient("http://balsam.test", lambda: None, transport)
-    return lambda: client.get("/jobs/", {}), client
+    return lambda: client._asked("/jobs/", {}), client
 
 
 def traces(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:

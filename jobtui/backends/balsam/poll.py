@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -63,7 +63,6 @@ LIVE_STATES = (
 
 Step = Callable[[], Awaitable[Batch]]
 _Row = TypeVar("_Row")
-_R = TypeVar("_R", bound="HasId")
 _Made = TypeVar("_Made")
 
 
@@ -126,10 +125,10 @@ class Questions:
         lost, self._lost = self._lost, []
         return merged((batch, _of_skips(lost))) if lost else batch
 
-    def _each(self, rows: Iterable[_R], make: Callable[[_R], _Made]) -> Iterator[_Made]:
+    def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
         """What is made of each row; one of which nothing can be made is lost alone."""
 
-        def lose(row: _R, why: str) -> None:
+        def lose(row: Any, why: str) -> None:
             self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
 
         return rows_of(rows, make, lose)
@@ -225,26 +224,18 @@ class Questions:
     def live_jobs(self) -> Step:
         """Jobs that are not over, however long ago they changed; those that should be among them and are not
         are asked about by their ids."""
-        offset = 0
         found: set[int] = set()
-        left: deque[Decoded[JobRow]] = deque()
-        more_pages = True
+
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[JobRow]]:
+            return self._client.rows("/jobs/", JobRow, {"state": LIVE_STATES, "ordering": "id", **paged})
+
+        pages = _Pages(ask, Nanos(0), lambda row: None)
 
         async def step() -> Batch:
-            nonlocal offset, more_pages
-            if not left:
-                asked: Parameters = {
-                    "state": LIVE_STATES, "ordering": "id", "limit": PAGE_ROWS, "offset": offset
-                }  # fmt: skip
-                page = await self._client.rows("/jobs/", JobRow, asked)
-                offset += PAGE_ROWS
-                more_pages = offset < page.count and page.received > 0
-                left.extend(_slices(page))
-            part = left.popleft()
+            part = await pages.next()
             found.update(row.id for row in part.rows)
-            more = bool(left) or more_pages
-            batch = self._of_jobs(part, more=more)
-            if not more:
+            batch = self._of_jobs(part, more=pages.has_more)
+            if not pages.has_more:
                 rows = self._known.rows.values()
                 self._ask_for([row.id for row in rows if row.state in LIVE_STATES and row.id not in found])
             return batch
@@ -289,27 +280,22 @@ class Questions:
 
         Where there are some, the newest events are asked for next.
         """
-        place = _Place(since)
-        left: deque[Decoded[JobRow]] = deque()
         changed: list[JobRow] = []
 
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[JobRow]]:
+            asked = {"last_update_after": _text_of(since), "ordering": "last_update", **paged}
+            return self._client.rows("/jobs/", JobRow, asked)
+
+        pages = _Pages(ask, since, lambda row: time_of(row.last_update))
+
         async def step() -> Batch:
-            if not left:
-                asked: Parameters = {
-                    "last_update_after": _text_of(place.begin), "ordering": "last_update",
-                    "limit": PAGE_ROWS, "offset": place.offset,
-                }  # fmt: skip
-                page = await self._client.rows("/jobs/", JobRow, asked)
-                place.go_on(page.received, (time_of(row.last_update) for row in page.rows[-1:]))
-                left.extend(_slices(page))
-            part = left.popleft()
+            part = await pages.next()
             is_back = self.server_now < self._back_until  # no change is later than now
-            self.updated = max(self.updated, min(place.begin, self.server_now if is_back else place.begin))
+            self.updated = max(self.updated, min(pages.begin, self.server_now if is_back else pages.begin))
             changed.extend(row for row in part.rows if self._known.rows.get(row.id) != row)
-            more = bool(left) or place.has_more
-            if changed and not more and then_events:
+            if changed and not pages.has_more and then_events:
                 self.due.append(self.events(Nanos(self._known.newest - OVERLAP_S * SECOND), changed))
-            return self._of_jobs(part, more=more)
+            return self._of_jobs(part, more=pages.has_more)
 
         return step
 
@@ -373,24 +359,20 @@ class Questions:
 
         Without a time from where those end that were kept, once it is their turn.
         """
-        place: _Place | None = None
-        left: deque[_Events] = deque()
+        pages: _Pages[StateChange] | None = None
+
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[_Events]:
+            asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
+            return _events_page(self._client, asked)
 
         async def step() -> Batch:
-            nonlocal place
-            place = place or _Place(self._asked_from() if since is None else since)
-            if not left:
-                asked: Parameters = {
-                    "timestamp_after": _text_of(place.begin), "ordering": "timestamp", "limit": PAGE_ROWS,
-                    "offset": place.offset,
-                }  # fmt: skip
-                page = await _events_page(self._client, asked)
-                place.go_on(page.received, (change.at for change in page.rows[-1:]))
-                left.extend(_slices(page))
-            batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
+            nonlocal pages
+            pages = pages or _Pages(ask, self._asked_from() if since is None else since, lambda one: one.at)
+            part = await pages.next()
+            batch = self._of_events(part, more=pages.has_more)
             until = Nanos(min(self._known.newest, self._clock.now()))
             if self._cache is not None:
-                await self._cache.keep(batch.changes, None if batch.more else Stretch(place.since, until))
+                await self._cache.keep(batch.changes, None if batch.more else Stretch(pages.since, until))
             if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch
@@ -434,27 +416,43 @@ class Questions:
 _Events = Decoded[StateChange]
 
 
-class _Place:
-    """Where the next page of a list in the order of time begins: a time, and how many rows after it."""
+class _Pages(Generic[_Row]):
+    """The pages of a list, a slice at a time, which is dealt with at once; `begin` is how far those asked go.
 
-    def __init__(self, begin: Nanos) -> None:
-        self.since = self.begin = begin
-        self.offset = 0
-        self.has_more = True
+    A list in the order of time goes on from the time of its last row, others by their offset.
+    """
 
-    def go_on(self, received: int, last: Iterable[Nanos | None]) -> None:
-        at = next((at for at in last if at is not None), self.begin)
-        # A bulk update stamps more rows alike than a page holds
-        self.begin, self.offset = (at, 0) if at > self.begin else (self.begin, self.offset + PAGE_ROWS)
-        self.has_more = received >= PAGE_ROWS
+    def __init__(
+        self,
+        ask: Callable[[Nanos, Parameters], Awaitable[Decoded[_Row]]],
+        since: Nanos,
+        time_of_row: Callable[[_Row], Nanos | None],
+    ) -> None:
+        self._ask = ask
+        self._time_of_row = time_of_row
+        self._left: deque[Decoded[_Row]] = deque()
+        self._offset = 0
+        self._is_last = False
+        self.since = self.begin = since
 
+    @property
+    def has_more(self) -> bool:
+        return bool(self._left) or not self._is_last
 
-def _slices(page: Decoded[_Row]) -> Iterator[Decoded[_Row]]:
-    """A page in parts that are dealt with at once; the first one has what made no sense."""
-    rows = page.rows
-    yield Decoded(page.count, rows[:SLICE_ROWS], page.received, page.skips)
-    for begin in range(SLICE_ROWS, len(rows), SLICE_ROWS):
-        yield Decoded(page.count, rows[begin : begin + SLICE_ROWS], 0)
+    async def next(self) -> Decoded[_Row]:
+        if not self._left:
+            page = await self._ask(self.begin, {"limit": PAGE_ROWS, "offset": self._offset})
+            times = map(self._time_of_row, page.rows[-1:])
+            at = next((at for at in times if at is not None), self.begin)
+            # A bulk update stamps more rows alike than a page holds
+            self.begin, self._offset = (at, 0) if at > self.begin else (self.begin, self._offset + PAGE_ROWS)
+            self._is_last = page.received < PAGE_ROWS
+            # What made no sense counts with the first slice
+            skips, received = page.skips, page.received
+            for start in range(0, len(page.rows) or 1, SLICE_ROWS):
+                self._left.append(Decoded(page.count, page.rows[start : start + SLICE_ROWS], received, skips))
+                skips, received = (), 0
+        return self._left.popleft()
 
 
 async def _events_page(client: BalsamClient, asked: Parameters) -> _Events:
@@ -780,14 +778,6 @@ KEPT = 10_000
 """Rows that are remembered; beyond, they count again."""
 
 
-class HasId(Protocol):
-    """A row that made sense."""
-
-    @property
-    def id(self) -> int:
-        """Its id in its list."""
-
-
 class BadRows:
     """Which rows of a server make no sense."""
 
@@ -795,12 +785,12 @@ class BadRows:
         self._source = source
         self._places: dict[str, None] = {}
 
-    def count(self, path: str, rows: Sequence[HasId], skips: Iterable[Skip]) -> Batch:
+    def count(self, path: str, rows: Sequence[Any], skips: Iterable[Skip]) -> Batch:
         """What of skipped rows is new, and how many are good again."""
         fresh = tuple(skip for skip in skips if skip.where not in self._places)
         recovered = 0
         if self._places:
-            mended = {place_of(self._source + path, row.id) for row in rows} & self._places.keys()
+            mended = {f"{self._source}{path}{row.id}" for row in rows} & self._places.keys()
             recovered = len(mended)
             for place in mended:
                 del self._places[place]
@@ -811,7 +801,3 @@ class BadRows:
 
 def _of_skips(skips: Sequence[Skip], recovered: int = 0) -> Batch:
     return Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), recovered=recovered)
-
-
-def place_of(where: str, number: int) -> str:
-    return f"{where}{number}"

@@ -150,12 +150,6 @@ async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:
         assert len(watched.store.changes) == len(whole.store.changes)
 
 
-async def test_what_would_be_ignored_is_not_asked() -> None:
-    watched = Watched()
-    with pytest.raises(ValueError, match="takes no tag"):
-        await watched.source.client.rows("/events/", EventRow, {"tag": "a:b"})
-
-
 async def test_an_event_of_a_clock_that_is_behind_is_found() -> None:
     """A sender five minutes behind: its events are older than what is usually looked back for."""
     watched = await caught_up()
