@@ -53,7 +53,7 @@ class Tmux:
         return self.wait_text(until)
 
     def type(self, text: str) -> None:
-        self.run("send-keys", "-l", text)
+        self.run("send-keys", "-l", "--", text)
 
     def text(self) -> str:
         return self.run("capture-pane", "-p")
