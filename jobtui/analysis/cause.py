@@ -110,7 +110,7 @@ class Output:
             stated = [c for c in self._stated() if c.weight >= LEAST]
             found = self._best(stated)
             symptom = self._best(list(self._symptoms()))
-            if found is None or (symptom is not None and self._is_apart(found[0].at, symptom[0].at)):
+            if found is None or (symptom and not found[0].at - 3 <= symptom[0].at <= found[0].at + 12):
                 found = symptom
         if found is None or self._ended_well(found[0]):
             return None
@@ -255,9 +255,6 @@ class Output:
         return any(
             at not in inside and self._lines[at].text.strip() and not self._is_failure(at) for at in seen
         )
-
-    def _is_apart(self, stated: int, symptom: int) -> bool:
-        return not stated - 3 <= symptom <= stated + 12
 
     def _after(self, at: int, most: int) -> Iterator[int]:
         """The next lines that say something, of this and the next few."""

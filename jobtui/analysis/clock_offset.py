@@ -33,10 +33,12 @@ class Bounds:
         self._pairs: dict[tuple[str, str], deque[tuple[float | None, float | None]]] = {}
 
     def take(self, op: Op) -> None:
-        if op.arrived_at is None or op.sends != 1 or (clocks := _clocks(op)) is None:
+        sent, arrived, replied = op.sent_at, op.arrived_at, op.replied_at
+        if arrived is None or op.sends != 1 or (clocks := _clocks(op)) is None:
             return
-        pairs = self._pairs.setdefault(clocks, deque(maxlen=PAIRS_KEPT))
-        pairs.append((_low(op, op.arrived_at), _high(op, op.arrived_at)))
+        low = None if replied is None else (arrived - replied - _grain(replied)) / SECOND
+        high = None if sent is None else (arrived + _grain(arrived) - sent) / SECOND
+        self._pairs.setdefault(clocks, deque(maxlen=PAIRS_KEPT)).append((low, high))
 
     def offsets(self) -> Offsets:
         """The bounds from all ops. Contradicting bounds mean that a clock was set."""
@@ -92,16 +94,6 @@ def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:
         for clocks, offset in offsets.items()
         if offset.spread_s is not None and offset.spread_s > MATTERS_S
     }
-
-
-def _low(op: Op, arrived: Nanos) -> float | None:
-    if op.replied_at is None:
-        return None
-    return (arrived - op.replied_at - _grain(op.replied_at)) / SECOND
-
-
-def _high(op: Op, arrived: Nanos) -> float | None:
-    return None if op.sent_at is None else (arrived + _grain(arrived) - op.sent_at) / SECOND
 
 
 def _grain(at: Nanos) -> int:

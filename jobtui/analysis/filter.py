@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
+from os.path import commonprefix
 
 from jobtui.analysis.filter_fields import (
     FIELD_BY_NAME,
@@ -201,15 +202,9 @@ def _is_made_of(low: str, words: list[str]) -> bool:
     reached = {0}
     for word in words:
         for start in sorted(reached, reverse=True):
-            reached.update(range(start + 1, start + _shared_length(low[start:], word) + 1))
+            shared = commonprefix((low[start:], word))  # noqa: RUF071 - of words, which are no paths
+            reached.update(range(start + 1, start + len(shared) + 1))
     return len(low) in reached
-
-
-def _shared_length(one: str, other: str) -> int:
-    for at, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return at
-    return min(len(one), len(other))
 
 
 def _asks_for_quasi(leaf: Word | Comparison) -> bool:

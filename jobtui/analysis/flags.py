@@ -161,10 +161,6 @@ def _has_no_progress(job: Job, now: Nanos) -> bool:
     )
 
 
-def _has_exception(job: Job, now: Nanos) -> bool:
-    return job.needs_logs and job.message is not None and job.message.startswith(_EXCEPTION)
-
-
 def _waits_long(job: Job, now: Nanos) -> bool:
     waits = job.status is JobStatus.PENDING and bool(job.message) and job.needs_logs
     return waits and _pending_s(job, now) > LONG_WAIT_S
@@ -205,7 +201,7 @@ def _last_word(job: Job) -> Nanos | None:
 _GRAVE: Mapping[Flag, Callable[[Job, Nanos], bool]] = {
     Flag.NO_PROGRESS: _has_no_progress,
     Flag.OVER_LIMIT: lambda job, now: _over_limit_s(job, now) > LIMIT_GRACE_S,
-    Flag.EXCEPTION: _has_exception,
+    Flag.EXCEPTION: lambda job, now: job.needs_logs and (job.message or "").startswith(_EXCEPTION),
     Flag.STALE: _is_stale,
     Flag.NEVER_STARTS: _never_starts,
 }

@@ -69,17 +69,12 @@ def slurm_of(job: Job | None, jobs: Iterable[Job], noted: str | None = None) -> 
     every = [one for one in jobs if one.system == SYSTEM]
     of_dir = [one for one in every if submitted in keys_of(one) and _may_be_of(one, job)]
     if noted is not None:
-        key = Key(Space.SCHEDULER, noted)
-        numbered = [one for one in every if next(_of_scheduler(one), None) == key]
+        numbered = [one for one in every if one.allocation.split()[:1] == [noted]]
         both = [one for one in numbered if one in of_dir]
         there = [one for one in numbered if job.host and answers_to(one.source, job.host)]
         found = both or there or numbered
         return found[0] if len(found) == 1 else None
     return max(of_dir, key=lambda one: one.queued_at or 0, default=None)
-
-
-def _of_scheduler(job: Job) -> Iterator[Key]:
-    return (key for key in keys_of(job) if key.space is Space.SCHEDULER)
 
 
 def _may_be_of(one: Job, job: Job) -> bool:

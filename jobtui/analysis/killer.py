@@ -18,7 +18,7 @@ from jobtui.formats.slurm import first_node
 from jobtui.model.clock import HERE, SECOND, Nanos, clock_of, seconds_between, utc_of
 from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.numbers import whole
-from jobtui.model.ops import Agent, Op, Step
+from jobtui.model.ops import Agent, Op
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Fact, Killer
 
@@ -67,7 +67,9 @@ def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> End
     if job is None:
         return None
     run = next((op for op in reversed(evidence.ops) if op.name == "run"), None)
-    step = _last_step(run.steps if run is not None else ())
+    ends = (Mark.EXITED, Mark.AGENT_GONE)
+    steps = run.steps if run is not None else ()
+    step = next((one for one in steps if mark_of(one) in ends and one.at is not None), None)
     own = job if job.system == SLURM else slurm
     at = step.at if step is not None else (own.ended_at if own is not None else None) or job.ended_at
     if at is None:
@@ -86,11 +88,6 @@ def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> End
     return Ending(
         at, host, frozenset(whole(pid, 0) for pid in pids), frozenset(names), _ahead_s(clock, host, ops)
     )
-
-
-def _last_step(steps: Iterable[Step]) -> Step | None:
-    ends = [step for step in steps if mark_of(step) in (Mark.EXITED, Mark.AGENT_GONE) and step.at is not None]
-    return ends[0] if ends else None
 
 
 def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:

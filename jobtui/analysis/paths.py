@@ -220,12 +220,12 @@ def run_dirs_of(
     `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster.
     """
     known = tuple(ops)
-    on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
+    on_cluster = (path for there in _dirs_of(known, "sent_dir") for path in reached(there, host, reach))
     named = reached(told, host, reach, job.source if job else "") if told else ()
     beside = _beside(job, record_path) if job and record_path else ()
     moved = _moved(known, record_path) if record_path else ()
-    found = [*named, *on_cluster, *_logged(known), *beside, *moved]
-    return tuple(dict.fromkeys(found))
+    logged = _dirs_of(known, "run_dir")
+    return tuple(dict.fromkeys((*named, *on_cluster, *logged, *beside, *moved)))
 
 
 def output_places(
@@ -241,16 +241,12 @@ def output_places(
     )
 
 
-def _sent(ops: Iterable[Op]) -> Iterator[str]:
+def _dirs_of(ops: Iterable[Op], name: str) -> Iterator[str]:
+    """The run directories in a field of ops, the newest first."""
     for op in reversed(tuple(ops)):
-        if op.sent_dir and op.jid is not None and jid_of_run_dir(op.sent_dir) == op.jid:
-            yield op.sent_dir.rstrip("/")
-
-
-def _logged(ops: Iterable[Op]) -> Iterator[str]:
-    for op in reversed(tuple(ops)):
-        if op.run_dir and op.jid is not None and jid_of_run_dir(op.run_dir) == op.jid:
-            yield op.run_dir.rstrip("/")
+        path = getattr(op, name)
+        if path and op.jid is not None and jid_of_run_dir(path) == op.jid:
+            yield path.rstrip("/")
 
 
 def _beside(job: Job, record_path: str) -> Iterator[str]:
@@ -264,7 +260,7 @@ def _beside(job: Job, record_path: str) -> Iterator[str]:
 def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
     """The directory of a job on a cluster in a copy of the whole site next to the record."""
     root = os.path.dirname(os.path.dirname(record_path))
-    for path in _sent(ops):
+    for path in _dirs_of(ops, "sent_dir"):
         above, _, below = path.rpartition("/user/")
         names = above.split("/")
         yield from (os.path.join(root, *names[at:], "user", below) for at in range(1, len(names)))

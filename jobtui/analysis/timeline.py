@@ -144,7 +144,7 @@ def is_of_states(op: Op) -> bool:
 def _op(
     number: int, run: Sequence[StateChange], before: StateChange | None, job: Job | None, *, is_open: bool
 ) -> Op:
-    left = [change for change in run if _is_end(change)]
+    left = [one for one in run if one.after in RESULTS or (one.before, one.after) == (RUNNING, LOST)]
     errors = [text for change in run if (text := error_of(change)) is not None]
     start = next((change for change in run if change.after == RUNNING), None)
     befores = chain((before,), run)
@@ -165,10 +165,6 @@ def _op(
         certainty=Certainty.JID,
         steps=tuple(_step(change, earlier) for change, earlier in zip(run, befores, strict=False)),
     )
-
-
-def _is_end(change: StateChange) -> bool:
-    return change.after in RESULTS or (change.before == RUNNING and change.after == LOST)
 
 
 def _status(run: Sequence[StateChange], *, is_open: bool) -> OpStatus:
@@ -320,7 +316,7 @@ def _same(one: TimelineRow, other: TimelineRow) -> bool:
 
 def op_duration_s(op: Op, now: Nanos) -> float | None:
     """Seconds from an op's creation, or its first known time, to its end, or to now while it is open."""
-    start = op.created_at if op.created_at is not None else next((s.at for s in op.steps if s.at), None)
+    start = began_at(op)
     if start is None:
         return None
     if op.status.is_open:

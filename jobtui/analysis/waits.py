@@ -81,9 +81,9 @@ def wait_of(op: Op, scene: Scene) -> Wait | None:
         return None
     slot, step = found
     rivals = [one for one in scene.open_ops if one.key != op.key and _needs_same(op, one, slot, scene)]
-    waiting = [one for one in rivals if _waits_for(one, slot)]
+    waits = [waited for one in rivals if (waited := waited_slot(one)) is not None]
     holders = [one for one in rivals if _holds(one, slot)]
-    ahead = sum(1 for one in waiting if _began_before(one, step))
+    ahead = sum(other is slot and is_told_before(since, step) for other, since in waits)
     return Wait(
         op=op,
         slot=slot,
@@ -114,11 +114,6 @@ def _host(op: Op, scene: Scene) -> str | None:
     return None if agent is None else agent.host
 
 
-def _waits_for(op: Op, slot: Slot) -> bool:
-    found = waited_slot(op)
-    return found is not None and found[0] is slot
-
-
 def _holds(op: Op, slot: Slot) -> bool:
     """Whether an op has a slot: it was sent, or it waits for a later one."""
     if slot is Slot.CPU and op.name not in CPU_OPS:
@@ -127,11 +122,6 @@ def _holds(op: Op, slot: Slot) -> bool:
     if found is None:
         return op.sends > 0
     return ORDER.index(found[0]) > ORDER.index(slot)
-
-
-def _began_before(op: Op, step: Step) -> bool:
-    found = waited_slot(op)
-    return found is not None and is_told_before(found[1], step)
 
 
 def _holder(op: Op, scene: Scene) -> Holder:

@@ -272,7 +272,7 @@ def find_trace(text: str) -> TraceRef | None:
     if alone := _ALONE.fullmatch(text):
         return _read(alone)
     for pattern in (_PARENT, _TRACE_ADDRESS, _LABELLED, _BARE):
-        found = list(_valid(pattern, text))
+        found = [ref for match in pattern.finditer(text) if (ref := _read(match)) is not None]
         if not found:
             continue
         different = {ref.trace_id for ref in found}
@@ -282,12 +282,6 @@ def find_trace(text: str) -> TraceRef | None:
         note = f"{len(different)} traces are named, this is the first"
         return first._replace(notes=(*first.notes, note))
     return None
-
-
-def _valid(pattern: re.Pattern[str], text: str) -> Iterator[TraceRef]:
-    for match in pattern.finditer(text):
-        if (ref := _read(match)) is not None:
-            yield ref
 
 
 def _read(match: re.Match[str]) -> TraceRef | None:

@@ -253,7 +253,7 @@ class Session:
         self._pollers = [*others, *fresh]
         for before, after in zip(old, fresh, strict=True):
             _share(after.source, lambda: self._pollers)
-            after.feed_into(self.store)
+            after.store = self.store
             task = self._polling.get(before)
             if task is not None and self._group is not None and (after is not before or task.done()):
                 del self._polling[before]

@@ -37,21 +37,13 @@ class Poller:
     """Keeps the store up to date with one source."""
 
     def __init__(self, source: Source, store: Store, *, observer: "Observer | None" = None) -> None:
-        self._source = source
-        self._store = store
+        self.source = source
+        self.store = store
         self._observer = observer
         self._cursor: str | None = None
         self._failures = 0
         self._type = of_kind(source.kind)
         store.add_source(source.name, source.kind)
-
-    @property
-    def source(self) -> Source:
-        return self._source
-
-    def feed_into(self, store: Store) -> None:
-        """From now on fill another store."""
-        self._store = store
 
     async def run(self) -> None:
         while True:
@@ -65,9 +57,9 @@ class Poller:
 
     async def _wait(self, longest_s: float) -> None:
         """Wait for a sign of change, or for a time if the source cannot wait for one."""
-        with contained(f"waiting for {self._source.kind}") as waiting:
+        with contained(f"waiting for {self.source.kind}") as waiting:
             try:
-                await self._source.changed(longest_s)
+                await self.source.changed(longest_s)
             except SourceError:  # the next poll says what is wrong
                 await asyncio.sleep(longest_s)
         if waiting.fault is not None:
@@ -90,13 +82,13 @@ class Poller:
     async def fetch(self) -> Batch | None:
         """The batch of one poll, for `take`; None if it failed."""
         problem = ""
-        with contained(f"reading {self._source.kind}") as reading:
+        with contained(f"reading {self.source.kind}") as reading:
             try:
-                batch = await self._source.poll(self._cursor)
+                batch = await self.source.poll(self._cursor)
                 self._failures = 0
                 with contained("recording"):
                     if self._observer is not None:
-                        self._observer.delivered(self._source, batch)
+                        self._observer.delivered(self.source, batch)
                 return batch
             except SourceError as error:
                 problem = str(error)
@@ -105,8 +97,8 @@ class Poller:
 
     async def take(self, batch: Batch) -> bool:
         """Apply a batch to the store. True if there is more to read at once."""
-        with contained(f"reading {self._source.kind}") as taking:
-            await apply_in_parts(self._store, self._source.name, batch)
+        with contained(f"reading {self.source.kind}") as taking:
+            await apply_in_parts(self.store, self.source.name, batch)
             self._cursor = batch.cursor
             return batch.more
         self._fail(taking.words)
@@ -116,8 +108,8 @@ class Poller:
         self._failures += 1
         with contained("recording"):
             if self._observer is not None:
-                self._observer.failed(self._source, problem)
-        self._store.fail(self._source.name, problem)
+                self._observer.failed(self.source, problem)
+        self.store.fail(self.source.name, problem)
 
 
 async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:

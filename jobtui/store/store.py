@@ -11,7 +11,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
@@ -199,7 +199,12 @@ class CorrelationSnapshot(Correlation):
         return self._ops.get(job_id, ())
 
     def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
-        alike = (op for op in reversed(self._all) if _is_run_of(op, model, driver))
+        alike = (
+            op
+            for op in reversed(self._all)
+            if op.name == "run" and op.driver == driver and not op.status.is_open
+            if op.jid is not None and op.jid.endswith(f"-{model}")
+        )
         return tuple(islice(alike, most))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
@@ -213,11 +218,6 @@ class CorrelationSnapshot(Correlation):
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         return self._agent_of.get(job_id)
-
-
-def _is_run_of(op: Op, model: str, driver: str | None) -> bool:
-    is_model = op.jid is not None and op.jid.endswith(f"-{model}")
-    return op.name == "run" and op.driver == driver and not op.status.is_open and is_model
 
 
 ORIGINS_KEPT = 10_000
@@ -288,7 +288,7 @@ class Store:
         agent = self.correlation.agent_of(job.id)
         if agent is None:
             return job
-        return msgspec.structs.replace(job, host=job.host or agent.host, driver=job.driver or agent.driver)
+        return replace(job, host=job.host or agent.host, driver=job.driver or agent.driver)
 
     def allocations(self) -> tuple[Allocation, ...]:
         return tuple(self._allocations.values())
@@ -309,8 +309,10 @@ class Store:
         notices: dict[str, str | None] = dict.fromkeys(kinds_that_give(Gives.SPANS), self.traces.notice)
         notices[CONDOR_LOG.kind] = self._condor.notice if self._condor is not None else None
         logs = self._correlation.repeated
+        told = ((one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values())
         return tuple(
-            _noticed(one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values()
+            replace(one, note=f"{one.note}; {notice}" if one.note else notice) if notice else one
+            for one, notice in told
         )
 
     def snapshot(self) -> "Store":
@@ -352,7 +354,7 @@ class Store:
         """Say which of several profiles names each source, by the name of the source."""
         self.profiles = profiles
         for name, health in self._health.items():
-            self._health[name] = msgspec.structs.replace(health, profile=profiles.get(name, ""))
+            self._health[name] = replace(health, profile=profiles.get(name, ""))
 
     def profile_of(self, source: str) -> str:
         return self.profiles.get(source, "")
@@ -414,7 +416,7 @@ class Store:
     def fail(self, source: str, error: str) -> Changes:
         """Note that a source could not be read. What it gave before is kept."""
         before = self._health[source]
-        self._health[source] = msgspec.structs.replace(before, state=SourceState.DOWN, error=error)
+        self._health[source] = replace(before, state=SourceState.DOWN, error=error)
         return self._tell(Changes(frozenset(), sources=self._health[source] != before))
 
     def become(self, other: "Store") -> Changes:
@@ -433,7 +435,7 @@ class Store:
             before = self._health[source.name]
             if source.state is not SourceState.DOWN:
                 more = before if before.skipped > source.skipped else source
-                self._health[source.name] = msgspec.structs.replace(
+                self._health[source.name] = replace(
                     source, state=more.state, skipped=more.skipped, last_skips=more.last_skips
                 )
         return self._tell(Changes(frozenset(known), sources=True))
@@ -480,7 +482,7 @@ class Store:
     def _succeeded(self, source: str, batch: Batch, news_late: tuple[float, ...]) -> bool:
         before = self._health[source]
         skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
-        self._health[source] = after = msgspec.structs.replace(
+        self._health[source] = after = replace(
             before,
             state=SourceState.PARTIAL if skipped else SourceState.OK,
             read_at=self._clock.now(),
@@ -533,10 +535,3 @@ class Store:
                 except Exception as error:  # noqa: BLE001 - it costs this listener
                     FAULTS.note(error, "telling of changes")
         return changes
-
-
-def _noticed(health: SourceHealth, notice: str | None) -> SourceHealth:
-    """The health of a source with what became here of what it gave."""
-    if notice is None:
-        return health
-    return msgspec.structs.replace(health, note=f"{health.note}; {notice}" if health.note else notice)

@@ -48,11 +48,6 @@ class _Pages:
         self.size = 0
         self.weight = 0
 
-    def take(self, weight: int) -> None:
-        """Note one more span or log record."""
-        self.size += 1
-        self.weight += weight
-
 
 class TraceBook:
     """Spans and log records by trace. Adding the same twice changes nothing more."""
@@ -91,7 +86,8 @@ class TraceBook:
                     changed.add(trace_id)
             for span in self._room_for(pages, fresh):
                 pages.spans.setdefault(span_id, []).append(span)
-                self._note_job(pages, span)
+                jobs = jobs_named_by(span, self.job_attributes)
+                pages.jobs.update(dict.fromkeys(jobs[: MOST_JOBS - len(pages.jobs)]))
                 self._take(pages, _weight_of_span(span, senders))
                 changed.add(trace_id)
         for log in logs:
@@ -106,11 +102,6 @@ class TraceBook:
             self._quiet_first.pop(trace_id, None)
             self._quiet_first[trace_id] = None
         return frozenset(changed.union(self._keep_within()))
-
-    def _note_job(self, pages: _Pages, span: Span) -> None:
-        for job in jobs_named_by(span, self.job_attributes):
-            if len(pages.jobs) < MOST_JOBS:
-                pages.jobs[job] = None
 
     def jobs_of(self, trace_id: TraceId) -> tuple[str, ...]:
         """The jobs that spans of a trace name, as they are written there."""
@@ -138,7 +129,8 @@ class TraceBook:
                 self.left_out += 1
 
     def _take(self, pages: _Pages, weight: int) -> None:
-        pages.take(weight)
+        pages.size += 1
+        pages.weight += weight
         self._size += 1
         self._weight += weight
 

@@ -124,12 +124,13 @@ def mark_of(step: Step) -> Mark | None:
 
 
 def missing_mark(op: Op) -> Mark | None:
-    """The first step of a run that is overdue; None if there is none."""
+    """The first step of a run that is overdue; None if there is none.
+
+    A later step proves that an earlier one came, though its line is missing.
+    """
     seen = {mark_of(step) for step in op.steps}
-    for needed in RUN_FLOW:
-        if needed.after in seen and needed.mark not in seen and not _is_passed(needed.mark, seen):
-            return needed.mark
-    return None
+    came = max((at for at, needed in enumerate(RUN_FLOW) if needed.mark in seen), default=-1)
+    return next((needed.mark for needed in RUN_FLOW[came + 1 :] if needed.after in seen), None)
 
 
 def gaps(op: Op) -> tuple[str, ...]:
@@ -140,12 +141,6 @@ def gaps(op: Op) -> tuple[str, ...]:
         for mark, before in NEVER_WITHOUT.items()
         if mark in seen and before not in seen
     )
-
-
-def _is_passed(mark: Mark, seen: set[Mark | None]) -> bool:
-    """Whether a later step proves that this one came, though its line is missing."""
-    order = [needed.mark for needed in RUN_FLOW]
-    return any(later in seen for later in order[order.index(mark) + 1 :])
 
 
 LEAST_RUNS = 3

@@ -77,13 +77,10 @@ def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") 
     if pending.is_stuck:
         first = f"{begin}It will not begin by itself: it waits{waited} for {pending.words}{more}"
     else:
-        first = f"{begin}It waits{waited} for {pending.words}{more}{_estimate(pending)}"
+        at = pending.scheduler_estimate
+        estimate = "" if at is None else f"; Slurm means to start it at {to_rfc3339(at)}"
+        first = f"{begin}It waits{waited} for {pending.words}{more}{estimate}"
     return " ".join(f"{part}." for part in (first, *_parts(pending)))
-
-
-def _estimate(pending: Pending) -> str:
-    at = pending.scheduler_estimate
-    return "" if at is None else f"; Slurm means to start it at {to_rfc3339(at)}"
 
 
 def _parts(pending: Pending) -> Iterator[str]:
