@@ -1,10 +1,10 @@
-"""The job table and the whole dashboard on a pseudo-terminal: keys, bytes on the wire, idling, memory.
+"""The dashboard on a pseudo-terminal: keys, bytes on the wire, idling, memory, also while records change."""
 
-The table is `benchmarks/table_live.py`, a program of nothing but the widget and a clock.
-"""
-
+import json
+import random
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +16,11 @@ from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
 
 JOBS, QUICK_JOBS = 100_000, 10_000
-READY = "ready"
+SHARE = 0.02
+"""How many of the records are replaced in a second."""
+VISIBLE = 20
+"""Few enough jobs to be on one screen."""
+BURSTS_PER_S = 10
 KEY_P95_MS = 50
 LIVE_CPU_PERCENT = 2
 LIVE_RSS_MB = 180
@@ -27,19 +31,46 @@ REPAINT_BYTES = 15_000
 
 
 @contextmanager
-def table(*words: str) -> Iterator[Terminal]:
-    """The program once it is painted."""
-    argv = [sys.executable, "-m", "benchmarks.table_live", *words]
-    with Terminal(Program(argv=argv, ready=READY)) as terminal:
-        terminal.wait_for(READY)
-        terminal.settle()
-        yield terminal
+def dashboard(jobs: int, replaced_per_s: float = 0.0) -> Iterator[Terminal]:
+    """The dashboard on so many records, once it is at rest, while so many of them are replaced."""
+    with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
+        home, db = Path(place, "home"), Path(place, "db")
+        home.mkdir()
+        records = sorted(write_db(db, jobs).iterdir())
+        command = [sys.executable, "-m", "jobtui", "--srdb", str(db)]
+        with Terminal(Program(argv=command, ready=TABLE_HEAD, environ=isolated(home))) as terminal:
+            terminal.wait_for(TABLE_HEAD)
+            terminal.rest()
+            with replacing(records if replaced_per_s > 1 else records[:1], replaced_per_s):
+                yield terminal
 
 
-def live_table(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
-    """Many jobs, of which 2 % change each second."""
-    what = f"job table, {jobs:,} jobs, 2 % changing each second"
-    with table("--jobs", str(jobs)) as terminal:
+@contextmanager
+def replacing(records: list[Path], per_s: float) -> Iterator[None]:
+    """Records get other errors in bursts, so many in a second, as long as this lasts."""
+    chance, ended = random.Random(1), threading.Event()
+    every_s, burst = (1 / BURSTS_PER_S, round(per_s / BURSTS_PER_S)) if per_s >= BURSTS_PER_S else (1.0, 1)
+
+    def replace() -> None:
+        while not ended.wait(every_s):
+            for path in chance.sample(records, burst):
+                beside = path.with_suffix(".json.pkio-tmp-0")
+                told = {"status": "error", "error": f"no such element: crystal{chance.randrange(10)}"}
+                beside.write_text(json.dumps(json.loads(path.read_bytes()) | told))
+                beside.replace(path)
+
+    thread = threading.Thread(target=replace, daemon=True)
+    if per_s:
+        thread.start()
+    yield
+    ended.set()
+    if per_s:
+        thread.join()
+
+
+def live_dashboard(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
+    what = f"dashboard, {jobs:,} jobs, {SHARE:.0%} replaced each second"
+    with dashboard(jobs, jobs * SHARE) as terminal:
         for key in ("down", "pagedown"):
             yield at_most(
                 f"{what}: key {key}, p95", press_often(terminal, key, presses).p95_ms, "ms", KEY_P95_MS
@@ -50,26 +81,19 @@ def live_table(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
 
 
 def changed_row(idle_s: float) -> Row:
-    """What one changed row costs: the table with one such row a second, less the same without."""
+    """What one changed row costs: the dashboard with one such row a second, less the same without."""
     sent = []
-    for visible in ("1", "0"):
-        with table("--jobs", "1000", "--share", "0", "--visible", visible) as terminal:
+    for replaced in (1.0, 0.0):
+        with dashboard(VISIBLE, replaced) as terminal:
             sent.append(idle(terminal, idle_s)[0])
-    return at_most("job table: one changed row", sent[0] - sent[1], "bytes", ROW_BYTES)
+    return at_most("dashboard: one changed row", sent[0] - sent[1], "bytes", ROW_BYTES)
 
 
 def still_dashboard(idle_s: float) -> Iterator[Row]:
-    with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
-        home, db = Path(place, "home"), Path(place, "db")
-        home.mkdir()
-        write_db(db, 1_000)
-        command = [sys.executable, "-m", "jobtui", "--srdb", str(db)]
-        with Terminal(Program(argv=command, ready=TABLE_HEAD, environ=isolated(home))) as terminal:
-            terminal.wait_for(TABLE_HEAD)
-            terminal.settle()
-            switched = [press_bytes(terminal, key) for key in ("6", "1")]
-            repaint = [terminal.resize(120, rows) for rows in (39, 40)][-1]
-            bytes_per_s, cpu_percent = idle(terminal, idle_s)
+    with dashboard(1_000) as terminal:
+        switched = [press_bytes(terminal, key) for key in ("6", "1")]
+        repaint = [terminal.resize(120, rows) for rows in (39, 40)][-1]
+        bytes_per_s, cpu_percent = idle(terminal, idle_s)
     yield at_most("dashboard, nothing changing: on the wire", bytes_per_s, "bytes/s", STILL_BYTES_PER_S)
     yield at_most("dashboard, nothing changing: CPU", cpu_percent, "% of a core", STILL_CPU_PERCENT)
     yield at_most("dashboard: full repaint of 120x40, after a resize", repaint, "bytes", REPAINT_BYTES)
@@ -87,7 +111,7 @@ def press_bytes(terminal: Terminal, key: str) -> int:
 
 def rows(quick: bool) -> Iterator[Row]:
     idle_s = 5.0 if quick else 20.0
-    yield from live_table(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
+    yield from live_dashboard(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
     yield changed_row(idle_s / 2)
     yield from still_dashboard(idle_s)
 

@@ -19,6 +19,7 @@ from textual.app import App
 from textual.events import Key
 from textual.message import Message
 
+from benchmarks.table import dashboard as dashboard_of
 from benchmarks.terminal import CHUNK, KEYS, Program, Terminal
 from jobtui.model.faults import Faults
 from jobtui.terminal.driver import TerminalDriver
@@ -408,10 +409,7 @@ def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
 
 
 def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
-    words = [sys.executable, "-m", "benchmarks.table_live", "--jobs", "5000", "--share", "0"]
-    with Terminal(Program(argv=words, ready="ready")) as terminal:
-        terminal.wait_for("ready")
-        terminal.settle()
+    with dashboard_of(5_000) as terminal:
         screen = Screen(terminal, 120, 40)
         screen.all_anew()
         begun, received, pressed = time.monotonic(), terminal.received, 0
@@ -432,9 +430,12 @@ def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
         at = seconds_of_day()
         wait_for(lambda: screen.read(0.1) >= 0 and 0 <= (shown_seconds(screen) - at) % DAY_S < DAY_S / 2)
         screen.press(KEYS["home"])
-        left = names(screen)
-        screen.all_anew()
-        assert names(screen) == left
+        for _ in range(2):  # an age may go on meanwhile; what is left wrong stays so
+            left = names(screen)
+            screen.all_anew()
+            if names(screen) == left:
+                return
+        pytest.fail("it is not what is painted anew")
 
 
 def names(screen: Screen) -> list[str]:
