@@ -179,7 +179,7 @@ def _slurm_pending(data: bytes) -> None:
     text, _, printed = data.partition(b"\n\n")
     rows = rows_of(text, "|", tuple(SQUEUE), "squeue").rows[:20]
     jobs = {job.id: job for row in rows if (job := queued_job(row)) is not None}
-    queue = Queue(jobs, dict.fromkeys(jobs, 1), {})
+    queue = Queue(jobs, dict.fromkeys(jobs, 1))
     said = fields_of_line(_text(printed))
     for key, job in jobs.items():
         question_of(job, said)

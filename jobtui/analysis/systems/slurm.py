@@ -117,10 +117,9 @@ def _pending_of(job: Job, evidence: Evidence) -> Pending:
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
     if known is None or known.reason != job.reason:
         known = queued_as(job, time_of_iso(dict(facts).get("may begin", "")))
-    seen = tuple((one.at, one.reason) for one in evidence.reasons)
-    if len(seen) >= len(known.history):
-        since = seen[-1][0] if len(seen) > 1 else known.since
-        known = msgspec.structs.replace(known, history=seen, since=since)
+    if evidence.reasons:
+        seen = tuple((one.at, one.reason) for one in evidence.reasons)
+        known = msgspec.structs.replace(known, history=seen, since=seen[-1][0])
     return refined(known)
 
 

@@ -52,11 +52,10 @@ _NEEDED = re.compile(r"(\d+(?:_\d+)?)(?:\+\d+)?(?:\((\w+)\))?", re.ASCII)
 
 
 class Queue(NamedTuple):
-    """What the queue tells when it was read last: its jobs by key, their priorities, and reasons seen."""
+    """What the queue tells when it was read last: its jobs by key, and the priorities of those that wait."""
 
     jobs: Mapping[str, SlurmJob]
     priorities: Mapping[str, int]
-    reasons: Mapping[str, tuple[tuple[Nanos, str], ...]]
 
 
 def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
@@ -100,17 +99,15 @@ async def fetch_pending(
 def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
     """Why a job waits, as far as the queue tells it."""
     reason, category = reason_of(job.reason or "None"), category_of(job)
-    history = queue.reasons.get(key, ())
     known = Pending(
         category=category,
         reason=job.reason,
         words=reason.words,
-        since=history[-1][0] if len(history) > 1 else job.submitted_at,
+        since=job.submitted_at,
         queue=job.partition,
         eligible_at=job.eligible_at,
         scheduler_estimate=job.expected_at if category is not Category.BEGIN_TIME else None,
         is_stuck=reason.is_stuck or category is Category.HELD,
-        history=history,
     )
     if category in FOR_NODES and key in queue.priorities:
         ahead = ahead_of(key, queue)

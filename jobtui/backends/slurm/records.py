@@ -21,7 +21,7 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.pending import MOST_REASONS, ReasonSeen
+from jobtui.model.pending import ReasonSeen
 from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, ended_words, reason_of
 
 OF_SIREPO = "sirepo"
@@ -207,8 +207,8 @@ class Known:
         """The cluster's name, as soon as accounting has told it."""
         self.priorities: dict[str, int] = {}
         """Those of the jobs that are pending, as the queue had them last."""
-        self.reasons: dict[str, tuple[tuple[Nanos, str], ...]] = {}
-        """The reasons that each of them waited for, since it is watched, oldest first."""
+        self._reasons: dict[str, tuple[Nanos, str]] = {}
+        """What each of them waits for, and since when as far as it was watched."""
         self.newest: Nanos | None = None
         """The latest time that accounting has told."""
         self.has_accounting = True
@@ -249,19 +249,15 @@ class Known:
         return msgspec.structs.replace(self._news(read), reasons=seen)
 
     def _note_reasons(self, now: Nanos) -> tuple[ReasonSeen, ...]:
-        """Keep for what pending jobs wait, and give those that wait for something else than before.
-
-        The first reason of a job is given with the second: most have only one.
-        """
-        before, self.reasons, seen = self.reasons, {}, []
+        """What pending jobs wait for that waited for something else before, with what that was."""
+        before, self._reasons, seen = self._reasons, {}, []
         for key in self.priorities:
-            known, reason = before.get(key, ()), self._queue[key].reason or "None"
-            if not known or known[-1][1] != reason:
-                news = (now, reason)
-                told = () if not known else (known[0], news) if len(known) == 1 else (news,)
-                seen += [ReasonSeen(system_job_id(self._label, key), *one) for one in told]
-                known = (*known, news)[-MOST_REASONS:]
-            self.reasons[key] = known
+            news = (now, self._queue[key].reason or "None")
+            known = before.get(key, news)
+            if known[1] != news[1]:
+                seen += [ReasonSeen(system_job_id(self._label, key), *one) for one in (known, news)]
+                known = news
+            self._reasons[key] = known
         return tuple(seen)
 
     @property

@@ -328,8 +328,7 @@ class Slurm(PolledSource):
     async def _queue(self) -> Queue:
         """The queue as the table has it; read once where nobody polls. Raises SourceError."""
         await self._ask_queue(is_first=True)
-        known = self._known
-        return Queue(known.queued(), known.priorities, known.reasons)
+        return Queue(self._known.queued(), self._known.priorities)
 
     @property
     def cluster(self) -> str:

@@ -153,13 +153,11 @@ async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn) -> None:
             cluster.queue(row | {"%r": reason, "%Q": str(number)})
             await reading.read(QUEUE_EVERY_S)
             await reading.read(QUEUE_EVERY_S)
-    assert [one.reason for batch in reading.batches for one in batch.reasons] == reasons
-    known = reading.source._known
-    assert [reason for _, reason in known.reasons["1"]] == reasons[-MOST_REASONS:]
-    cluster.queue(row | {"%T": "RUNNING"})
-    await reading.read(QUEUE_EVERY_S)
-    await reading.read(QUEUE_EVERY_S)
-    assert not known.reasons
+    store = Store(NothingRead(), reading.clock)
+    store.add_source(reading.source.name, "slurm")
+    for batch in reading.batches:
+        store.apply(reading.source.name, batch)
+    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == reasons[-MOST_REASONS:]
 
 
 async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> None:
