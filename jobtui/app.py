@@ -271,9 +271,11 @@ class JobtuiApp(TerminalApp[None]):
             return takes_keys and self.focused is None
         return any(not bar.had_keys for bar in self.screen.query(FilterBar))
 
-    async def opens_input(self) -> bool:
+    async def opens_input(self, pasted: str) -> bool:
         screen = self.screen
         if self.focused is not None or not isinstance(screen, LiveScreen) or screen.query(FilterBar):
+            return False
+        if self.commander().jump(pasted, guesses=False):
             return False
         await screen.action_command()
         return bool(screen.query(FilterBar))

@@ -43,6 +43,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose,
     and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
     to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
+    `newest_at` is the time of its newest record, by its own clock.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
     new came `news` times since it was read to its end, last at `news_at`, and within `pause_s` usually.
     """
@@ -61,6 +62,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     is_behind: bool = False
     ahead_s: float = 0.0
     was_at_end: bool = False
+    newest_at: Nanos | None = None
     news_late: tuple[float, ...] = ()
     news: int = 0
     news_at: Nanos | None = None
@@ -113,6 +115,11 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     def news_late_s(self) -> float | None:
         """How many seconds old its news are when they come, at least; negative if its clock is ahead."""
         return min(self.news_late, default=None)
+
+    def newest_s(self, now: Nanos) -> float | None:
+        """The age of its newest record in seconds; None where no record has a time."""
+        at = self.newest_at
+        return None if at is None else max(0.0, seconds_between(at, self.shifted(now)))
 
     def lag_s(self, now: Nanos) -> float | None:
         """The age of what it shows in seconds; None if it was never read."""

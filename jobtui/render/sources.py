@@ -16,6 +16,9 @@ FRESH_S = 5.0
 LATE_S = 15.0
 """From this age on it is late; so it is when it gives nothing for so long from the start."""
 
+MINUTE_S = 60.0
+"""The age of a record is told in minutes: it goes on all the time, and on every screen."""
+
 SEPARATOR = Span(" · ", "rule", 3)
 REASON_CELLS = 24
 """Fewest cells for the reason why a source is down."""
@@ -67,6 +70,7 @@ def profile_line(state: ProfileState) -> Line:
 
 
 def judge(source: SourceHealth, now: Nanos) -> Judgement:
+    """How old the newest record of a source is, if it is read as it should be; else what is wrong."""
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
@@ -74,7 +78,10 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
         return Judgement(f"no answer for {age(silent_s)}", "warning")
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
         return Judgement(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
-    return judge_age(lag_s)
+    polled, newest_s = judge_age(lag_s), source.newest_s(now)
+    if polled.style != "dim" or newest_s is None or lag_s is None:
+        return polled
+    return Judgement("<1m" if newest_s < MINUTE_S else age(newest_s, coarse_from_s=MINUTE_S), "dim")
 
 
 def judge_age(lag_s: float | None) -> Judgement:

@@ -321,8 +321,10 @@ class Guide:
             return self._may_ask(text)
         return said.command.call == "goto" and self._may_ask(said.rest)
 
-    def jump(self, text: str) -> bool:
-        return self._take(text, self._jump_in_store(text))
+    def jump(self, text: str, *, guesses: bool = True) -> bool:
+        """Go to what a text means; without `guesses` only where something has that name."""
+        jump = self._jump_in_store(text)
+        return (guesses or jump.is_sure) and self._take(text, jump)
 
     def _jump_in_store(self, text: str) -> Jump:
         return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE

@@ -1,6 +1,7 @@
 """A screen to read something long on: a whole log line, the full text of an error."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -8,13 +9,21 @@ from textual.containers import Container
 from jobtui.actions import Action, Keymap, Place, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
-from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
+from jobtui.render.spans import Line, padded
+from jobtui.render.styles import (
+    GLYPHS,
+    NEEDS_PERSON_GLYPH,
+    NEEDS_PERSON_STYLE,
+    STATUS_STYLES,
+    STYLE_NAMES,
+    WORDS,
+)
 from jobtui.render.text import safe
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.shared import Shared, Taken
 from jobtui.widgets.frame import KeyLine, RuleLine
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import Paragraph, TextPane, wrapped_lines
 
 
 class ReadingScreen(HeadedScreen):
@@ -79,6 +88,10 @@ class ErrorScreen(ReadingScreen):
 
 
 KEY_CELLS = 14
+COMMON = (Topic.TAKE, Topic.REPLAY, Topic.PROGRAM)
+"""Topics that are of no screen."""
+COLOURS = ("error", "warning", "good", "accent", "settled")
+"""Styles that are explained."""
 
 FILTERS = (
     "status:failed  user:vn9m  app:srw,warp  age<10m  dur>1h  %>=90",
@@ -86,31 +99,65 @@ FILTERS = (
 )
 
 
+TWO_COLUMNS_FROM = 118
+"""Cells of the text from which on it has two columns."""
+
+
+class HelpPane(TextPane):
+    """Two parts, side by side where there is room for that."""
+
+    def __init__(self, left: Sequence[Paragraph], right: Sequence[Paragraph]) -> None:
+        super().__init__((*left, *right))
+        self._parts = left, right
+
+    def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
+        if cells < TWO_COLUMNS_FROM:
+            yield from super()._wrapped(cells)
+            return
+        column = cells // 2 - 1
+        columns = ([line for line, _ in wrapped_lines(part, column)] for part in self._parts)
+        for left, right in zip_longest(*columns, fillvalue=()):
+            yield (*padded(left, column + 2), *right), None
+
+
 class HelpScreen(ReadingScreen):
-    """The keys and the filter language."""
+    """The keys, the signs and the filter language."""
 
     def __init__(self, shared: Shared, place: Place) -> None:
-        text = help_text(place, shared.player is not None)
-        super().__init__(shared, "keys", text, Taken("", Command("jobtui", "--help")))
+        keys = [*key_text(place)]
+        rest = [*rest_of_help(place, shared.player is not None)]
+        super().__init__(shared, "keys", (*keys, *rest), Taken("", Command("jobtui", "--help")))
+        self._main = self._text = HelpPane(keys, rest)
 
 
-def help_text(place: Place, replays: bool = True) -> Iterator[Paragraph]:
+def key_text(place: Place) -> Iterator[Paragraph]:
+    """The keys of a screen, then those of the others."""
     here = [action for action in Keymap.actions if action.is_of(place)]
     if here:
         yield Paragraph(f"On this screen ({place})", "title")
         yield from (_paragraph(action, "") for action in here)
         yield Paragraph("")
-    for topic in (one for one in Topic if replays or one is not Topic.REPLAY):
-        others = [action for action in Keymap.actions if action.topic is topic and action not in here]
-        if others:
-            yield Paragraph(str(topic), "title")
-            yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
-            yield Paragraph("")
-    yield Paragraph("Signs", "title")
+    for topic in (one for one in Topic if one not in COMMON):
+        yield from _topic_text(topic, place)
+
+
+def _topic_text(topic: Topic, place: Place) -> Iterator[Paragraph]:
+    if others := [one for one in Keymap.actions if one.topic is topic and not one.is_of(place)]:
+        yield Paragraph(str(topic), "title")
+        yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
+        yield Paragraph("")
+
+
+def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
+    yield Paragraph("Signs and colours", "title")
     for status, glyph in GLYPHS.items():
         yield Paragraph(f"{glyph:<{KEY_CELLS}}{WORDS[status]}", STATUS_STYLES[status])
     yield Paragraph(f"{NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", NEEDS_PERSON_STYLE)
+    for style in COLOURS:
+        yield Paragraph(f"{style:<{KEY_CELLS}}{STYLE_NAMES[style]}", style)
     yield Paragraph("")
+    for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
+        yield from _topic_text(topic, place)
     yield Paragraph("Commands, behind :", "title")
     for command in COMMANDS:
         words = f"{command.name} {command.argument}"

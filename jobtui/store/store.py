@@ -386,7 +386,7 @@ class Store:
             self._correlation = self._correlation.begun()
             changed |= self._correlation.feed(batch.records)
         went = self.changes.add(batch.changes)
-        news_late = self._news_late(self._health[source], batch, new.keys(), went)
+        newest_at = self._newest_at(batch, new.keys(), went)
         changed |= went
         if batch.condor:
             put_together, replaced = self._renew(self.condor.add(batch.condor))
@@ -401,7 +401,7 @@ class Store:
         self._note_reasons(batch, new, gone)
         now = self._clock.now() if batch.spans or batch.span_logs else None
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
-        is_other = self._succeeded(source, batch, news_late)
+        is_other = self._succeeded(source, batch, newest_at)
         return self._tell(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
 
     def _note_reasons(self, batch: Batch, new: Mapping[JobId, Job], gone: Iterable[JobId]) -> None:
@@ -479,7 +479,7 @@ class Store:
             del self._jobs[job_id]
         return len(left) < len(records)
 
-    def _succeeded(self, source: str, batch: Batch, news_late: tuple[float, ...]) -> bool:
+    def _succeeded(self, source: str, batch: Batch, newest_at: Nanos | None) -> bool:
         before = self._health[source]
         skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
         self._health[source] = after = replace(
@@ -495,32 +495,32 @@ class Store:
             is_behind=batch.more,
             ahead_s=batch.ahead_s or before.ahead_s,
             was_at_end=before.was_at_end or (bool(batch.cursor) and not batch.more),
-            news_late=news_late,
+            newest_at=max(filter(None, (before.newest_at, newest_at)), default=None),
+            news_late=self._news_late(before, batch, newest_at),
         )
         if batch.count and before.was_at_end:
             self._health[source] = after = after.with_news(self._clock.now())
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
 
-    def _news_late(
-        self, before: SourceHealth, batch: Batch, jobs: Set[JobId], went: Set[JobId]
-    ) -> tuple[float, ...]:
-        """How old the newest news are: of these jobs, and of their states, which have changed.
+    def _news_late(self, before: SourceHealth, batch: Batch, newest_at: Nanos | None) -> tuple[float, ...]:
+        """How old the newest news were.
 
         Nothing is added by what was read first, or after the source was away: that may be old.
         """
         now = self._clock.now()
         was_away = before.state is SourceState.DOWN or before.is_quiet(now)
-        if not (batch.cursor and before.was_at_end) or was_away:
+        if newest_at is None or not (batch.cursor and before.was_at_end) or was_away:
             return before.news_late
+        return (*before.news_late, seconds_between(newest_at, before.shifted(now)))[-MOST_NEWS:]
+
+    def _newest_at(self, batch: Batch, jobs: Set[JobId], went: Set[JobId]) -> Nanos | None:
+        """The time of the newest news in a batch: of these jobs, and of their states, which changed."""
         times = [record.at for record in batch.records]
         times += [fact.at for fact in batch.condor if not fact.is_local]
         times += [change.at for change in batch.changes if change.job_id in went]
         times += [job.written_at or job.updated_at for job in batch.jobs if job.id in jobs]
         times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]
-        newest = max((at for at in times if at is not None), default=None)
-        if newest is None:
-            return before.news_late
-        return (*before.news_late, seconds_between(newest, before.shifted(now)))[-MOST_NEWS:]
+        return max((at for at in times if at is not None), default=None)
 
     def now_at(self, source: str, now: Nanos) -> Nanos:
         """The time by the clock of a source when it was last known how things are there."""

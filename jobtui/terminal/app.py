@@ -158,7 +158,7 @@ class TerminalApp(LeanApp[Result]):
             self._looks = 0
             event, target = self._typed[0], self.focused or self.screen
             with contained("opening the line for commands"):
-                if isinstance(event, events.Paste) and event.text.strip() and await self.opens_input():
+                if isinstance(event, events.Paste) and await self._is_for_input(event.text):
                     continue
             self._typed.popleft()
             with contained("taking a key"):
@@ -179,8 +179,11 @@ class TerminalApp(LeanApp[Result]):
         """Whether an input is on its way that has not been given the keys yet."""
         return False
 
-    async def opens_input(self) -> bool:
-        """Open an input for a paste if there is none; whether it is on its way."""
+    async def _is_for_input(self, pasted: str) -> bool:
+        return bool(pasted.strip()) and await self.opens_input(pasted)
+
+    async def opens_input(self, pasted: str) -> bool:
+        """Go where a paste leads, or open an input for it if there is none; whether that is on its way."""
         return False
 
 

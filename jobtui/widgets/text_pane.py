@@ -1,12 +1,22 @@
 """Text to be read: paragraphs wrapped to the width, scrolled by lines. They must be safe to show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from jobtui.render.spans import Line, Paragraph, Span, rows
 from jobtui.render.text import telling, width, wrapped
 from jobtui.widgets.row_view import RowView
 
 __all__ = ["Paragraph"]  # from here too
+
+
+def wrapped_lines(
+    paragraphs: Iterable[Paragraph], cells: int, hang: int = 0
+) -> Iterator[tuple[Line, object]]:
+    """The lines of paragraphs in so many cells, with what each is about."""
+    for part in paragraphs:
+        fits = part.whole or width(part.text) <= cells
+        lines = wrapped(part.text, cells, hang=part.hang or hang) if fits else [telling(part.text, cells)]
+        yield from (((Span(f" {line}", part.style),), part.item) for line in lines)
 
 
 class TextPane(RowView):
@@ -57,15 +67,8 @@ class TextPane(RowView):
     def _wrap(self) -> None:
         self._rows = [*self._wrapped(max(2, self.cells - 2))]
 
-    def _wrapped(self, cells: int) -> Iterable[tuple[Line, object]]:
-        for part in self._paragraphs:
-            fits = part.whole or width(part.text) <= cells
-            lines = (
-                wrapped(part.text, cells, hang=part.hang or self.HANG)
-                if fits
-                else [telling(part.text, cells)]
-            )
-            yield from (((Span(f" {line}", part.style),), part.item) for line in lines)
+    def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
+        return wrapped_lines(self._paragraphs, cells, self.HANG)
 
 
 class SpanPane(TextPane):
@@ -84,8 +87,8 @@ class SpanPane(TextPane):
         self.keep_in_view()
         self.repaint()
 
-    def _wrapped(self, cells: int) -> Iterable[tuple[Line, object]]:
-        return (((Span(" "), *row), None) for line in self._lines for row in rows(line, cells))
+    def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
+        yield from (((Span(" "), *row), None) for line in self._lines for row in rows(line, cells))
 
 
 class WhyList(TextPane):

@@ -28,6 +28,10 @@ def text_of(line: Line) -> str:
     ("source", "words", "style"),
     [
         (DB, "<5s", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(4)), "<1m", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(3 * 3_600 + 61)), "3h01m", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(3_601), ahead_s=3_600.0), "2h", "dim"),
+        (msgspec.structs.replace(LATE, newest_at=ago(3_600)), "40s late", "warning"),
         (LATE, "40s late", "warning"),
         (DOWN, "down, last read 2m10s ago", "error"),
         (NEVER, "down", "error"),

@@ -62,7 +62,7 @@ async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
 
 async def test_help_names_every_key() -> None:
     scene = Scene()
-    async with scene.app.run_test(size=(120, 200)) as pilot:
+    async with scene.app.run_test(size=(119, 200)) as pilot:
         await press(pilot, "question_mark", until=HelpScreen)
         text = "\n".join(screen_text(scene.app))
         for action in (one for one in ACTIONS if one.topic is not Topic.REPLAY):
@@ -72,12 +72,17 @@ async def test_help_names_every_key() -> None:
 
 async def test_help_begins_with_the_keys_of_the_screen() -> None:
     scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
+    async with scene.app.run_test(size=(80, 60)) as pilot:
         await press(pilot, "2", "question_mark", until=HelpScreen)
         lines = [line.strip() for line in screen_text(scene.app)]
         assert "On this screen (logs)" in lines[3:5]
         assert any(line.endswith("Search a text; ~ before it: a regular expression") for line in lines[4:10])
         assert "Go to" in lines
+        await pilot.resize_terminal(120, 40)
+        await wait_until(lambda: "needs a person" in "\n".join(screen_text(scene.app)), pilot)
+        legend = "\n".join(screen_text(scene.app))
+        assert "On this screen (logs)" in legend
+        assert "what wants care" in legend
 
 
 async def test_what_cannot_be_seen_does_not_work() -> None:

@@ -109,8 +109,8 @@ async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
         await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
         assert not scene.app.screen.query(FilterBar)
         scene.app.post_message(events.Paste(f"{FAILED}\n"))
-        type_at_once(scene, "\r")
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)
 
 
 async def test_a_line_that_lost_the_focus_holds_no_keys_back() -> None:
