@@ -1,6 +1,7 @@
 """A walk through the dashboard by keys, in a real terminal: on the way each of its questions is answered."""
 
 import sys
+from functools import partial
 
 from tests.tmux import Tmux
 
@@ -53,16 +54,16 @@ def press(window: Tmux, keys: str) -> None:
             window.wait_text("\n : " if word == ":" else "an action, a job")
 
 
+def shows(words: tuple[str, ...], text: str) -> bool:
+    return all((word.lstrip("-") in text) != word.startswith("-") for word in words)
+
+
 def test_every_question_is_answered_by_keys() -> None:
     with Tmux([sys.executable, "-m", "jobtui", "demo", "--seed", "3"], 120, 40) as window:
         for wanted, keys, shown in STEPS:
             press(window, keys)
             try:
-                window.wait_text(
-                    lambda text, words=shown: all(
-                        (word.lstrip("-") in text) != word.startswith("-") for word in words
-                    )
-                )
+                window.wait_text(partial(shows, shown))
             except AssertionError as error:
                 raise AssertionError(f"{wanted}: {keys}\n{error}") from error
         window.press("q", until="[ended 0]")
