@@ -25,7 +25,7 @@ from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, open_screen, start
-from jobtui.session.evidence import Causes, Gatherer, Records, Texts
+from jobtui.session.evidence import Gatherer, Reads
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import Paragraph, TextPane
@@ -92,9 +92,7 @@ class IncidentsScreen(HeadedScreen):
         self._is_chosen = self._since is not None
         self._found: Incidents | None = None
         self._earlier: Earlier | None = None
-        self._texts: Texts = {}
-        self._records: Records = {}
-        self._causes: Causes = {}
+        self._reads: Reads | None = None
         self._is_due, self._works, self._ended_at, self._took_s = True, False, 0.0, 0.0
         self._is_early = False
         self._main = self._list = RecordTable[Incident](
@@ -133,8 +131,8 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        known = self._texts, self._records, self._causes
-        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, *known)
+        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, self._reads)
+        self._reads = gatherer.reads
         try:
             begin, rest = self._begin(now), _Slices().rest
             found, self._earlier = await gatherer.survey(begin, now, rest), None

@@ -15,7 +15,7 @@ from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.session.evidence import Gatherer, Records, Texts
+    from jobtui.session.evidence import Gatherer, Reads
 
 LIVE_S = 5.0
 """The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
@@ -51,8 +51,7 @@ class JobVerdict:
         self._is_due = False
         self._works = False
         self._made_at = 0.0
-        self._texts: Texts = {}
-        self._records: Records = {}
+        self._reads: Reads | None = None
         self._reads_record = job_id is None
         self.job_id = job_id
         self.verdict: Verdict | None = None
@@ -89,8 +88,9 @@ class JobVerdict:
         try:
             while self._is_due and self.job_id is not None:
                 self._is_due = False
-                known = self._texts, self._records
-                gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach, *known)
+                now = shared.now()
+                gatherer = Gatherer(shared.store, shared.job_reader, now, shared.reach, self._reads)
+                self._reads = gatherer.reads
                 await self._judge(gatherer, self.job_id)
         finally:
             self._works = False

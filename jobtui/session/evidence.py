@@ -5,7 +5,7 @@ import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -62,10 +62,6 @@ MOST_ASKED = 30
 """Records that a look at all jobs asks a server, a scheduler or a cluster for."""
 NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
 
-Texts = dict[tuple[str, int, int], str]
-"""Whole records by source, line and offset; "" where the log holds other lines there by now."""
-
-
 OUTPUT_NAMES = ("run.log", "job.out")
 OUTPUT_ENDS = (".log", ".out", ".err")
 """Files in a run directory that a program or what starts it may write to."""
@@ -107,10 +103,28 @@ class JobRecord(NamedTuple):
     unread: tuple[str, ...] = ()
 
 
-Records = dict[JobId, tuple[Job | None, JobRecord]]
-"""Records that were read, each with the job as it was then."""
-Causes = dict[JobId, tuple[Job, Cause | None]]
-"""What the outputs of failed jobs say, each with the job as it was when they were read."""
+class Reads:
+    """What was read before, so that it is not read again; more comes to it.
+
+    `texts` are whole records of logs by source, line and offset, "" where the log holds other lines there by
+    now. `records` are those of jobs, and `causes` what the outputs of failed jobs say, each with the job as
+    it was then.
+    """
+
+    def __init__(self) -> None:
+        self.texts: dict[tuple[str, int, int], str] = {}
+        self.records: dict[JobId, tuple[Job | None, JobRecord]] = {}
+        self.causes: dict[JobId, tuple[Job | None, Cause | None]] = {}
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _keep(known: dict[K, V], key: K, value: V) -> None:
+    while len(known) >= TEXTS_KEPT:
+        del known[next(iter(known))]
+    known[key] = value
 
 
 async def noted_of(
@@ -154,10 +168,7 @@ async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now:
 
 
 class Gatherer:
-    """Gathers what is known at one moment.
-
-    `texts` of lines, `records` of jobs and `causes` of failures were read before; more come to them.
-    """
+    """Gathers what is known at one moment."""
 
     def __init__(
         self,
@@ -165,14 +176,10 @@ class Gatherer:
         job_reader: JobReader,
         now: Nanos,
         reach: Reach = NOWHERE,
-        texts: Texts | None = None,
-        records: Records | None = None,
-        causes: Causes | None = None,
+        reads: Reads | None = None,
     ) -> None:
         self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
-        self._texts: Texts = {} if texts is None else texts
-        self._records: Records = {} if records is None else records
-        self._causes: Causes = {} if causes is None else causes
+        self.reads = reads or Reads()
         self._asked = self._outputs_read = 0
         self._sources = store.sources()
 
@@ -223,7 +230,7 @@ class Gatherer:
 
     async def _kept_record(self, job: Job) -> JobRecord:
         """Its record; read again only when the job has changed, and not asked of others too often."""
-        before, record = self._records.get(job.id, (None, JobRecord()))
+        before, record = self.reads.records.get(job.id, (None, JobRecord()))
         if before == job:
             return record
         if self._is_asked_for(job):
@@ -232,9 +239,7 @@ class Gatherer:
             self._asked += 1
         record = await self._read_record(job.id)
         if not record.unread:
-            while len(self._records) >= TEXTS_KEPT:
-                del self._records[next(iter(self._records))]
-            self._records[job.id] = job, record
+            _keep(self.reads.records, job.id, (job, record))
         return record
 
     def _is_asked_for(self, job: Job) -> bool:
@@ -272,14 +277,12 @@ class Gatherer:
         job = told.job
         if job is None or job.status not in ENDED_BADLY:
             return None
-        before, known = self._causes.get(job.id, (None, None))
+        before, known = self.reads.causes.get(job.id, (None, None))
         if before != job and self._outputs_read < MOST_JOBS_READ:
             self._outputs_read += 1
             with contained("reading what its program wrote"):
                 known = await self._read_cause(job, told)
-            self._causes[job.id] = job, known
-            while len(self._causes) > TEXTS_KEPT:
-                del self._causes[next(iter(self._causes))]
+            _keep(self.reads.causes, job.id, (job, known))
         return known
 
     async def _read_cause(self, job: Job, told: Evidence) -> Cause | None:
@@ -506,16 +509,14 @@ class Gatherer:
         found = {}
         for step in lines_wanted(ops):
             key = (step.source, step.line, step.offset)
-            if key not in self._texts:
+            if key not in self.reads.texts:
                 lines: tuple[RawLine, ...] | None = None
                 with contained("reading the lines of a step"), suppress(Unreadable):
                     lines = await self._job_reader.lines_behind(step, LINES_BEHIND)
                 if lines is None:
                     continue
-                while len(self._texts) >= TEXTS_KEPT:
-                    del self._texts[next(iter(self._texts))]
-                self._texts[key] = "\n".join(line.text for line in lines)
-            if text := self._texts[key]:
+                _keep(self.reads.texts, key, "\n".join(line.text for line in lines))
+            if text := self.reads.texts[key]:
                 found[step.source, step.line] = text
         return found
 

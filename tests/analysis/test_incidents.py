@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from math import comb
-from typing import Any
 
 import msgspec
 import pytest
@@ -29,7 +28,7 @@ from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
 from jobtui.model.specs import SourceSpec
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
-from jobtui.session.evidence import MOST_ASKED, Gatherer
+from jobtui.session.evidence import MOST_ASKED, Gatherer, Reads
 from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, NEWEST, ROOT, correlate
 from tests.analysis.explain.cases import check_incidents_say_the_same, gatherer_of, incidents, samples_of
@@ -342,9 +341,9 @@ async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
 async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
     """The next look asks for others; those that are as they were are not asked for again."""
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
-    job_reader, store, records = StillJobReader(), in_store("slurm", jobs), dict[Any, Any]()
+    job_reader, store, reads = StillJobReader(), in_store("slurm", jobs), Reads()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
-        gatherer = Gatherer(store, job_reader, NOW, records=records)
+        gatherer = Gatherer(store, job_reader, NOW, reads=reads)
         (group,) = (await gatherer.survey(Nanos(0), NOW, rests)).groups
         assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)
         assert (group.confidence < 0.5) is bool(doubtful)
