@@ -11,9 +11,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 
 BUDGET_S = 0.004
-"""The longest time for one call, in seconds."""
 TOLD_KEPT = 10_000
-"""How many failures are kept, so that each is reported once."""
 
 
 class Trouble:

@@ -159,7 +159,6 @@ def _paired(
 
 
 DIFF_LINES = 200
-"""The most lines of a diff of files."""
 
 
 class Side(NamedTuple):
@@ -194,7 +193,6 @@ class FactPair(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether both are known and differ."""
         return bool(self.left) and bool(self.right) and self.left != self.right
 
 
@@ -379,7 +377,6 @@ def _steps_apart(this: Side, good: Side) -> Iterator[str]:
 
 
 FILES = ("in.json", "parameters.py")
-"""The input files of a run directory."""
 NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
 SCRIPT, ENVIRONMENT = "script", "environment"
 ALIKE = (RowKind.SAME, RowKind.NOISE)

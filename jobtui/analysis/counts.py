@@ -90,12 +90,10 @@ def _between(counts: Counter[int], begin: int, end: int) -> int:
 
 
 RECENT_S = 3600
-"""Failures count as recent for this long."""
 
 
 _NOTHING = Flow((0,) * MINUTES, 0)
 STILL = Pace(_NOTHING, _NOTHING)
-"""No arrivals and no ends."""
 
 
 class Counts(NamedTuple):

@@ -47,9 +47,7 @@ _WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
 """The words of a text, also of one joinedLikeThis."""
 _MAX_ABBREVIATED = 200
 LEAST_ID = 3
-"""How many characters of an id are needed to complete it."""
 MOST_OFFERED = 200
-"""The most values to offer."""
 STATE_WORDS = frozenset(
     {"pending", "queued", "waiting", "running", "completed", "done", "failed", "canceled", "cancelled"}
 )

@@ -138,7 +138,6 @@ STATUS_WORDS: Mapping[str, frozenset[JobStatus]] = {
     "final": frozenset(status for status in JobStatus if not status.is_live),
 }
 STUCK = "stuck"
-"""The flag word for jobs that need a person."""
 ANY_FLAG = "any"
 FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, LATE)} | {
     flag.value: flag.value for flag in Flag
@@ -150,7 +149,6 @@ VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.FLAG: tuple(FLAG_WORDS),
     Kind.YES_NO: tuple(YES_NO_WORDS),
 }
-"""The possible words of each kind, for completion."""
 
 
 T = TypeVar("T")

@@ -41,7 +41,6 @@ from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.tables import tables_of
 
 MAX_LENGTH = 20_000
-"""How many characters of a text are read."""
 
 
 class Target(Enum):
@@ -147,12 +146,10 @@ def _bare(text: str) -> Iterator[Reference]:
 
 
 MAX_CANDIDATES = 50
-"""The most candidates; the likeliest are given."""
 AMBIGUOUS_WITHIN = 0.05
 """If the scores of two candidates differ by less, either may be meant."""
 
 _SHARED_WEIGHT = 0.6
-"""Factor on the score if several fit."""
 _NEAR_WEIGHT = 0.85
 """Factor on the score of a similar spelling, which is less than any exact match."""
 _OFFERED_WEIGHT = 0.34
@@ -252,7 +249,6 @@ def filter_of(jobs: Collection[JobId]) -> str:
 
 
 def ops_meant(meant: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> Iterator[Op]:
-    """The ops of a user, an agent, a container or a host."""
     if meant.kind == "user":
         yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == meant.id)
     elif meant.kind in ("agent", "container", "host"):
@@ -276,7 +272,6 @@ _OWNS: Mapping[str, Callable[[Job, str], bool]] = {
     "host": lambda job, name: is_host(job.host, name),
     "trace": lambda job, name: job.trace == name,
 }
-"""By kind, the test whether a job belongs to a thing of this name, by its record."""
 
 
 def is_of_unit(source: str, unit: str) -> bool:

@@ -131,7 +131,6 @@ class Incident(NamedTuple):
 
     @property
     def first(self) -> JobId:
-        """The job to look at first."""
         return self.jobs[0]
 
     def is_ongoing(self, now: Nanos) -> bool:
@@ -178,7 +177,6 @@ FACTS: Mapping[str, Callable[[Sample], str | None]] = {
     "user": lambda sample: sample.job.owner or None,
     "mode": lambda sample: sample.job.mode or None,
 }
-"""The facts that jobs may share."""
 CAUSES = frozenset({"restart", "flapping"})
 """Facts that are the cause itself: they are always reported."""
 SHAPELESS = frozenset({Code.SUPERVISOR_RESTARTED, Code.AGENT_LOST})

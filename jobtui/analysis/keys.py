@@ -29,7 +29,6 @@ class Space(Enum):
 
 
 ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
-"""Statuses of ended jobs."""
 POLLED_S = 90.0
 """How long Sirepo's agent may take to see a change in Slurm: it asks every 15 s, every 60 s in 2020."""
 EARLY_S = 60.0

@@ -29,7 +29,6 @@ CLOSE_S = 10.0
 BOOTED_S = 300.0
 """A journal begins at most this long after the boot of its machine."""
 MOST_TOLD = 3
-"""How many messages are shown."""
 
 _PID = re.compile(r"\bpid=(\d+)")
 _HEX = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
@@ -141,7 +140,6 @@ class Told(NamedTuple):
 
 
 def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
-    """What killed a job, by the messages of its host."""
     begin, end = ending.window
     own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
     told = sorted(

@@ -20,9 +20,7 @@ from jobtui.model.verdicts import Usual
 RUNS_KEPT = 300
 """How many of the newest runs of a kind define what is usual."""
 KINDS_KEPT = 2_000
-"""How many kinds are kept."""
 BUDGET_S = 0.004
-"""The longest time for one call, in seconds."""
 
 Kind = tuple[str, str, str, str, str]
 

@@ -134,7 +134,6 @@ def _rank(item: tuple[str, list[FacetCount]]) -> tuple[bool, bool, int]:
 
 
 def heads_of(lines: Iterable[LogLine]) -> Iterator[LogLine]:
-    """The first line of each record."""
     head = None
     for line in lines:
         if head is None or not continues(head, line):

@@ -35,15 +35,12 @@ class LogPlace(StrEnum):
     """The kind of place of a log."""
 
     SUPERVISOR = "supervisor"
-    """The supervisor's own log."""
     READ = "read"
-    """A source that is read already."""
     JOURNAL = "journal"
     """A journal that is configured to be read."""
     REMOTE = "remote"
     """The journal of a host that is not configured."""
     CLUSTER = "cluster"
-    """A file on a cluster."""
     UNKNOWN = "unknown"
 
 

@@ -21,7 +21,6 @@ from jobtui.model.slurm import SYSTEM as SLURM
 CHANCE = 0.002
 """The chance of a false statement in one answer."""
 LEAST = 5
-"""The fewest runs for a statement."""
 LEAST_LIFT = 1.5
 """The lowest ratio of a share to the usual share for a statement."""
 MOST_SHARES, MOST_CHANGES = 3, 10

@@ -126,7 +126,6 @@ class ShownVariable(NamedTuple):
 
 
 def shown_variables(environment: Environment) -> list[ShownVariable]:
-    """The variables of an environment, values of secrets masked."""
     return [shown_variable(variable) for variable in environment.variables]
 
 
@@ -377,7 +376,6 @@ class Output(NamedTuple):
     path: str
     said_by: str
     unknown: str = ""
-    """Signs in the path that are not known."""
 
 
 def told_outputs(facts: Sequence[tuple[str, str]]) -> tuple[Output, ...]:

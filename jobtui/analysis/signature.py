@@ -47,7 +47,6 @@ _FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"\bN(?:[\s,;x×*]+N\b)+"), "N"),
     (re.compile(r"\s+"), " "),
 )  # fmt: skip
-"""What goes, one after the other."""
 _HELD = "\x02{}\x03"
 _HOLDS = re.compile("\x02([a-j:]+)\x03")
 _LETTERS = str.maketrans("0123456789", "abcdefghij")

@@ -11,11 +11,9 @@ NORMAL_95 = 1.959964
 """The mean and this many standard deviations on either side hold 95 % of a normal distribution."""
 NEGLIGIBLE = 1e-12
 LEAST_LIKE = 30
-"""The fewest like runs for a range."""
 RANGE_SHARE = 0.8
 """The share of like runs that a range is to hold."""
 NEWEST_KEPT = 300
-"""The newest like runs that a range is made of."""
 
 
 def interval(count: int, of: int) -> tuple[float, float]:

@@ -213,9 +213,7 @@ def _words(change: StateChange) -> str:
 GAP_S = 5.0
 """A step at least this many seconds after the one before it is marked as a gap."""
 LEAST_TIMES = 4
-"""Steps that repeat this often are folded."""
 MOST_TOGETHER = 3
-"""The most steps that repeat together as one unit."""
 
 
 BAD = re.compile(

@@ -12,7 +12,6 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import real, whole
 
 NONE = "–"
-"""Shown for an unknown value."""
 
 _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S

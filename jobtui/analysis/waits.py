@@ -27,9 +27,7 @@ SLOT_OF: Mapping[Code, Slot] = {
 }
 ORDER = tuple(Slot)
 SLOTTED = frozenset({"run", "analysis", "io"})
-"""Ops that need a slot."""
 CPU_OPS = frozenset({"run", "analysis"})
-"""Ops that need a CPU slot."""
 CHAIN_LIMIT = 20
 
 UsualOf = Callable[[Op], Usual | None]

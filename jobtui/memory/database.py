@@ -68,18 +68,14 @@ NEW_DAYS = 7
 MOST_DAYS, OLDEST_DAYS = 400, 3_650
 """The newest days with a failure that are compared, and how far back they may be."""
 CANDIDATES = 3
-"""The most frequent values of a field that are tested."""
 MOST_SHOWN, MOST_FOUND = 15, 1_000
 """Signatures that are shown without --lines, and the most that a text finds."""
 LIKE_RUNS = 600
-"""The newest like runs that ranges are made of."""
 PLACES = ("host", "node")
 SITES = ("host", "system")
 MOST_PLACES = 10
 CHANGED = ("host", "app", "version", "user")
-"""The fields that `changed` compares."""
 ALL_RUNS = "all"
-"""The field of a statement about all runs."""
 
 
 def kept(text: str) -> str:
@@ -221,7 +217,6 @@ class _Reading:
 
     @cached_property
     def _begin(self) -> int:
-        """The first day in the memory."""
         return self._one("SELECT min(day) FROM tally WHERE field = 0 AND day > 0") or 0
 
     @cached_property

@@ -17,9 +17,7 @@ MOST_WORDS, MOST_SIGNATURES = 500_000, 100_000
 """The most values and signatures. A run with a further one counts among all runs only."""
 LONGEST_WORD = 200
 CACHED = 100_000
-"""The most words whose numbers are cached."""
 CUT_AT_ONCE = 20_000
-"""Runs that are dropped at a time."""
 LEAST_TIMED = 5
 """The fewest like runs to compare the length of another run with."""
 

@@ -40,7 +40,6 @@ STATUSES: Mapping[str, JobStatus] = {
     RUNNING: JobStatus.RUNNING, SUSPENDED: JobStatus.RUNNING, TRANSFERRING: JobStatus.RUNNING,
     COMPLETED: JobStatus.COMPLETED, REMOVED: JobStatus.CANCELED,
 }  # fmt: skip
-"""What a job in each of HTCondor's states is doing."""
 OVER = frozenset({COMPLETED, REMOVED})
 
 

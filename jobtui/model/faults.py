@@ -22,7 +22,6 @@ from jobtui.model.numbers import counted
 
 PACKAGE = "jobtui"
 FAULTS_KIND = "faults"
-"""Their kind in a list of sources."""
 MOST_PLACES = 100
 """The most places and kinds that are counted separately. Faults beyond are counted as one."""
 SEE = "docs/when-something-is-wrong.md says what to send"

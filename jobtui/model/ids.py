@@ -62,7 +62,6 @@ class Numbered(NamedTuple):
 
 
 LABEL = r"[A-Za-z0-9.:-]{1,200}"
-"""The label of one of several servers."""
 NUMBER = r"\d{1,18}(?:[_+]\d{1,9})?"
 """The number of a job, of a task of a Slurm array (`22_1`), of a part of a job of several (`22+1`)."""
 _NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
@@ -227,7 +226,6 @@ SPAN_DIGITS = 16
 LONGEST = 40
 """A text with more hex digits is not a mistyped id."""
 SEARCHED = 64 << 10
-"""How many characters of a pasted text are searched."""
 
 _PARENT = re.compile(
     rf"(?<![\w-])(?:(?P<version>[0-9a-f]{{2}})-)?(?P<trace>[0-9a-f]{{24,{LONGEST}}})"

@@ -14,7 +14,6 @@ Cursor = NewType("Cursor", str)
 """The place of an entry. Opaque; two journals give one entry different cursors."""
 
 Match = tuple[str, str]
-"""A field and the value it must have."""
 
 Matches = tuple[tuple[Match, ...], ...]
 """Which entries are wanted: those that have every match of a group, for any group. Empty: every entry."""

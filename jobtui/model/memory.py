@@ -5,7 +5,6 @@ import msgspec
 from jobtui.model.clock import Nanos
 
 FIELDS = ("system", "user", "app", "model", "host", "node", "driver", "version")
-"""The fields of `Finished` that the memory counts."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -8,7 +8,6 @@ import math
 from typing import overload
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The range of whole numbers."""
 MOST_UNSIGNED = (1 << 64) - 1
 """The largest number without a sign, such as the hash in a journal's cursor."""
 _LONGEST = 64

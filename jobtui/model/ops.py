@@ -307,7 +307,6 @@ class Correlation:
         return ()
 
     def open_ops(self) -> tuple[Op, ...]:
-        """Every op that has not ended, oldest first."""
         return tuple(op for op in self.ops() if op.status.is_open)
 
     def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:

@@ -186,7 +186,6 @@ def words_of_resource(what: str) -> str:
 
 
 def ended_words(word: str) -> str | None:
-    """Why a job ended, by Slurm's word; None for one that is not known."""
     words: str | None = tables_of("jobtui.model", "slurm")["ended"].get(word)
     return words
 

@@ -149,7 +149,6 @@ def is_directory(spec: SourceSpec) -> bool:
 
 
 OTLP_PORT = 4318
-"""The port of OTLP over HTTP."""
 LOOPBACK = "127.0.0.1"
 _URL = re.compile(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", re.IGNORECASE)
 _LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)

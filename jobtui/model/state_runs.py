@@ -14,11 +14,8 @@ FAILED = "FAILED"
 BEFORE_RUN = frozenset(
     {"CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY", "PENDING"}
 )
-"""States of a job that is to run, for the first time or again."""
 FAILURES = frozenset({FAILED, *(state for state, status in STATUSES.items() if status is JobStatus.FAILED)})
-"""States of a job that has failed, in either system."""
 MESSAGE_CHARACTERS = 2_000
-"""Kept of an error's text."""
 
 
 def by_run(changes: Iterable[StateChange]) -> list[tuple[StateChange, ...]]:

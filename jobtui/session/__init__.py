@@ -119,7 +119,6 @@ class Session:
 
     @property
     def traces(self) -> "TraceClient":
-        """Answers about traces, from every source and from the store."""
         if self._traces is None:
             from jobtui.session.traces import SessionTraces  # the first paint does not need it
 
@@ -304,7 +303,6 @@ class Session:
         return newest(details)
 
     async def aclose(self) -> None:
-        """Close the sources and the reader of jobs."""
         if self._job_reader is not None:
             self._job_reader.close()
         await asyncio.gather(*(_close(source) for source in self.sources))

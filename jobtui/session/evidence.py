@@ -68,7 +68,6 @@ OUTPUT_ENDS = (".log", ".out", ".err")
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
-"""Jobs whose outputs a look at all jobs reads."""
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000

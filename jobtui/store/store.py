@@ -159,7 +159,6 @@ class ChangeLog:
 
 
 RUNS_COMPARED = 300
-"""Earlier runs that tell how long things usually take."""
 
 
 class CorrelationSnapshot(Correlation):
@@ -222,7 +221,6 @@ class CorrelationSnapshot(Correlation):
 
 ORIGINS_KEPT = 10_000
 SKIPS_KEPT = 20
-"""How many of a source's skipped inputs are kept by name; all are counted."""
 
 
 class Changes(NamedTuple):
@@ -333,7 +331,6 @@ class Store:
         return self._condor.facts_of(job_id) if self._condor is not None else ()
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...]:
-        """How the state of a job changed, oldest first."""
         detail = self.detail(job_id)
         return self.changes.of_job(job_id) if detail is None else detail.changes
 
@@ -343,7 +340,6 @@ class Store:
 
     @property
     def condor(self) -> "CondorBook":
-        """What files say of jobs of HTCondor."""
         if self._condor is None:
             from jobtui.store.condor import CondorBook  # most have no such jobs
 

@@ -14,7 +14,6 @@ from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, jobs_named_by
 
 MOST = 400_000
-"""Spans and log records kept."""
 MOST_BYTES = 256 << 20
 """About so much memory they may take."""
 SPAN_BYTES = 600
@@ -26,7 +25,6 @@ MOST_JOBS = 1_000
 LEAST_NAME = 3
 """Characters from which on a text may be the id of a job that spans name."""
 MOST_NAMING = 50
-"""Traces that are told of those that name one job."""
 ROUNDING_NS = 1_000
 """Times of Jaeger's own JSON are microseconds: a span from there is the one that is known in nanoseconds."""
 

@@ -143,7 +143,6 @@ STATUS_WORDS: Mapping[str, JobStatus] = {
     "missing": JobStatus.MISSING,
     "job_run_purged": JobStatus.PURGED,
 }
-"""The meaning of the supervisor's words for the end of a run."""
 
 NEAR_BYTES = 1 << 20
 """A damaged place of a log within this distance of a run's lines may concern the run."""
@@ -430,7 +429,6 @@ class Said(NamedTuple):
 
 
 Rule = Callable[[Case], Finding | None]
-"""Judges a case; None if the rule does not apply."""
 
 
 SETTLED_S = 10.0

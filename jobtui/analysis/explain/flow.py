@@ -75,7 +75,6 @@ WORDS: Mapping[str, Mark] = {word: mark for mark, words in _WORDS.items() for wo
 FINAL_WORDS: Mapping[str, str] = {
     f"status {word}": word for word in ("completed", "error", "canceled", "missing", "job_run_purged")
 }
-"""Words of a timeline for the end of a run, with the supervisor's word."""
 
 
 class Needed(NamedTuple):
@@ -108,7 +107,6 @@ NEVER_WITHOUT: Mapping[Mark, Mark] = {
 """Steps that one process writes in this order: if only the later one was read, lines are missing."""
 
 AGENT_START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0, "SbatchDriver": 15.0}
-"""How long a supervisor waits for a driver's agent by default."""
 DEFAULT_AGENT_START_S = 15.0
 
 

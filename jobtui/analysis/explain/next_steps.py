@@ -160,7 +160,6 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
     Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
 }  # fmt: skip
-"""The steps for each verdict."""
 
 
 def _around(case: Case, *marks: Mark) -> tuple[str, ...]:

@@ -50,7 +50,6 @@ REST = Nanos(round((SETTLED_S + 1) * SECOND))
 LATER = Nanos(round((POLLED_S + 1) * SECOND))
 """How long after that a job that runs through Slurm is checked again."""
 BUDGET_S = 0.004
-"""How long checking may take at a time."""
 
 
 IsDisputed = Callable[[JobId, tuple[Job, ...]], bool]
@@ -113,7 +112,6 @@ def _put_off(due: dict[JobId, Nanos], job_id: JobId, until: Nanos) -> None:
 
 
 MOST_QUOTED = 200
-"""The most characters of a line of output in a sentence."""
 SAY_WHY = frozenset({Code.PROGRAM_FAILED, Code.SBATCH_FAILED, Code.POSTPROCESS_FAILED})
 """Verdicts whose first sentence ends with the reason in the record, if it has one."""
 CLOCK_S = 60.0
@@ -126,7 +124,6 @@ TELL_OF_DISPUTE = frozenset(
 
 
 def explain(evidence: Evidence) -> Verdict:
-    """The verdict on a job."""
     job = evidence.job
     found = system_of(job).explain(evidence)
     if found.pending is None and job is not None:

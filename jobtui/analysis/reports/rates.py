@@ -25,10 +25,8 @@ EFFECT_BITS = 24
 _MASK = (1 << EFFECT_BITS) - 1
 
 _BEFORE = Nanos(-(1 << 100))
-"""Before all time."""
 
 Key = Hashable
-"""Which of the sums is meant."""
 
 
 class Points(NamedTuple):
@@ -98,7 +96,6 @@ class Moves:
 ONE_NODE = 1.0
 REVERSED = "{n} runs ended before they began by their clocks: left out"
 DONE, BUSY = "done", "busy"
-"""What is summed up."""
 
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
 RUNNING_ALLOCATION = "running"
