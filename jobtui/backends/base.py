@@ -75,27 +75,6 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     ahead_s: float = 0.0
 
 
-class Issued:
-    """The batches of a source by number. The cursor before the last one gives the last batch again."""
-
-    def __init__(self) -> None:
-        self._number = 0
-        self._last: Batch | None = None
-
-    def again(self, cursor: str | None) -> Batch | None:
-        """The last batch if it was lost, for example because the waiting task was cancelled; else None."""
-        return self._last if cursor == str(self._number - 1) else None
-
-    def is_next(self, cursor: str | None) -> bool:
-        """Whether the last batch has arrived. With any other cursor the source begins again."""
-        return cursor == str(self._number)
-
-    def give(self, batch: Batch) -> Batch:
-        self._number += 1
-        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
-        return self._last
-
-
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
 """The fields of a batch that hold records or skips."""
 COUNTS = ("skip_count", "recovered", "count")
@@ -161,22 +140,26 @@ class PolledSource(ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self.closing = asyncio.Event()
-        self._issued = Issued()
+        self._number = 0
+        self._last: Batch | None = None
         self._reading: asyncio.Future[Batch] | None = None
 
     async def poll(self, cursor: str | None) -> Batch:
         """What is new since `cursor`. Raises SourceError and nothing else."""
         if self.closing.is_set():
             raise SourceError(f"{self.name}: is closed")
-        if (lost := self._issued.again(cursor)) is not None:
-            return lost
+        if self._last is not None and cursor == str(self._number - 1):
+            return self._last  # it was lost, for example because the waiting task was cancelled
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.ensure_future(self._numbered(begins=not self._issued.is_next(cursor)))
+            self._reading = asyncio.ensure_future(self._numbered(begins=cursor != str(self._number)))
             self._reading.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._reading)
 
     async def _numbered(self, *, begins: bool) -> Batch:
-        return self._issued.give(await self.read(begins=begins))
+        batch = await self.read(begins=begins)
+        self._number += 1
+        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
+        return self._last
 
     @abstractmethod
     async def read(self, *, begins: bool) -> Batch:

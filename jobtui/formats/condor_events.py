@@ -186,10 +186,6 @@ HEADER = re.compile(
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
-_END = b"\n...\n"
-"""How the end of an event is nearly always written."""
-_ANOTHER = re.compile(rb"\n(?:\d{3} \(|\.\.\.)")
-"""In an event: another one may begin, or end, there."""
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
 _COMMAND = re.compile(
     rb"^\s*(?:universe|executable|transfer_\w+|arguments)\s*=", re.MULTILINE | re.IGNORECASE
@@ -252,28 +248,13 @@ def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
 
 
 def _classic(data: bytes) -> _Framed:
-    """Events one after the other. Nearly all are as they should be, which is seen at a glance."""
-    frames: list[EventFrame] = []
-    begin = 0
-    while (end := data.find(_END, begin)) >= 0:
-        block, end = data[begin : end + 1], end + len(_END)
-        if HEADER.match(block) and not (_ANOTHER.search(block) or b"\0" in block):
-            frames.append(EventFrame(block, begin))
-        else:
-            frames += _oddly_ended(data[begin:end], begin)[0]
-        begin = end
-    rest, taken = _oddly_ended(data[begin:], begin)
-    return frames + rest, begin + taken
-
-
-def _oddly_ended(data: bytes, offset: int) -> _Framed:
-    """The events of a block in which ends may be missing, or be written in another way."""
+    """Events one after the other; ends may be missing, or be written in another way."""
     frames: list[EventFrame] = []
     begin = 0
     for dots in _DOTS.finditer(data):
         if dots.end() == len(data) and data[-1:] != b"\n":
             break  # it may be the beginning of a longer line
-        frames.extend(_events_in(data[begin : dots.start()], offset + begin))
+        frames.extend(_events_in(data[begin : dots.start()], begin))
         begin = dots.end()
     return frames, begin
 

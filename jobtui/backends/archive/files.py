@@ -6,15 +6,13 @@ here, so that a day on either side is looked at, too.
 What is read is below the directory, whatever links there are: where a path ends is looked up before it is
 opened, and again of what was opened, so that nobody can exchange one in between.
 
-SArchive writes the script first and both in place: of a job of this moment half may be there. Such a pair is
-read again for a second.
+SArchive writes the script first and both in place: of a job of this moment half may be there.
 """
 
 import errno
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
@@ -214,10 +212,6 @@ def _too_large(path: str, most: int) -> NotRead:
     return NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
 
 
-YOUNG_S = 10.0
-"""A file written so lately may still be being written."""
-AGAIN_S = 0.1
-MOST_READINGS = 10
 STATE_SAVE = "Slurm's own copy"
 NO_ENVIRONMENT = "no environment is kept beside it"
 
@@ -249,21 +243,13 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
         yield Spot(period, script, environment, wanted.number, is_spool=True)
 
 
-def read_spot(
-    root: str, place: str, spot: Spot, cluster: str, task: str = "", *, readings: int = MOST_READINGS
-) -> ArchivedScript:
-    """What is kept there, read up to so many times while it is still being written. Raises NotRead."""
-    for left in reversed(range(readings)):
-        kept = read_kept(root, spot.script)
-        if spot.environment:
-            environment, note = _environment(root, spot.environment)
-        else:
-            environment, note = _files_of_torque(root, spot, text_of(kept.data), task), ""
-        is_half = environment is None or not environment.is_whole
-        is_young = -YOUNG_S < (time.time_ns() - kept.written_at) / SECOND < YOUNG_S
-        if not left or not is_half or not is_young:
-            break
-        time.sleep(AGAIN_S)
+def read_spot(root: str, place: str, spot: Spot, cluster: str, task: str = "") -> ArchivedScript:
+    """What is kept there. Raises NotRead."""
+    kept = read_kept(root, spot.script)
+    if spot.environment:
+        environment, note = _environment(root, spot.environment)
+    else:
+        environment, note = _files_of_torque(root, spot, text_of(kept.data), task), ""
     is_copy = spot.period.days_from(kept.written_at) > 1  # its directory says another date
     archived_at = None if is_copy else kept.written_at
     kept_in = f"kept in {spot.period.name}" if is_copy else ""

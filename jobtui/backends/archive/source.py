@@ -68,7 +68,7 @@ def _walk_period(root: str, place: str, cluster: str, period: Period, span: Scri
 
 def _read(root: str, place: str, spot: Spot, cluster: str) -> Walked:
     try:
-        return Walked(script=read_spot(root, place, spot, cluster, readings=1))
+        return Walked(script=read_spot(root, place, spot, cluster))
     except NotRead as error:
         return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -240,26 +239,6 @@ def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
     assert look(tmp_path, "1").script.script == large  # type: ignore[union-attr]
     monkeypatch.setattr("jobtui.backends.archive.files.read_kept.__defaults__", (1 << 20,))
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
-
-
-def test_a_pair_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive_in(tmp_path, DAY, at=Nanos(time.time_ns()))
-    environment = tmp_path / DAY / "job.1_environment"
-    whole = environment.read_bytes()
-    environment.write_bytes(whole[:200])
-    monkeypatch.setattr(time, "sleep", lambda _: environment.write_bytes(whole))
-    script = look(tmp_path, "1").script
-    assert script is not None
-    assert pairs(script.environment) == environment_of("1")
-
-
-def test_an_old_half_pair_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive_in(tmp_path, DAY)
-    (tmp_path / DAY / "job.1_environment").unlink()
-    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("waited"))
-    script = look(tmp_path, "1").script
-    assert script is not None
-    assert script.environment is None
 
 
 async def test_walking_gives_every_script_of_both_kinds(tmp_path: Path) -> None:
