@@ -65,6 +65,14 @@ def place_of(cursor: str) -> tuple[Nanos, str]:
     return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")
 
 
+class Walk:
+    """What an engine keeps between the pages of one reading, such as a point in time."""
+
+    def __init__(self) -> None:
+        self.point = ""
+        self.after: object = None
+
+
 class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
@@ -78,6 +86,7 @@ class RowQuery(NamedTuple):
     back: bool = False
     without: Collection[str] = ()
     only: str = ""
+    walk: Walk | None = None
 
 
 class Rows(NamedTuple):
@@ -213,6 +222,7 @@ class EngineFollowing:
         self._begin = self._floor = begin
         self._given: dict[str, Nanos] = {}
         self._newest: Key = self._after or (begin, "")
+        self._walk = Walk()
         self._is_closed = asyncio.Event()
         self._is_at_edge = False
 
@@ -229,8 +239,9 @@ class EngineFollowing:
         if self._is_tail:
             return await self._pass_by(), True
         question = RowQuery(
-            self._begin or None, None, self._matches, most, without=self._known_from(self._begin)
-        )
+            self._begin or None, None, self._matches, most, without=self._known_from(self._begin),
+            walk=self._walk,
+        )  # fmt: skip
         found = await self.engine.rows(question)
         fresh = [row for row in found.rows if row.id not in self._given and self._is_wanted(row)]
         self._note(fresh)
@@ -239,6 +250,7 @@ class EngineFollowing:
             self._begin = max(self._begin, self._floor)
         elif found.is_all or not found.rows:
             self._is_at_edge = True
+            self._walk = Walk()
             self._begin = self._late_from()
         else:
             self._is_at_edge = False

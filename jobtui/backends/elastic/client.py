@@ -1,6 +1,7 @@
 """Asks one index of Elasticsearch (7 to 9) or OpenSearch (1 to 3), with what all of them have in common.
 
-Only `_doc` and `_search` are asked; nothing that is sent changes anything.
+Only `_doc` and `_search` are asked, and a point in time is opened where there are such; nothing that is sent
+changes anything. A point in time is let lapse, as closing it is a request of its own kind.
 """
 
 import json
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 NO_INDEX = "index_not_found_exception"
+POINT_KEPT = "1m"
+POINTS = ("_pit", "_search/point_in_time")
+"""Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""
+NOT_OFFERED = (200, 400, 403, 404, 405)
 REASON_CHARACTERS = 120
 
 Document = Mapping[str, object]
@@ -73,6 +78,7 @@ class ElasticClient(HttpClient):
             limits=limits,
             transport=transport,
         )
+        self._points: tuple[str, ...] = POINTS
 
     async def document(self, identity: str) -> Document | None:
         """The document with this id, None when the index has none. Raises SourceError."""
@@ -89,9 +95,10 @@ class ElasticClient(HttpClient):
         return (await self.search(query)).hits
 
     async def search(self, query: Document) -> SearchAnswer:
-        """What a search of the index gives. Raises SourceError."""
+        """What a search gives, of the index or of the point in time that it names. Raises SourceError."""
+        path = "/_search" if "pit" in query else f"/{self._index}/_search"
         answer = await self.ask(
-            f"/{self._index}/_search",
+            path,
             method="POST",
             content=json.dumps(query).encode(),
             headers={"Content-Type": "application/json"},
@@ -104,6 +111,18 @@ class ElasticClient(HttpClient):
         groups = as_dict(whole(document.get("aggregations")))
         total = whole_of(as_dict(found.get("total")).get("value")) or 0
         return SearchAnswer([as_dict(whole(hit)) for hit in hits], _missing(document), total, groups)
+
+    async def open_point(self) -> str:
+        """A point in time of the index, "" where the server offers none. Raises SourceError."""
+        for path in self._points:
+            asked = f"/{self._index}/{path}"
+            answer = await self.ask(asked, (("keep_alive", POINT_KEPT),), method="POST", fine=NOT_OFFERED)
+            told = await document_of(answer.body)
+            if answer.status == 200 and (point := as_text(told.get("id") or told.get("pit_id"))):
+                self._points = (path,)
+                return point
+        self._points = ()
+        return ""
 
 
 def _missing(document: Document) -> str:

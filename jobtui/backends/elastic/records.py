@@ -24,7 +24,7 @@ from jobtui.model.numbers import whole, whole_of
 from jobtui.model.slurm import SYSTEM
 from jobtui.model.tables import tables_of
 
-LEFT_OUT_MOST = 10_000
+LEFT_OUT_MOST = 1_000
 """Ids that a search leaves out at most; what comes anyway is known again here."""
 NANOS_FROM = 10**17
 """A time as a number from here on is in nanoseconds, below in milliseconds."""
@@ -97,19 +97,25 @@ def fields_of(document: Document, preset: Preset) -> dict[str, str]:
 
 
 def search_of(asked: RowQuery, preset: Preset) -> dict[str, object]:
+    """The search for rows, also of a point in time that a walk has open."""
+    walk = asked.walk
     filters: list[Document] = []
     if asked.begin is not None or asked.end is not None:
         filters.append(_within(preset, asked.begin, asked.end))
     filters += [{"ids": {"values": [asked.only]}}] if asked.only else []
     filters += [_any_of(asked.matches, preset)] if asked.matches else []
     bounded: dict[str, object] = {"filter": filters}
-    if asked.without:
+    if asked.without and not (walk and walk.after):
         bounded["must_not"] = [{"ids": {"values": list(asked.without)[-LEFT_OUT_MOST:]}}]
     order = {"order": "desc" if asked.back else "asc", "unmapped_type": "date"}
-    return {
+    query: dict[str, object] = {
         "query": {"bool": bounded}, "sort": [{preset.time: order}], "size": asked.most,
         "track_total_hits": False, "timeout": SERVER_WAITS,
     }  # fmt: skip
+    if walk is not None and walk.point:
+        query["pit"] = {"id": walk.point, "keep_alive": "1m"}
+        query |= {"search_after": walk.after} if walk.after else {}
+    return query
 
 
 def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: bool) -> dict[str, object]:

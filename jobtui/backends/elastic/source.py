@@ -31,7 +31,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import At
-from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.source_errors import SourceError, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.unpacking import TooLarge
 
@@ -59,7 +59,16 @@ class ElasticEngine:
         if found.missing:
             self.doubts.add(found.missing)
         rows = list(rows_of(found.hits, row_of, self._lose, ValueError))
-        return Rows(rows, len(found.hits) < asked.most, bool(found.missing))
+        is_all = len(found.hits) < asked.most
+        walk = asked.walk
+        if walk is not None and found.missing:
+            walk.point, walk.after = "", None  # what is missing is asked for again
+        elif walk is not None and not is_all:
+            order = as_list(found.hits[-1].get("sort"))
+            point = walk.point or await self._client.open_point()
+            walk.after = order if walk.point and len(order) > 1 else None  # else it may be one of several
+            walk.point = point
+        return Rows(rows, is_all, bool(found.missing))
 
     def _lose(self, hit: Mapping[str, object], why: str) -> None:
         self.doubts.add(why)
@@ -71,6 +80,11 @@ class ElasticEngine:
         except SourceUnreachable as error:
             if not isinstance(error.__cause__, TooLarge) or asked.most <= LEAST_ROWS:
                 raise
+        except SourceError:
+            if asked.walk is None or not asked.walk.point:
+                raise
+            asked.walk.point, asked.walk.after = "", None  # it has lapsed
+            return asked, await self._client.search(search_of(asked, self._preset))
         return await self._search(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
 
     async def values(self, field: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """A strict stand-in for Elasticsearch and OpenSearch over HTTP: it refuses what it does not know, as they do.
 
-It knows `_doc`, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
+It knows `_doc`, points in time, and of `_search` what Elasticsearch 7 to 9 and OpenSearch 1 to 3 document
 alike, as far as it is used. It was not compared with a running one.
 """
 
@@ -20,7 +20,7 @@ INDEX = "sarchive"
 LOGIN = ("reader", "pass-of-the-reader")
 MAX_RESULT_WINDOW = 10_000
 KEYS = {
-    "query", "sort", "size", "search_after", "track_total_hits", "timeout", "aggs", "_source", "from",
+    "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
 }  # fmt: skip
 
 Reply = tuple[int, Mapping[str, str], bytes]
@@ -37,7 +37,7 @@ class StrictElastic:
     """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
 
     Texts are keywords where `keywords` says so, else words with a part `.keyword`, as without a template.
-    `fault` answers instead.
+    `points` is how points in time are opened, "" where there are none. `fault` answers instead.
     """
 
     def __init__(
@@ -46,11 +46,13 @@ class StrictElastic:
         *,
         wants_login: bool = False,
         keywords: bool = False,
+        points: str = "_pit",
         index: str = INDEX,
     ) -> None:
         self.documents = dict(documents)
         self.wants_login = wants_login
         self.keywords = keywords
+        self.points = points
         self.index = index
         self.busy = 0
         self.sent: list[str] = []
@@ -60,6 +62,7 @@ class StrictElastic:
         self.timed_out = False
         self.packs = False
         self.fault: Callable[[], Reply] | None = None
+        self._points: dict[str, dict[str, Mapping[str, Any]]] = {}
 
     def reply(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
         if self.fault is not None:
@@ -88,13 +91,19 @@ class StrictElastic:
         if self.wants_login and headers.get("authorization") not in (expected, "ApiKey key-of-the-reader"):
             raise Refusal(401, "security_exception")
         path, _, query = path.partition("?")
+        if path == "/_search":
+            return self._search(self._body(headers, body), of_point=True)
         index, _, rest = path.lstrip("/").partition("/")
         if index != self.index:
             raise Refusal(404, "index_not_found_exception")
         if method == "GET" and rest.startswith("_doc/"):
             return self._document(rest.removeprefix("_doc/"))
+        if method == "POST" and rest == self.points and query == "keep_alive=1m" and not body:
+            point = f"point{len(self._points)}"
+            self._points[point] = dict(self.documents)
+            return {"id": point} if rest == "_pit" else {"pit_id": point, "creation_time": 1}
         if method == "POST" and rest == "_search" and not query:
-            return self._search(self._body(headers, body))
+            return self._search(self._body(headers, body), of_point=False)
         raise Refusal(405, "method_not_allowed")
 
     def _body(self, headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
@@ -109,16 +118,21 @@ class StrictElastic:
             raise Refusal(404, "missing document")
         return {"_index": self.index, "_id": identity, "found": True, "_source": self.documents[identity]}
 
-    def _search(self, query: dict[str, Any]) -> Any:
-        if query.keys() - KEYS:
+    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
+        if query.keys() - KEYS or ("pit" in query) != of_point:
             raise Refusal(400, "parsing_exception")
         size = query.get("size", 10)
         if size + query.get("from", 0) > MAX_RESULT_WINDOW:
             raise Refusal(400, "illegal_argument_exception", "Result window is too large")
+        documents: Mapping[str, Mapping[str, Any]] = self.documents
+        if of_point:
+            assert query["pit"].keys() == {"id", "keep_alive"}
+            if query["pit"]["id"] not in self._points:
+                raise Refusal(404, "search_context_missing_exception")
+            documents = self._points[query["pit"]["id"]]
         clause = query.get("query", {"bool": {"filter": []}})
-        seen = ((i, d) for i, d in self.documents.items() if i not in self.hidden)
-        found = [(i, d) for i, d in seen if self._fits(i, d, clause)]
-        hits = self._sorted(query, found)
+        found = [(i, d) for i, d in documents.items() if i not in self.hidden and self._fits(i, d, clause)]
+        hits = self._sorted(query, found, of_point=of_point)
         shards: dict[str, Any] = {
             "total": 5,
             "successful": 5 - len(self.failed_shards),
@@ -135,14 +149,16 @@ class StrictElastic:
         return answer
 
     def _sorted(
-        self, query: dict[str, Any], found: list[tuple[str, Mapping[str, Any]]]
+        self, query: dict[str, Any], found: list[tuple[str, Mapping[str, Any]]], *, of_point: bool
     ) -> list[dict[str, Any]]:
         keys = [self._key(sort) for sort in query.get("sort", [])]
         is_back = any("desc" in str(sort) for sort in query.get("sort", []))
         hits: list[dict[str, Any]] = []
+        numbers = {i: number for number, i in enumerate(self.documents)}
         for i, d in found:
-            order = [_sort_value(_field(d, key)) for key in keys]
-            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": order})
+            order: list[Any] = [_sort_value(_field(d, key)) for key in keys]
+            tie: list[Any] = [numbers[i]] if of_point and self.points == "_pit" else []
+            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": [*order, *tie]})
         hits.sort(key=lambda hit: hit["sort"], reverse=is_back)
         if after := query.get("search_after"):
             hits = [hit for hit in hits if (hit["sort"] < after if is_back else hit["sort"] > after)]

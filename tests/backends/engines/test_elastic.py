@@ -98,8 +98,11 @@ async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
 
 
 @pytest.mark.parametrize(("every_s", "count"), [(0.01, 2_000), (0.0, 900)], ids=["apart", "of one instant"])
-async def test_a_long_reading_gives_each_once(every_s: float, count: int) -> None:
-    elastic = index_of(lines(count, every_s))
+@pytest.mark.parametrize(
+    "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
+)
+async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int) -> None:
+    elastic = index_of(lines(count, every_s), points=points)
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
     found: list[str] = []
     at_edge = False
@@ -107,7 +110,20 @@ async def test_a_long_reading_gives_each_once(every_s: float, count: int) -> Non
         rows, at_edge = await following.rows(300)
         found += [row.id for row in rows]
     assert sorted(found) == sorted(elastic.documents)
-    assert {sent.split("?")[0] for sent in elastic.sent} == {"POST /logs/_search"}
+    assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
+    assert any("pit" in body for body in elastic.bodies) == bool(points)
+    assert {sent.split("?")[0] for sent in elastic.sent} <= {
+        "POST /_search", "POST /logs/_search", "POST /logs/_pit", "POST /logs/_search/point_in_time",
+    }  # fmt: skip
+
+
+async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
+    elastic = index_of(lines(700, every_s=0.01))
+    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    first, _ = await following.rows(300)
+    elastic._points.clear()
+    rest = (await following.rows(300))[0] + (await following.rows(300))[0]
+    assert sorted(row.id for row in [*first, *rest]) == sorted(elastic.documents)
 
 
 async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +257,7 @@ class EndlessElastic(StrictElastic):
 
     TOTAL = 100_000_000
 
-    def _search(self, query: dict[str, Any]) -> Any:
+    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
         clauses = query["query"]["bool"]
         text = next(c["range"]["@timestamp"]["gte"] for c in clauses["filter"] if "range" in c)
         moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
