@@ -82,8 +82,8 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
         yield from statements(child)
 
 
-def imports_in(source: str) -> Iterator[Import]:
-    """Every import of a module's source; `from a import b` gives `a.b`."""
+def imports_in(source: str, tree: ast.Module | None = None) -> Iterator[Import]:
+    """Every import of a module's source, which may be parsed; `from a import b` gives `a.b`."""
     below = ast.iter_child_nodes if "import_module" in source or "__import__" in source else parts
 
     def walk(node: ast.AST, deferred: bool) -> Iterator[Import]:
@@ -98,7 +98,7 @@ def imports_in(source: str) -> Iterator[Import]:
                 yield Import("<by name>", child.lineno, inside)
             yield from walk(child, inside)
 
-    return walk(ast.parse(source), False)
+    return walk(tree or ast.parse(source), False)
 
 
 def _is_for_types(node: ast.AST) -> bool:

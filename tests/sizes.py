@@ -57,8 +57,9 @@ def modules(package: Path) -> dict[str, Module]:
         text = path.read_text()
         if text:
             name = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
-            classes = (node.name for node in statements(ast.parse(text)) if isinstance(node, ast.ClassDef))
-            found[name] = Module(len(text.splitlines()), frozenset(classes), tuple(imports_in(text)))
+            tree = ast.parse(text)
+            classes = (node.name for node in statements(tree) if isinstance(node, ast.ClassDef))
+            found[name] = Module(len(text.splitlines()), frozenset(classes), tuple(imports_in(text, tree)))
     return found
 
 

@@ -3,12 +3,12 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -56,32 +56,30 @@ def section(title: str) -> str:
     return found[1]
 
 
-def test_every_command_has_its_row() -> None:
-    for command in COMMANDS:
-        assert re.search(rf"^\| `{command.name}\b", section("Commands"), re.MULTILINE), command.name
+def rows_are_there(title: str, beginnings: Iterable[object]) -> None:
+    text = section(title)
+    missing = [one for one in beginnings if not re.search(rf"^\| {one}", text, re.MULTILINE)]
+    assert not missing, title
 
 
-def test_every_flag_is_named() -> None:
-    missing = {flag for flag in known_flags() if not re.search(rf"`[^`]*{flag}\b", REFERENCE)}
-    assert not missing
+def test_commands_settings_sources_and_exit_codes_have_their_rows() -> None:
+    rows_are_there("Commands", (rf"`{command.name}\b" for command in COMMANDS))
+    rows_are_there("Exit codes", (rf"{code.value} \|" for code in Exit))
+    for title, is_source in (("Sources", True), ("Settings", False)):
+        settings = (one for one in SETTINGS if bool(of_setting(one.name).open) is is_source)
+        rows_are_there(title, (rf"`{setting.flag}\b" for setting in settings))
 
 
-def test_every_short_flag_is_named_with_its_long_one() -> None:
+def test_every_flag_is_named_a_short_one_too() -> None:
+    assert not {flag for flag in known_flags() if not re.search(rf"`[^`]*{flag}\b", REFERENCE)}
     flags = {flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)} | set(GENERAL_FLAGS)
-    for flag in flags:
-        assert flag.short is None or f"`-{flag.short}`" in REFERENCE, flag.name
+    assert not [flag.name for flag in flags if flag.short is not None and f"`-{flag.short}`" not in REFERENCE]
 
 
 def test_no_flag_is_made_up() -> None:
     for document in DOCUMENTS:
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text()))
         assert named <= known_flags() | FLAGS_OF_SCRIPTS | FLAGS_OF_OTHERS, document.name
-
-
-def test_every_setting_and_source_has_its_row() -> None:
-    for setting in SETTINGS:
-        title = "Sources" if of_setting(setting.name).open else "Settings"
-        assert re.search(rf"^\| `{setting.flag}\b", section(title), re.MULTILINE), setting.name
 
 
 def test_every_table_of_the_configuration_file_is_shown() -> None:
@@ -103,11 +101,6 @@ def test_tables_are_those_of_the_program(page: Path) -> None:
 def test_a_table_without_its_place_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="keys"):
         renewed(ROOT / "docs" / "reference.md", text)
-
-
-def test_every_exit_code_has_its_row() -> None:
-    for code in Exit:
-        assert re.search(rf"^\| {code.value} \|", section("Exit codes"), re.MULTILINE), code
 
 
 def test_every_layer_is_explained() -> None:
@@ -261,37 +254,16 @@ def test_every_module_that_is_named_exists() -> None:
     check_all(check, PAGES)
 
 
-class Drawing(ModuleType):
-    def __init__(self) -> None:
-        super().__init__("matplotlib")
-        self.pyplot = self
-        self.steps: list[tuple[list[datetime], list[float]]] = []
-
-    def step(self, x: list[datetime], y: list[float], *, where: str, label: str) -> None:
-        assert (where, label) == ("post", "utilization")
-        self.steps.append((x, y))
-
-    def subplots(self) -> tuple["Drawing", "Drawing"]:
-        return self, self
-
-    def plot(self, x: list[datetime], y: list[float], *, drawstyle: str) -> None:
-        assert drawstyle == "steps-post"
-        self.steps.append((x, y))
-
-    def legend(self) -> None:
-        """Not kept."""
-
-    show = legend
-
-
 def test_the_recipes_for_charts_draw_what_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Runner
 ) -> None:
-    run, drawing = Runner(capsys), Drawing()
+    drawing = MagicMock()
+    drawing.pyplot, drawing.subplots.return_value = drawing, (drawing, drawing)
     for name, value in PLACES["docker"](tmp_path).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", drawing)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", drawing)
     monkeypatch.setattr("subprocess.check_output", lambda words, text=False: run(*words[1:]).out)
     page = (DOCS / "charts.md").read_text()
     whole, of_json, of_csv, lines = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -299,12 +271,15 @@ def test_the_recipes_for_charts_draw_what_is_reported(
     for program in (whole, of_json + lines, of_csv + lines):
         names: dict[str, Any] = {}
         exec(compile(whole if program is whole else whole + program, "docs/charts.md", "exec"), names)
-    points = [(at, value) for at, value in zip(*drawing.steps[0], strict=True)]
+    steps = [call.args for call in (*drawing.step.call_args_list, *drawing.plot.call_args_list)]
     reported = run("report", "utilization", "--json").json["series"][0]
-    assert points == [*zip(map(datetime.fromisoformat, reported["x"]), reported["y"], strict=True)]
-    assert len(points) > 3
-    assert len(drawing.steps) == 5
-    assert all(step == drawing.steps[0] for step in drawing.steps)
+    assert steps[0] == ([*map(datetime.fromisoformat, reported["x"])], reported["y"])
+    assert len(reported["x"]) > 3
+    assert len(steps) == 5
+    assert all(step == steps[0] for step in steps)
+    styles = [call.kwargs.get("where", call.kwargs.get("drawstyle")) for call in
+              (*drawing.step.call_args_list, *drawing.plot.call_args_list)]  # fmt: skip
+    assert {*styles} == {"post", "steps-post"}
 
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"

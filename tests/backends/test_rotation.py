@@ -91,7 +91,7 @@ class Rotating:
 
 Steps = Generator[None, None, Path | None]
 """A rotation, step by step; in the end the file that it made, if any."""
-SEEDS = range(150)
+SEEDS = range(50)
 STEP_CHANCE = 0.1
 """How often a rotation goes on while a file is asked for."""
 

@@ -17,7 +17,7 @@ from tests.hostile.traces import TraceTable
 from tests.hostile.widgets import BASES, CASES
 from tests.widgets.widget_app import Stack
 
-COLUMNS, ROWS = [100, 40, 9, 1], 10
+COLUMNS, ROWS = [100, 9], 10
 
 
 def all_widgets() -> Iterator[type[Widget]]:

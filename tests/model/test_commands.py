@@ -33,8 +33,8 @@ def test_hostile_words_arrive_as_they_are(shell: str) -> None:
     assert given_back(shell, [*HOSTILE]) == [*HOSTILE]
 
 
-@settings(max_examples=25)
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), max_size=20), min_size=1))
+@settings(max_examples=6)
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), max_size=20), min_size=8))
 def test_any_words_arrive_as_they_are(words: list[str]) -> None:
     for shell in SHELLS:
         assert given_back(shell, words) == words
