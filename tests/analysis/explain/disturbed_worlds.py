@@ -11,7 +11,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -59,30 +59,6 @@ OTHERS_S = 40
 BEGIN = Nanos(1_795_172_400 * SECOND)
 
 
-class World(Protocol):
-    """One job of one system, and what its sources tell. All times are those of its own clock."""
-
-    job_id: JobId
-
-    @property
-    def sources(self) -> Mapping[str, str]:
-        """Kind by name."""
-
-    begin: Nanos
-    length_s: int
-    settles: bool
-    """Whether only its end is known for sure."""
-
-    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
-        """What a source tells that happened in between."""
-
-    def truth(self, at: Nanos, lag_s: float) -> set[str]:
-        """The verdicts that are right at a time, and those that were so many seconds before."""
-
-    def contradict(self, draw: random.Random) -> str | None:
-        """Let one source tell another end than the others; its name, None where only one source tells."""
-
-
 class Turn(NamedTuple):
     at: Nanos
     state: str
@@ -90,9 +66,10 @@ class Turn(NamedTuple):
 
 
 class Turns:
-    """What happens to a job, one thing after the other."""
+    """What happens to a job, one thing after the other. All times are those of its own clock."""
 
     settles = False
+    """Whether only its end is known for sure."""
 
     def __init__(self, draw: random.Random, ways: Sequence[Sequence[tuple[str, Code]]]) -> None:
         self.begin = BEGIN
@@ -104,7 +81,7 @@ class Turns:
         self.length_s = (at - BEGIN) // SECOND + 300
 
     def truth(self, at: Nanos, lag_s: float) -> set[str]:
-        """What is so, and what was so a moment ago."""
+        """The verdicts that are right at a time, and those that were so many seconds before."""
         since = at - lag_s * SECOND
         before = [turn for turn in self.turns if turn.at <= since][-1:] or self.turns[:1]
         return {
@@ -113,9 +90,6 @@ class Turns:
 
     def between(self, since: Nanos | None, until: Nanos) -> Iterator[Turn]:
         return (turn for turn in self.turns if (since is None or turn.at > since) and turn.at <= until)
-
-    def contradict(self, draw: random.Random) -> str | None:
-        return None
 
 
 def _ticks(begin: Nanos, since: Nanos | None, until: Nanos) -> Iterator[Nanos]:
@@ -152,11 +126,10 @@ class SlurmWorld(Turns):
         super().__init__(draw, self.WAYS)
         self._odd = ""
 
-    def contradict(self, draw: random.Random) -> str | None:
+    def contradict(self, draw: random.Random) -> None:
         """Accounting tells an end that is none or another, the queue none, or accounting never tells it."""
         ends = not SLURM_STATUSES.get(self.turns[-1].state, JobStatus.PENDING).is_live
         self._odd = draw.choice(("early", "other", "stays", "lost") if ends else ("early",))
-        return "ssh://cori"
 
     def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
         """What is new in what both commands print, as the source itself puts it together."""
@@ -166,15 +139,9 @@ class SlurmWorld(Turns):
             self._known.take_queue(_printed(SQUEUE, self._queue(until)), until),
             self._known.take_accounts(_printed(SACCT, self._accounts(until)), until),
         )
+        status, native, one = JobStatus.PENDING, "PENDING", JobId("slurm/9")
         others = [
-            Job(
-                id=JobId("slurm/9"),
-                system="slurm",
-                status=SLURM_STATUSES["PENDING"],
-                native_status="PENDING",
-                source=source,
-                updated_at=at,
-            )
+            Job(one, "slurm", status, native, source, updated_at=at)
             for at in _ticks(self.begin, since, until)
         ]
         jobs = {job.id: job for one in news for job in one.jobs}
@@ -271,11 +238,9 @@ class CondorWorld(Turns):
         old, new = (facts_of(texts[at].encode() if at is not None else b"", source) for at in (since, until))
         return Batch(cursor="", condor=tuple(new[len(old) :]))
 
-    def contradict(self, draw: random.Random) -> str | None:
-        if self.turns[-1].state not in ("done", "failed"):
-            return None
-        self._other_end = 0 if self.turns[-1].state == "failed" else 5
-        return "/log/out"
+    def contradict(self, draw: random.Random) -> None:
+        """The output tells another end than the events."""
+        self._other_end = {"failed": 0, "done": 5}.get(self.turns[-1].state)
 
     def _among_others(self, until: Nanos) -> str:
         """The events of the job, between those of another job of the same schedd."""
@@ -344,11 +309,10 @@ class BalsamWorld(Turns):
         gone = Code.LAUNCHER_STALE if self.turns[-1].state == "RUNNING" else Code.SITE_AGENT_DOWN
         return right if late_s < -30 - lag_s else {gone.value} if late_s > lag_s else right | {gone.value}
 
-    def contradict(self, draw: random.Random) -> str | None:
+    def contradict(self, draw: random.Random) -> None:
         """The last event tells another end than the record does."""
         said = self.turns[-1].state
         self._odd_event = draw.choice([one for one in ("FAILED", "JOB_FINISHED", "RUN_ERROR") if one != said])
-        return "http://api"
 
     def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
         """The record, its changes, and the last signs of life."""
@@ -368,17 +332,12 @@ class BalsamWorld(Turns):
             return Batch(cursor="")
         silent = self._silent_at if self._silent_at is not None and self._silent_at < until else None
         last = Nanos((silent or until) - 15 * SECOND)
-        is_job_running = self.turns[-1].state == "RUNNING"
-        site = Site(
-            id=1,
-            source=source,
-            name="theta",
-            seen_at=last if not is_job_running else Nanos(until - 15 * SECOND),
-        )
+        is_job_running, seen_at = self.turns[-1].state == "RUNNING", Nanos(until - 15 * SECOND)
+        site = Site(id=1, source=source, name="theta", seen_at=seen_at if is_job_running else last)
         given = next((turn.at for turn in all_turns if turn.state == "PREPROCESSED"), self.begin)
         allocation = Allocation(
             id=5, source=source, site_id=1, state="running", nodes=4, scheduler_id="8812", start_at=given,
-            launchers=1, heartbeat_at=last if is_job_running else Nanos(until - 15 * SECOND),
+            launchers=1, heartbeat_at=last if is_job_running else seen_at,
         )  # fmt: skip
         return Batch(cursor="", jobs=jobs, changes=changes, allocations=(allocation,), sites=(site,))
 
@@ -427,16 +386,14 @@ class SirepoWorld:
     def truth(self, at: Nanos, lag_s: float) -> set[str]:
         return {self.right}
 
-    def contradict(self, draw: random.Random) -> str | None:
+    def contradict(self, draw: random.Random) -> None:
         """The record tells another end than the log."""
         record = json.loads(self._steps[-1][2] or b"{}")
         ends = {"completed": "error", "error": "completed"}
         said = str(record.get("status"))
         is_told = f"status={said} ".encode() in self.logs[SUPERVISOR_LOG]
-        if said not in ends or not is_told or self.right == "run_dir_gone":
-            return None
-        self._swap = {said: ends[said]}
-        return "db"
+        if said in ends and is_told and self.right != "run_dir_gone":
+            self._swap = {said: ends[said]}
 
     def _at(self, at: Nanos) -> tuple[dict[str, int], bytes]:
         found = [(sizes, record) for when, sizes, record in self._steps if when <= at]
@@ -461,6 +418,9 @@ class SirepoWorld:
         for one, other in self._swap.items():
             text = text.replace(f'"status": "{one}"'.encode(), f'"status": "{other}"'.encode())
         return read_detail(text, self.job_id, 0, "db", "record") if text else None
+
+
+World = SlurmWorld | CondorWorld | BalsamWorld | SirepoWorld
 
 
 class Feed:
@@ -536,43 +496,21 @@ async def _reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
     return False
 
 
-def _some(draw: random.Random, feeds: Sequence[Feed]) -> list[Feed]:
-    return draw.sample(feeds, draw.randint(1, len(feeds)))
+DISTURBANCES = ("none", "taken away", "stale", "late", "clock", "contradicting")
 
 
-def _taken_away(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    for feed in _some(draw, feeds):
-        feed.is_gone = True
+def _disturb(disturbance: str, draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    ahead_s = draw.choice((-3_600, -330, -90, 90, 330, 3_600)) if disturbance == "clock" else 0
+    some = draw.sample(feeds, draw.randint(1, len(feeds))) if disturbance in OF_SOME else feeds
+    for feed in some:
+        feed.is_gone, feed.is_quiet = disturbance == "taken away", disturbance == "stale"
+        feed.late_s = draw.choice((90, 300, 1_200)) if disturbance == "late" else 0
+        feed.ahead_s = ahead_s
+    if disturbance == "contradicting":
+        world.contradict(draw)
 
 
-def _stale(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    for feed in _some(draw, feeds):
-        feed.is_quiet = True
-
-
-def _late(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    for feed in _some(draw, feeds):
-        feed.late_s = draw.choice((90, 300, 1_200))
-
-
-def _clock(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    by = draw.choice((-3_600, -330, -90, 90, 330, 3_600))
-    for feed in feeds:
-        feed.ahead_s = by
-
-
-def _contradicting(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    world.contradict(draw)
-
-
-DISTURBANCES: Mapping[str, Callable[[random.Random, World, Sequence[Feed]], None]] = {
-    "none": lambda draw, world, feeds: None,
-    "taken away": _taken_away,
-    "stale": _stale,
-    "late": _late,
-    "clock": _clock,
-    "contradicting": _contradicting,
-}
+OF_SOME = frozenset({"taken away", "stale", "late"})
 MEASURED_IN_TIME = frozenset({"late", "clock"})
 """What shows in news that come while jobtui runs, so it is not started again: it could not know then."""
 FROM_THE_START = frozenset({"late", "clock", "contradicting"})
@@ -627,7 +565,7 @@ async def _told(system: str, disturbance: str, number: int) -> list[Told]:
     for step in range(steps):
         clock.advance(EVERY_S)
         if step == begins:
-            DISTURBANCES[disturbance](draw, world, feeds)
+            _disturb(disturbance, draw, world, feeds)
         if step == restarts:
             store, pollers = _begin(feeds, clock)
         for poller, feed in zip(pollers, feeds, strict=True):
