@@ -20,7 +20,7 @@ from jobtui.demo.incidents import HEAVY, Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
+from jobtui.model.ids import ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
@@ -219,27 +219,14 @@ def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: li
 
 STARTED = Nanos(1_795_207_772 * SECOND)
 """Nov 20 20:49:32 of 2026."""
-DOCKER = Agent(
-    agent=AgentPrefix("t7K7"),
-    driver="DockerDriver",
-    kind="parallel",
-    uid="VUlhaMOD",
-    state=AgentState.CONNECTED,
-    host="v1.sirepo.example",
-    container=ContainerName("srj-p-VUlhaMOD"),
-    container_id="14ebb6cea369",
-    started_at=STARTED,
-    supervisor="supervisor.log",
-)
-ON_CLUSTER = Agent(
-    agent=AgentPrefix("ukUt"),
-    driver="SbatchDriver",
-    kind="parallel",
-    uid="3pMDuIiL",
-    state=AgentState.IDLE,
-    host="cori.example",
-    cluster_log="/scratch/jdoe/sirepo prod/job_agent.log",
-)
+DOCKER = an_agent(
+    "t7K7", uid="VUlhaMOD", state=AgentState.CONNECTED, host="v1.sirepo.example", started_at=STARTED,
+    container=ContainerName("srj-p-VUlhaMOD"), supervisor="supervisor.log", since=None, connected_at=None,
+)  # fmt: skip
+ON_CLUSTER = an_agent(
+    "ukUt", driver="SbatchDriver", uid="3pMDuIiL", host="cori.example", started_at=None, container=None,
+    container_id=None, cluster_log="/scratch/jdoe/sirepo prod/job_agent.log",
+)  # fmt: skip
 GROUP = (("CONTAINER_NAME", "srj-p-VUlhaMOD"), ("CONTAINER_ID", "14ebb6cea369"))
 
 

@@ -15,30 +15,22 @@ from hypothesis import strategies as st
 from jobtui.analysis.find import MAX_CANDIDATES, SURE, Candidate, find, is_ambiguous
 from jobtui.analysis.spelling import near, nearest
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, split_jid
+from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import Agent, AgentState, Op, OpStatus
+from tests.builders import a_job, an_agent, an_op
 
 OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
 AGENT_ID = "WUt4nXc2Jt0qYbLr5Vh8sDfEoPz3mKa7"
 
 
-def a_job(job_id: str, name: str, queued: int) -> Job:
-    parts = split_jid(job_id)
+def job_of(jid: str, name: str, queued: int) -> Job:
+    parts = split_jid(jid)
     assert parts is not None
-    return Job(
-        id=JobId(job_id),
-        system="sirepo",
-        source="db",
+    is_quasi, at = "_1_st" in jid, Nanos(queued * SECOND)
+    return a_job(
+        id=JobId(jid), owner=parts.uid, name=name, model=parts.model, queued_at=at, is_quasi=is_quasi,
         status=JobStatus.COMPLETED,
-        native_status="completed",
-        owner=parts.uid,
-        name=name,
-        app="myapp",
-        model=parts.model,
-        queued_at=Nanos(queued * SECOND),
-        is_quasi="_1_st" in job_id,
-    )
+    )  # fmt: skip
 
 
 HEIGHTS, FEL, SURVEY, TRACKING, QUASI = (
@@ -49,51 +41,20 @@ HEIGHTS, FEL, SURVEY, TRACKING, QUASI = (
     "vn9m3eZW-_1_stlss-statelessCompute",
 )
 JOBS: Mapping[JobId, Job] = {
-    job.id: job
-    for job in (
-        a_job(HEIGHTS, "heights", 10),
-        a_job(FEL, "fel scan 12", 20),
-        a_job(SURVEY, "Beamline 7 survey", 30),
-        a_job(TRACKING, "tracking A", 40),
-        a_job(QUASI, "", 50),
-    )
-}
-
-
-def an_op(key: int, prefix: str, jid: str | None, op_id: str | None = None) -> Op:
-    return Op(
-        key=key,
-        op=OpPrefix(prefix),
-        name="run",
-        status=OpStatus.SENT,
-        jid=None if jid is None else JobId(jid),
-        op_id=None if op_id is None else OpId(op_id),
-    )
-
-
-OPS = (
-    an_op(1, "pb5u", HEIGHTS, OP_ID),
-    an_op(2, "k2Wc", FEL),
-    an_op(3, "k2Wc", SURVEY),
-    an_op(4, "9QxZ", None),
-    an_op(5, "WUt4", SURVEY),
-)
+    JobId(jid): job_of(jid, name, 10 * number)
+    for number, (jid, name) in enumerate(
+        ((HEIGHTS, "heights"), (FEL, "fel scan 12"), (SURVEY, "Beamline 7 survey"), (TRACKING, "tracking A"),
+         (QUASI, "")), 1)
+}  # fmt: skip
+OPS = tuple(
+    an_op(key=key, op=OpPrefix(prefix), jid=jid, op_id=op_id, agent=None)
+    for key, (prefix, jid, op_id) in enumerate(
+        (("pb5u", HEIGHTS, OP_ID), ("k2Wc", FEL, None), ("k2Wc", SURVEY, None), ("9QxZ", None, None),
+         ("WUt4", SURVEY, None)), 1)
+)  # fmt: skip
 AGENTS = (
-    Agent(
-        agent=AgentPrefix("WUt4"),
-        driver="LocalDriver",
-        kind="sequential",
-        uid="EPRS",
-        state=AgentState.CONNECTED,
-    ),
-    Agent(
-        agent=AgentPrefix("t7K7"),
-        driver="DockerDriver",
-        kind="parallel",
-        uid="vn9m",
-        state=AgentState.CONNECTED,
-        container=ContainerName("srj-p-vn9m3eZW"),
-    ),
+    an_agent(driver="LocalDriver", kind="sequential", uid="EPRS", container=None),
+    an_agent("t7K7", uid="vn9m", container=ContainerName("srj-p-vn9m3eZW")),
 )
 
 
@@ -182,8 +143,8 @@ def test_an_id_of_condor_that_looks_alike_is_offered_and_not_taken(thing: str) -
 
 @pytest.mark.parametrize("thing", ["disk quota exceeded", "OSError: [Errno 122] Disk quota exceeded: '/x'"])
 def test_an_error_leads_to_the_jobs_that_have_it(thing: str) -> None:
-    failed = msgspec.structs.replace(a_job(FEL, "fel", 10), error="Disk quota exceeded")
-    found = find(thing, {job.id: job for job in (failed, a_job(HEIGHTS, "heights", 20))}, (), ())
+    failed = msgspec.structs.replace(job_of(FEL, "fel", 10), error="Disk quota exceeded")
+    found = find(thing, {job.id: job for job in (failed, job_of(HEIGHTS, "heights", 20))}, (), ())
     assert [(one.kind, one.id) for one in found] == [("job", FEL)]
 
 
@@ -201,35 +162,19 @@ def test_a_job_known_only_from_its_ops_is_found() -> None:
 
 
 def test_candidates_are_bounded_and_the_newest_come_first() -> None:
-    jobs = {job.id: job for job in (a_job(f"EPRSqtUW-{n:08d}-animation", "same", n) for n in range(200))}
+    jobs = {job.id: job for job in (job_of(f"EPRSqtUW-{n:08d}-animation", "same", n) for n in range(200))}
     candidates = find("same", jobs)
     assert len(candidates) == MAX_CANDIDATES
     assert "as 200 jobs do" in candidates[0].why
 
 
+PIECES = (
+    HEIGHTS, "k2Wc", "o=", "a=", "_Op(run, ", ")", "/user/", "srj-p-", " ", "-", AGENT_ID, "IVh7w74d",
+)  # fmt: skip
+
+
 @settings(deadline=None, max_examples=200)
-@given(
-    st.text()
-    | st.lists(
-        st.sampled_from(
-            [
-                HEIGHTS,
-                "k2Wc",
-                "o=",
-                "a=",
-                "_Op(run, ",
-                ")",
-                "/user/",
-                "srj-p-",
-                " ",
-                "-",
-                AGENT_ID,
-                "IVh7w74d",
-            ]
-        ),
-        max_size=8,
-    ).map("".join)
-)
+@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
 def test_anything_may_be_pasted(thing: str) -> None:
     candidates = found(thing)
     assert [candidate.score for candidate in candidates] == sorted(
@@ -258,23 +203,12 @@ MEANT = IDS[1234]
 @pytest.mark.parametrize(
     "typed",
     [
-        MEANT,
-        MEANT.upper(),
-        f"  {MEANT}\n",
-        MEANT[:2] + "x" + MEANT[3:],
-        MEANT[:2] + MEANT[3:],
-        MEANT[:5] + "yy" + MEANT[5:],
-        MEANT[1:3] + MEANT[0] + MEANT[3:],
-        MEANT[:17],
-        MEANT[:12],
-        MEANT[9:17],
-        MEANT[2:14],
-        MEANT[:8],
-        MEANT[:3] + "_" + MEANT[4:8],
-        MEANT.replace("-", "_", 1),
+        MEANT, MEANT.upper(), f"  {MEANT}\n", MEANT[:2] + "x" + MEANT[3:], MEANT[:2] + MEANT[3:],
+        MEANT[:5] + "yy" + MEANT[5:], MEANT[1:3] + MEANT[0] + MEANT[3:], MEANT[:17], MEANT[:12], MEANT[9:17],
+        MEANT[2:14], MEANT[:8], MEANT[:3] + "_" + MEANT[4:8], MEANT.replace("-", "_", 1),
         MEANT.rsplit("-", 1)[0] + "-otherModel",
     ],
-)
+)  # fmt: skip
 def test_the_id_that_was_meant_is_near(typed: str) -> None:
     assert MEANT in dict(near(typed, IDS))
 
