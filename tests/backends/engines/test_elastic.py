@@ -128,7 +128,7 @@ async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
 
 async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
-    elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")})
+    elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
     found: list[str] = []
     at_edge = False
