@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 import msgspec
 
 from jobtui.backends.journal.client import Ask, ExportReader
-from jobtui.backends.journal.following import Following
+from jobtui.backends.journal.following import Following, HostPlaces
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import (
@@ -105,7 +105,8 @@ class MemoryReader(ExportReader):
         await self.turn()
         return self.journal.conditions
 
-    def follow(self, start: Start, matches: Matches) -> Following:
+    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
+        assert not isinstance(start, HostPlaces)
         return MemoryFollowing(MemoryReader(self.journal, self.name), start, matches)
 
     async def aclose(self) -> None:
@@ -123,6 +124,10 @@ class MemoryFollowing:
             start = Beside(rows[-1][0].cursor) if rows else Head()
         self._at: Start = start
 
+    @property
+    def place(self) -> Start:
+        return self._at
+
     async def take(self, most: int) -> Slice:
         await self._memory.turn()
         journal = self._memory.journal
@@ -136,7 +141,7 @@ class MemoryFollowing:
         lost = isinstance(self._at, Beside) and not is_there
         edge = not any(fits(fields, self._matches) for _, fields in journal.rows[at:])
         self._at = Beside(journal.rows[at - 1][0].cursor) if at else self._at
-        return Slice(tuple(entries), own_cursor(self._at), edge, lost)
+        return Slice(tuple(entries), None, edge, lost)
 
     async def changed(self, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
 from jobtui.backends.journal.client import JournalReader, check_field, checked
+from jobtui.backends.journal.following import HostPlaces
 from jobtui.formats.journal_export import Raw, entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
@@ -228,9 +229,12 @@ class EngineFollowing:
 
     async def take(self, most: int) -> Slice:
         rows, at_edge = await self.rows(most)
+        return Slice(tuple(entries_of(self.engine, rows)), None, at_edge, note=self.engine.doubts.words)
+
+    @property
+    def place(self) -> Beside | None:
         at, identity = self._newest
-        cursor = EngineRow(at, identity, {}).cursor if at else None
-        return Slice(tuple(entries_of(self.engine, rows)), cursor, at_edge, note=self.engine.doubts.words)
+        return Beside(EngineRow(at, identity, {}).cursor) if at else None
 
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
@@ -336,7 +340,8 @@ class EngineJournal(JournalReader):
     async def condition(self) -> JournalCondition:
         return JournalCondition()
 
-    def follow(self, start: Start, matches: Matches) -> EngineFollowing:
+    def follow(self, start: Start | HostPlaces, matches: Matches) -> EngineFollowing:
+        start = start.for_new if isinstance(start, HostPlaces) else start
         return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._clock)
 
     async def aclose(self) -> None:

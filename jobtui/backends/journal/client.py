@@ -16,7 +16,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from jobtui.backends.journal.cursors import Beyond
-from jobtui.backends.journal.following import Following, LaneFollowing
+from jobtui.backends.journal.following import Following, HostPlaces, LaneFollowing
 from jobtui.formats.journal_export import ExportParser, Raw, entry_of_export
 from jobtui.model.journal import (
     At,
@@ -104,12 +104,11 @@ class JournalReader(ABC):
         """Which of its files are read."""
 
     @abstractmethod
-    def follow(self, start: Start, matches: Matches) -> Following:
+    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
         """What is written from `start` on; sound also where nothing matches yet.
 
         A `Tail` is the end as it is when `take` gives an edge for the first time: what is written after that
-        comes. The cursor of its slices is for following from there and for nothing else: it may be a place in
-        each of several hosts' entries.
+        comes.
         """
 
     @abstractmethod
@@ -155,7 +154,7 @@ class ExportReader(JournalReader):
             found += [entries[0] if entries else None for entries in answers]
         return found
 
-    def follow(self, start: Start, matches: Matches) -> Following:
+    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
         return LaneFollowing(self, start, checked(matches, self.name))
 
     # Slices.

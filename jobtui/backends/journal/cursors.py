@@ -1,4 +1,4 @@
-"""Cursors of a journal: which comes first, times as cursors, and the places of several hosts in one.
+"""Cursors of a journal: which comes first, and times as cursors.
 
 They are compared as libsystemd does when it merges files.
 """
@@ -7,7 +7,7 @@ from functools import cmp_to_key
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Match, Start
+from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.numbers import of_base
 
 
@@ -79,43 +79,3 @@ def from_micros(time: Nanos) -> int:
 def time_cursor(micros: int) -> Cursor:
     """A cursor that means a time of receipt and no entry, as libsystemd takes it too."""
     return Cursor(f"t={max(micros, 0):x}")
-
-
-_EACH = "each"
-
-
-class HostPlaces(NamedTuple):
-    """How far each host was followed, and where one begins that is new."""
-
-    for_new: Start
-    of: dict[Match, Start]
-
-
-def cursor_of(places: HostPlaces) -> Cursor:
-    each = [f"{field}={value}|{_text(place)}" for (field, value), place in places.of.items()]
-    return Cursor(" ".join((_EACH, _text(places.for_new), *each)))
-
-
-def places_of(start: Start) -> HostPlaces | None:
-    """The places that a cursor has of each host; None for a start that is the same for all."""
-    words = start.cursor.split(" ") if isinstance(start, Beside) else ()
-    if len(words) < 2 or words[0] != _EACH:
-        return None
-    places: dict[Match, Start] = {}
-    for word in words[2:]:
-        host, _, place = word.partition("|")
-        field, _, value = host.partition("=")
-        places[field, value] = _place(place)
-    return HostPlaces(_place(words[1]), places)
-
-
-def _text(place: Start) -> str:
-    if isinstance(place, At):
-        return time_cursor(from_micros(place.time))
-    return place.cursor if isinstance(place, Beside) else ""
-
-
-def _place(text: str) -> Start:
-    if text.startswith("t="):
-        return At(Nanos((position(Cursor(text)).realtime or 0) * 1_000))
-    return Beside(Cursor(text)) if text else Head()

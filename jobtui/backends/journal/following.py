@@ -3,7 +3,7 @@
 libsystemd gives entries of all files by their time, and never one that belongs before its position: what one
 host sends late is lost to who follows all hosts together. Within one host entries come in the order they were
 written. So each host has a lane of its own as soon as there is a second one; what waits in the lanes is given
-in order of time. A cursor then holds one for each host, in one text that only following understands.
+in order of time. Where following may be taken up again is then a place for each host.
 """
 
 import asyncio
@@ -12,10 +12,9 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from heapq import heapify, heappop, heapreplace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from jobtui.backends.base import next_delay
-from jobtui.backends.journal.cursors import HostPlaces, cursor_of, places_of
 from jobtui.model.journal import (
     At,
     Beside,
@@ -70,6 +69,13 @@ class Followed(Protocol):
     async def values(self, field: str) -> tuple[str, ...]: ...
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]: ...
+
+
+class HostPlaces(NamedTuple):
+    """How far each host was followed, and where one begins that is new."""
+
+    for_new: Start
+    of: dict[Match, Start]
 
 
 class Hosts:
@@ -227,6 +233,10 @@ class Following(Protocol):
         After a break it goes on after the last entry that was given.
         """
 
+    @property
+    def place(self) -> Start | HostPlaces | None:
+        """Where somebody may follow from who wants what comes next; None while that is not known."""
+
     async def changed(self, timeout_s: float) -> None:
         """Return when `take` may find something, at the latest after `timeout_s`."""
 
@@ -237,13 +247,14 @@ class Following(Protocol):
 class LaneFollowing:
     """A `Following` of each host's entries. While there is no connection, `take` raises what broke it."""
 
-    def __init__(self, reader: Followed, start: Start, matches: Matches) -> None:
+    def __init__(self, reader: Followed, start: Start | HostPlaces, matches: Matches) -> None:
         self._reader = reader
-        self._start = start
+        self._start: Start = start.for_new if isinstance(start, HostPlaces) else start
+        self._begin_at = start if isinstance(start, HostPlaces) else None
         self._matches = matches
         self._hosts = None if reader.is_one_host else Hosts(reader)
         self._known: list[Match] = []
-        self._for_new: Start = start if isinstance(start, At) else Head()
+        self._for_new: Start = self._start if isinstance(self._start, At) else Head()
         self._lanes: list[Lane] = []
         self._looked_at = 0.0
         self._lost = False
@@ -265,7 +276,7 @@ class LaneFollowing:
             raise type(fault)(*fault.args)
         at_edge = all(lane.at_edge and not lane.held for lane in self._lanes)
         lost, self._lost = self._lost, False
-        return Slice(tuple(entries), self._cursor, at_edge, lost, self._note)
+        return Slice(tuple(entries), None, at_edge, lost, self._note)
 
     async def changed(self, timeout_s: float) -> None:
         self._check_open()
@@ -321,14 +332,12 @@ class LaneFollowing:
         return entries
 
     @property
-    def _cursor(self) -> Cursor | None:
+    def place(self) -> Start | HostPlaces | None:
         """How far was given, of each host where there may be several; None while a tail is not known."""
-        places = self._places()
-        if not places:
-            return own_cursor(self._lanes[0].place)
-        if any(isinstance(place, Tail) for place in places.values()):
+        if not self._lanes or any(isinstance(lane.place, Tail) for lane in self._lanes):
             return None
-        return cursor_of(HostPlaces(self._for_new, places))
+        places = self._places()
+        return HostPlaces(self._for_new, places) if places else self._lanes[0].place
 
     @property
     def _note(self) -> str:
@@ -352,8 +361,7 @@ class LaneFollowing:
 
     async def _open_first(self) -> None:
         hosts = await self._found_hosts()
-        if (known := places_of(self._start)) is not None:
-            self._for_new = known.for_new
+        if (known := self._begin_at) is not None:
             self._open({**known.of, **{host: known.for_new for host in hosts if host not in known.of}})
         elif len(hosts) > 1:
             self._open({host: await self._own_place(host) for host in hosts})

@@ -8,7 +8,7 @@ from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.following import Following
+from jobtui.backends.journal.following import Following, HostPlaces
 from jobtui.backends.journal.records import (
     HOST,
     IDENTIFIER,
@@ -90,10 +90,9 @@ class Journal(PolledSource):
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at = 0.0
-        self._asked_from: Start = Head()
+        self._asked_from: Start | HostPlaces = Head()
         self._given: set[Cursor] = set()
         self._repeated: frozenset[Cursor] = frozenset()
-        self._place: Cursor | None = None
         self._records = EntryRecords(self.wanted, self.names)
         self.condition = JournalCondition()
         self.newest_at: Nanos | None = None
@@ -146,7 +145,6 @@ class Journal(PolledSource):
         return await self._following.take(BATCH_ENTRIES)
 
     async def _batch(self, found: Slice) -> Batch:
-        self._place = found.cursor or self._place
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
         lost = [self._lost(found)] if found.lost else []
         if found.at_edge:
@@ -250,7 +248,6 @@ class Journal(PolledSource):
         self._records = EntryRecords(self.wanted, self.names)
         self._given.clear()
         self._repeated = frozenset()
-        self._place = None
         self._asked_from = At(begin) if begin else Head()
         await self._follow_from(self._asked_from)
 
@@ -263,7 +260,8 @@ class Journal(PolledSource):
             await self._follow_from(self._asked_from)
             return
         self._given.clear()
-        self._asked_from = self._asked_from if self._place is None else Beside(self._place)
+        if self._following is not None:
+            self._asked_from = self._following.place or self._asked_from
 
     async def _ask(self) -> None:
         values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
@@ -271,7 +269,7 @@ class Journal(PolledSource):
         self._matches = self.wanted.matches(values)
         self._asked_at = self._timer()
 
-    async def _follow_from(self, start: Start) -> None:
+    async def _follow_from(self, start: Start | HostPlaces) -> None:
         before, self._following = self._following, None
         if before is not None:
             await before.aclose()

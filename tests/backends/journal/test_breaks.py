@@ -7,16 +7,14 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobtui.backends.journal import following
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.cursors import HostPlaces, cursor_of, places_of
+from jobtui.backends.journal.following import HostPlaces
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Cursor, Head, Matches, Start, Tail
+from jobtui.model.journal import At, Beside, Head, Matches, Start, Tail
 from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.live import Writer, writer
 from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
@@ -167,7 +165,7 @@ def two_writers(directory: Path) -> Iterator[tuple[Writer, Writer]]:
 
 
 @asynccontextmanager
-async def followed(make: MakeReader, start: Start) -> AsyncIterator[Follower]:
+async def followed(make: MakeReader, start: Start | HostPlaces) -> AsyncIterator[Follower]:
     reader = make()
     follower = Follower(reader.follow(start, MARKED))
     await follower.take()
@@ -279,10 +277,10 @@ async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) 
         one.write([from_host("node1", n) for n in (0, 80)])
         async with followed(make, Head()) as first:
             await first.until(4)
-            stopped = (await first.following.take(10)).cursor
+            stopped = first.following.place
         assert stopped is not None
         two.write([from_host("node2", n) for n in range(3, 9)])
-        async with followed(make, Beside(stopped)) as second:
+        async with followed(make, stopped) as second:
             await second.until(6)
             assert messages(second.found) == [f"node2 {n}" for n in range(3, 9)]
             assert second.losses == 0
@@ -356,22 +354,3 @@ async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -
             assert [each.message.split()[1] for each in follower.found] == numbers(*range(400))
             part = await follower.following.take(10)
             assert (part.entries, part.at_edge, part.lost) == ((), True, False)
-
-
-MATCH = st.tuples(st.sampled_from(["_MACHINE_ID", "_BOOT_ID"]), st.text("0123456789abcdef", min_size=1))
-PLACE: st.SearchStrategy[Start] = st.one_of(
-    st.just(Head()),
-    st.integers(0, 2**60).map(lambda micros: At(Nanos(micros * 1_000))),
-    st.text("0123456789abcdef", min_size=1).map(lambda text: Beside(Cursor(f"s={text};i=1"))),
-)
-
-
-@given(PLACE, st.dictionaries(MATCH, PLACE))
-def test_places_are_one_text(for_new: Start, of_each: dict[tuple[str, str], Start]) -> None:
-    places = HostPlaces(for_new, of_each)
-    assert places_of(Beside(cursor_of(places))) == places
-
-
-def test_a_place_that_is_the_same_for_all_is_no_text_of_places() -> None:
-    for start in (Head(), Tail(), At(Nanos(5)), Beside(Cursor("s=1;i=2"))):
-        assert places_of(start) is None

@@ -36,6 +36,10 @@ def a_slice(*numbers: int, at_edge: bool = False, lost: bool = False) -> Slice:
     return Slice(tuple(map(an_entry, numbers)), cursor, at_edge, lost)
 
 
+def taken(*numbers: int, at_edge: bool = False, lost: bool = False) -> Slice:
+    return a_slice(*numbers, at_edge=at_edge, lost=lost)._replace(cursor=None)
+
+
 Event = Slice | Exception | asyncio.Event
 
 
@@ -145,7 +149,7 @@ async def test_a_break_is_told_and_its_end_too() -> None:
     assert not waiting.done()
     back.set()
     await asyncio.wait_for(waiting, LONG_S / 2)
-    assert await follow.take(5) == a_slice(2, at_edge=True)
+    assert await follow.take(5) == taken(2, at_edge=True)
     await follow.aclose()
 
 
@@ -163,8 +167,8 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
     follow = Script([a_slice(1, 2), a_slice(lost=True), a_slice(9, at_edge=True)]).follow(Head())
     await follow.take(0)
     await wait_until(lambda: follow._lanes[0].at_edge)
-    assert await follow.take(10) == a_slice(1, 2)
-    assert await follow.take(10) == a_slice(9, at_edge=True, lost=True)
+    assert await follow.take(10) == taken(1, 2)
+    assert await follow.take(10) == taken(9, at_edge=True, lost=True)
     await follow.aclose()
 
 
