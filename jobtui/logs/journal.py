@@ -169,8 +169,6 @@ def _at_place(line: LogLine, place: Place) -> LogLine:
 
 PASSAGE_LINES = 6_000
 """Lines held of one stretch; those farthest from what is read go first."""
-PASSAGES = 3
-"""Stretches held beside the end of the journal."""
 
 
 class Piece(NamedTuple):
@@ -226,16 +224,16 @@ class Passage:
         self.kept[:0] = before.kept[:at]
         self.first, self.at_begin = before.first, before.at_begin
 
-    def cut_begin(self, most: int = PASSAGE_LINES) -> None:
-        """Let go the first lines beyond `most`."""
-        if (surplus := len(self.kept) - most) > 0:
+    def cut_begin(self) -> None:
+        """Let go the first lines beyond PASSAGE_LINES."""
+        if (surplus := len(self.kept) - PASSAGE_LINES) > 0:
             del self.kept[:surplus]
             self.first, self.at_begin = self.kept[0][0], False
 
-    def cut_end(self, most: int = PASSAGE_LINES) -> None:
-        """Let go the last lines beyond `most`."""
-        if len(self.kept) > most:
-            del self.kept[most:]
+    def cut_end(self) -> None:
+        """Let go the last lines beyond PASSAGE_LINES."""
+        if len(self.kept) > PASSAGE_LINES:
+            del self.kept[PASSAGE_LINES:]
             self.last = self.kept[-1][0]
 
 
@@ -392,12 +390,13 @@ def _stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
     return [stretch_of(lines[at : at + STRETCH_LINES]) for at in range(0, len(lines), STRETCH_LINES)]
 
 
-LIMIT_S = 30.0
 HITS_KEPT = 200_000
 
 
 class JournalSearch(Search):
     """A search in pieces of a journal. `extent` tells how far the log goes now."""
+
+    limit_s = 30.0
 
     def __init__(
         self,
@@ -405,10 +404,8 @@ class JournalSearch(Search):
         query: Query,
         around: Place,
         extent: Callable[[], Extent],
-        *,
-        limit_s: float = LIMIT_S,
     ) -> None:
-        super().__init__(query, Hits(around, wide=True), limit_s, HITS_KEPT)
+        super().__init__(query, Hits(around, wide=True), HITS_KEPT)
         self._pieces = pieces
         self._extent = extent
         self._up = self._down = around
@@ -479,7 +476,8 @@ class JournalPages(Log):
         self.selection = selection
         self._pieces = PieceReader(make_reader, selection)
         self._tail: Passage | None = None
-        self._parts: list[Passage] = []
+        self._near: Passage | None = None
+        """The lines about the place that was read last, where that is not the end."""
         self._following: Following | None = None
         self._begin: Place | None = None
         self._overview = JournalOverview(self._pieces)
@@ -570,11 +568,8 @@ class JournalPages(Log):
         assert tail is not None
         if place >= tail.begin or not tail.kept:
             return tail
-        for part in self._parts:
-            if part.begin <= place < part.end:
-                self._parts.remove(part)
-                self._parts.append(part)
-                return part
+        if (near := self._near) is not None and near.begin <= place < near.end:
+            return near
         return await self._new_part(place, tail)
 
     async def _new_part(self, place: Place, tail: Passage) -> Passage:
@@ -586,13 +581,13 @@ class JournalPages(Log):
             await self._extend_back(part)
         if part.end >= tail.begin:
             return self._joined(part, tail)
-        self._parts = [*self._parts[-PASSAGES + 1 :], part]
+        self._near = part
         return part
 
     def _joined(self, part: Passage, tail: Passage) -> Passage:
         """A stretch that has reached the end of the journal becomes a part of it."""
         tail.take_in(part)
-        self._parts = [other for other in self._parts if other is not part]
+        self._near = None
         return tail
 
     async def _extend_back(self, part: Passage, count: int = PIECE) -> None:

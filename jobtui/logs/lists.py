@@ -15,7 +15,7 @@ from typing import Protocol
 from jobtui.backends.copied_log import line_at
 from jobtui.formats.agent_copies import CopiedLine, added_lines, without_environment
 from jobtui.formats.parser import LogParser
-from jobtui.logs.search import LIMIT_S, Search
+from jobtui.logs.search import Search
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import (
     Extent,
@@ -75,6 +75,17 @@ class HeldLog(Log):
             self._overview = overview_of(map(stretch_of, parts), complete=self._is_complete)
         return self._overview
 
+    async def before(self, place: Place, count: int) -> Page:
+        lines = self.lines
+        stop = bisect_right(lines, place, key=end_of)
+        begin = max(0, stop - count)
+        return Page(tuple(lines[begin:stop]), begin == 0)
+
+    async def after(self, place: Place, count: int) -> Page:
+        lines = self.lines
+        begin = bisect_right(lines, place, key=end_of)
+        return Page(tuple(lines[begin : begin + count]), begin + count >= len(lines))
+
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         lines = self.lines
         if forward:
@@ -93,8 +104,8 @@ class HeldLog(Log):
 class ListSearch(Search):
     """A search through all lines; through all again when there are more, as they may come between others."""
 
-    def __init__(self, log: HeldLog, query: Query, *, limit_s: float = LIMIT_S) -> None:
-        super().__init__(query, Hits(0, wide=True), limit_s)
+    def __init__(self, log: HeldLog, query: Query) -> None:
+        super().__init__(query, Hits(0, wide=True))
         self._log = log
         self._searched = (0, 0)
 
@@ -148,8 +159,8 @@ class ListedLog(HeldLog):
         self._revision = 0
 
     @property
-    def lines(self) -> tuple[LogLine, ...]:
-        return tuple(self._lines)
+    def lines(self) -> Sequence[LogLine]:
+        return self._lines
 
     async def look(self) -> Extent:
         try:
@@ -187,20 +198,6 @@ class ListedLog(HeldLog):
     def changed_at(self) -> Nanos:
         """The time of the first line that has one, else of now: where lines without a time belong."""
         return next((line.at for line in self._lines if line.at is not None), Nanos(time.time_ns()))
-
-    async def before(self, place: Place, count: int) -> Page:
-        stop = self._index(place) if self._lines and place < self._lines[-1].end else len(self._lines)
-        begin = max(0, stop - count)
-        return Page(tuple(self._lines[begin:stop]), begin == 0)
-
-    async def after(self, place: Place, count: int) -> Page:
-        begin = self._index(place)
-        if not self._lines or place >= self._lines[-1].end:
-            return Page((), at_edge=True)
-        return Page(tuple(self._lines[begin : begin + count]), begin + count >= len(self._lines))
-
-    def _index(self, place: Place) -> int:
-        return max(0, bisect_right(self._lines, place, key=place_of) - 1)
 
     async def aclose(self) -> None:
         self._source.close()

@@ -20,7 +20,7 @@ import msgspec
 from jobtui.logs.journal import JournalPages
 from jobtui.logs.lists import HeldLog, ListedLog, end_of, place_of
 from jobtui.logs.pages import LogPages
-from jobtui.model.clock import HERE, SECOND, Nanos, Offsets, clock_of, spread_between, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, Offsets, clock_of, spread_between, to_rfc3339
 from jobtui.model.journal import Gap, time_at
 from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page, Place
 from jobtui.transport.watch import Watch
@@ -60,10 +60,6 @@ class MergedReading:
     @property
     def is_journal(self) -> bool:
         return isinstance(self.log, JournalPages)
-
-    @property
-    def clock(self) -> str:
-        return clock_of(self.name) if self.is_journal else HERE
 
     async def take(self) -> list[LogLine]:
         try:
@@ -228,12 +224,10 @@ class MergedLog(HeldLog):
         *,
         offsets: Callable[[], Offsets] = dict,
         now: Callable[[], Nanos] = wall_clock,
-        lines_kept: int = LINES_KEPT,
     ) -> None:
         self.name = "all"
         self._readings = [MergedReading(name, log, nth, now) for nth, (name, log) in enumerate(logs.items())]
         self._offsets = offsets
-        self._lines_kept = lines_kept
         self._lines: list[LogLine] = []
         self._first = 0
         self._revision = 0
@@ -322,7 +316,7 @@ class MergedLog(HeldLog):
         # Sorted from there on only: what comes late comes near the end, again and again
         behind = sorted((*self._lines[at:], *lines), key=place_of)
         self._lines[at:] = {line.place: line for line in behind}.values()
-        surplus = len(self._lines) - self._lines_kept
+        surplus = len(self._lines) - LINES_KEPT
         if surplus > 0:
             del self._lines[:surplus]
             self._is_cut = True

@@ -221,12 +221,13 @@ PROGRAM_FROM_BYTES = 16 << 20
 class Search(ABC):
     """A search as model.pages.LogSearch says. `hits` may be read while it runs; `most` of them are kept."""
 
-    def __init__(self, query: Query, hits: Hits, limit_s: float = LIMIT_S, most: int | None = None) -> None:
+    limit_s = LIMIT_S
+
+    def __init__(self, query: Query, hits: Hits, most: int | None = None) -> None:
         self.query = query
         self.hits = hits
         self.state = SearchState.RUNNING
         self.problem = ""
-        self._limit_s = limit_s
         self._most = most
         self._stopping = False
         self._program: SearchProgram | None = None
@@ -264,7 +265,7 @@ class Search(ABC):
     async def _within_limit(self, search: Coroutine[None, None, None]) -> None:
         working = asyncio.ensure_future(search)
         try:
-            async with asyncio.timeout(self._limit_s):
+            async with asyncio.timeout(self.limit_s):
                 await asyncio.shield(working)
             if self.state is SearchState.RUNNING:
                 self.state = SearchState.DONE
@@ -332,9 +333,9 @@ class FileSearch(Search):
     All but `_search_all` and `_search_new` is for its own thread.
     """
 
-    def __init__(self, log: SearchedFiles, query: Query, *, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, log: SearchedFiles, query: Query) -> None:
         extent = log.extent
-        super().__init__(query, Hits(extent.begin), limit_s, HITS_KEPT)
+        super().__init__(query, Hits(extent.begin), HITS_KEPT)
         self._log = log
         self._is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES
         self._searched_to = extent.begin

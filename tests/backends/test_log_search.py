@@ -207,7 +207,8 @@ async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, 
 async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages) -> None:
     write(pages, b"a" * 60 + b"b\n")
     await pages.look()
-    search = FileSearch(pages, asked("~^(a+)+$"), limit_s=0.3)
+    search = FileSearch(pages, asked("~^(a+)+$"))
+    search.limit_s = 0.3
     await search.run()
     assert search.state is SearchState.TIMED_OUT
     search.cancel()

@@ -216,11 +216,12 @@ async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None
     assert "v7 ±0.4 s" in extent.event
 
 
-async def test_what_is_held_is_bounded(merged_of: Make) -> None:
+async def test_what_is_held_is_bounded(merged_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merged_logs, "LINES_KEPT", 500)
     journal = MemoryJournal()
     for n in range(900):
         write(journal, n, f"line {n}")
-    merged = merged_of({"a": journal_pages(journal)}, lines_kept=500)
+    merged = merged_of({"a": journal_pages(journal)})
     extent = await merged.look()
     assert words(merged) == [str(n) for n in range(400, 900)]
     assert "tails only" in extent.event

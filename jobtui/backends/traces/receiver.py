@@ -89,14 +89,10 @@ Refuse = Callable[[Refusal], Reply]
 class HttpServer:
     """A server at an address. `handle` answers requests, `refuse` those that cannot be read."""
 
-    def __init__(
-        self, handle: Handle, refuse: Refuse, body_bytes: int = BODY_BYTES, most: int = MOST_CONNECTIONS
-    ) -> None:
+    def __init__(self, handle: Handle, refuse: Refuse) -> None:
         self.handle = handle
         self.refuse = refuse
-        self.body_bytes = body_bytes
         self.held_bytes = 0
-        self._most = most
         self.host = ""
         self._server: asyncio.Server | None = None
         self._open: dict[_Connection, asyncio.Task[None]] = {}
@@ -125,7 +121,7 @@ class HttpServer:
         return len(self._open)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._is_closing or (len(self._open) >= self._most and not self._make_room()):
+        if self._is_closing or (len(self._open) >= MOST_CONNECTIONS and not self._make_room()):
             writer.transport.abort()
             return
         connection = _Connection(self, reader, writer)
@@ -234,11 +230,11 @@ class _Connection:
     async def _body(self, headers: Mapping[str, str]) -> bytes:
         """The body, unpacked. Raises Refusal."""
         length = headers.get("content-length", "0")
-        if length.isdigit() and whole(length, MOST) > self._server.body_bytes:
-            raise Refusal(413, f"the body has {length} bytes of {self._server.body_bytes}")
+        if length.isdigit() and whole(length, MOST) > BODY_BYTES:
+            raise Refusal(413, f"the body has {length} bytes of {BODY_BYTES}")
         parts: list[bytes] = []
         try:
-            unpacker = Unpacker.of_body(headers.get("content-encoding", ""), self._server.body_bytes)
+            unpacker = Unpacker.of_body(headers.get("content-encoding", ""), BODY_BYTES)
             while isinstance(event := await self._event(SILENCE_S), h11.Data):
                 for part in unpacker.feed(bytes(event.data)):
                     self._hold(len(part))
@@ -319,14 +315,12 @@ class Receiver(PolledSource):
 
     kind = "otlp"
 
-    def __init__(
-        self, target: str, *, body_bytes: int = BODY_BYTES, connections: int = MOST_CONNECTIONS
-    ) -> None:
+    def __init__(self, target: str) -> None:
         super().__init__(target)
         self.port = 0
         """At which it listens, 0 as long as it does not."""
         self._host, self._wanted = listen_place(target)
-        self.server = HttpServer(self._answer, self._refuse, body_bytes, connections)
+        self.server = HttpServer(self._answer, self._refuse)
         self._worker = Worker(f"spans sent to {target}")
         self._turn = asyncio.Lock()
         self._waiting: deque[Span | SpanLog] = deque()

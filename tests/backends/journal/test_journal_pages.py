@@ -322,6 +322,6 @@ async def test_what_is_held_is_bounded() -> None:
             break
         place = page.lines[0].place
     assert numbers(page.lines)[0] == 20_000 - 120 * 150
-    held = [part for part in (*pages._parts, pages._tail) if part is not None]
-    assert sum(len(part.kept) for part in held) < 4 * 6_500
+    held = [part for part in (pages._near, pages._tail) if part is not None]
+    assert sum(len(part.kept) for part in held) < 2 * 6_500
     await pages.aclose()

@@ -30,8 +30,8 @@ class Sent(NamedTuple):
 
 
 @asynccontextmanager
-async def listening(**options: int) -> AsyncIterator[Receiver]:
-    receiver = Receiver("127.0.0.1:0", **options)
+async def listening() -> AsyncIterator[Receiver]:
+    receiver = Receiver("127.0.0.1:0")
     await receiver.poll(None)
     try:
         yield receiver

@@ -150,9 +150,10 @@ ERRORS = [
 
 @pytest.mark.parametrize(("request_", "status", "code", "words"), ERRORS, ids=lambda one: str(one)[:30])
 async def test_errors_say_why_in_the_encoding_of_the_request(
-    request_: dict[str, object], status: int, code: int, words: str
+    request_: dict[str, object], status: int, code: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with listening(body_bytes=LIMIT) as receiver:
+    monkeypatch.setattr(receiver_module, "BODY_BYTES", LIMIT)
+    async with listening() as receiver:
         sent = await send(receiver, **request_)  # type: ignore[arg-type]
         assert sent.status == status
         if request_["kind"] == PROTOBUF:
@@ -319,7 +320,8 @@ async def test_connections_opened_and_dropped_leave_nothing() -> None:
 
 async def test_silent_connections_give_way_to_those_that_send(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver_module, "GIVES_WAY_S", 0.0)
-    async with listening(connections=5) as receiver:
+    monkeypatch.setattr(receiver_module, "MOST_CONNECTIONS", 5)
+    async with listening() as receiver:
         silent = [await asyncio.open_connection("127.0.0.1", receiver.port) for _ in range(20)]
         for _, writer in silent[::2]:
             writer.write(b"POST /v1/traces HT")
@@ -329,8 +331,9 @@ async def test_silent_connections_give_way_to_those_that_send(monkeypatch: pytes
             writer.close()
 
 
-async def test_when_all_are_busy_one_more_is_turned_away() -> None:
-    async with listening(connections=2) as receiver:
+async def test_when_all_are_busy_one_more_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver_module, "MOST_CONNECTIONS", 2)
+    async with listening() as receiver:
         held = [await asyncio.open_connection("127.0.0.1", receiver.port) for _ in range(2)]
         await wait_until(lambda: receiver.server.connections == 2)
         assert await raw(receiver, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
