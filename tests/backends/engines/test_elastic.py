@@ -282,18 +282,18 @@ async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
 
     async def timed(request: httpx.Request) -> httpx.Response:
         nonlocal spent
-        began = time.perf_counter()
+        began = time.process_time()
         answer = await inner.handle_async_request(request)
-        spent += time.perf_counter() - began
+        spent += time.process_time() - began
         return answer
 
     client = ElasticClient(URL, transport=httpx.MockTransport(timed))
     engine = ElasticEngine(client, presets()["journald"], Doubts())
     following = EngineFollowing(engine, At(T0), clock=FixedClock(Nanos(NOW + 3600 * SECOND)))
     await following.rows(10)  # imports
-    spent, began = 0.0, time.perf_counter()
+    spent, began = 0.0, time.process_time()
     rows, _ = await following.rows(1_000)
-    own_s = time.perf_counter() - began - spent
+    own_s = time.process_time() - began - spent
     assert len(rows) > 900
     assert own_s < 0.3
     tracemalloc.start()
