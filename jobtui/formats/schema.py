@@ -1,6 +1,7 @@
 """Line shapes as data: reads a `*.toml` of this folder, compiles it, and finds the lines that can match.
 
-The file says what it may hold; `load` refuses anything else with a FormatError that names file and shape.
+What does not compile raises a FormatError that names file and shape; that a file holds nothing else, and that
+each shape takes its samples, is tested.
 
 In a quiet block (most lines matter to nobody) searching the block for each needle costs a fraction of
 looking at the lines. In a busy one the search costs more than it saves: then every line is given.
@@ -8,7 +9,7 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -26,22 +27,10 @@ _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
 _PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
 _HEAD = re.compile(r"(\w*)(?:$|\\\W|[ =:;,/.!'\"<>#-](?![?*+{]))")
-_DOCUMENT_KEYS = frozenset({"needles", "dense", "macros", "shape", "lines"})
-_SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "funcs", "catch_all", "sample"})
-_LINES_KEYS = frozenset({"name", "component", "heads", "funcs", "shapes"})
-_SAMPLE_KEYS = frozenset({"text", "func", "fields"})
 
 
 class FormatError(Exception):
     """A format file does not say what it must; names the file and the shape."""
-
-
-class Sample(NamedTuple):
-    """A message a shape must match, and the fields it must give."""
-
-    text: str
-    func: str
-    fields: dict[str, str]
 
 
 class Shape(NamedTuple):
@@ -61,7 +50,6 @@ class Shape(NamedTuple):
     from_agent: bool
     funcs: frozenset[str]
     catch_all: bool
-    samples: tuple[Sample, ...]
 
 
 class LogFormat(NamedTuple):
@@ -118,12 +106,12 @@ def document_of(name: str, text: str) -> dict[str, Any]:
 
 def read_format(name: str, text: str) -> LogFormat:
     """The format that `text`, the content of `<name>.toml`, describes. Raises FormatError."""
-    where, document = f"{name}.toml", document_of(name, text)
-    _only(document, _DOCUMENT_KEYS, where)
-    macros: dict[str, str] = document.get("macros", {})
-    shapes = [_shape(where, entry, macros) for entry in document.get("shape", ())]
-    for entry in document.get("lines", ()):
-        shapes.extend(_shapes_of_lines(where, entry, macros))
+    document = document_of(name, text)
+    several = (
+        {**lines, "pattern": pattern} for lines in document.get("lines", ()) for pattern, _ in lines["shapes"]
+    )
+    macros = document.get("macros", {})
+    shapes = [_shape(f"{name}.toml", entry, macros) for entry in (*document.get("shape", ()), *several)]
     return LogFormat(
         shapes=tuple(shapes),
         by_head=_by_head(shapes),
@@ -143,57 +131,35 @@ def _by_head(shapes: Iterable[Shape]) -> _ByHead:
     )
 
 
-def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape:
-    where = f"{file}, shape {entry.get('name')!r}"
-    _only(entry, _SHAPE_KEYS, where)
+def _shape(file: str, entry: Mapping[str, Any], macros: Mapping[str, str]) -> Shape:
     try:
-        pattern = _MACRO.sub(lambda macro: macros[macro[1]], str(entry["pattern"]))
+        pattern = _MACRO.sub(lambda macro: macros[macro[1]], entry["pattern"])
+        component = Component(entry["component"])
         return Shape(
-            name=str(entry["name"]),
-            component=Component(str(entry["component"])),
-            step=str(entry["step"]) if "step" in entry else None,
+            name=entry["name"],
+            component=component,
+            step=entry.get("step"),
             heads=_heads(entry, pattern),
             pattern=re.compile(pattern, re.ASCII | re.DOTALL),
-            literal=longest_literal(str(entry["pattern"])),
-            from_agent=str(entry["component"]) in (Component.AGENT, Component.JOB_CMD),
-            funcs=frozenset(_strings(entry.get("funcs", []))),
-            catch_all=bool(entry.get("catch_all", False)),
-            samples=tuple(_samples(entry.get("sample", []))),
+            literal=longest_literal(entry["pattern"]),
+            from_agent=component in (Component.AGENT, Component.JOB_CMD),
+            funcs=frozenset(entry.get("funcs", ())),
+            catch_all=entry.get("catch_all", False),
         )
-    except (KeyError, ValueError, TypeError, re.error) as error:
-        raise FormatError(f"{where}: {error!r}") from error
+    except (KeyError, ValueError, re.error) as error:
+        raise FormatError(f"{file}, shape {entry.get('name')!r}: {error!r}") from error
 
 
-def _shapes_of_lines(file: str, entry: dict[str, object], macros: dict[str, str]) -> Iterator[Shape]:
-    """The shapes of a `[[lines]]` table: `shapes` are pairs of a pattern and a sample, the rest is common."""
-    where = f"{file}, lines {entry.get('name')!r}"
-    _only(entry, _LINES_KEYS, where)
-    pairs = entry.get("shapes")
-    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
-        raise FormatError(f"{where}: shapes must be pairs of a pattern and a sample")
-    funcs = entry.get("funcs", [])
-    common = {key: value for key, value in entry.items() if key != "shapes"}
-    for pattern, text in pairs:
-        sample = {"text": text, "func": next(iter(_strings(funcs)), "")}
-        yield _shape(file, {**common, "pattern": pattern, "sample": [sample]}, macros)
-
-
-def _only(table: dict[str, object], known: frozenset[str], where: str) -> None:
-    if unknown := table.keys() - known:
-        raise FormatError(f"{where}: unknown key {min(unknown)!r}")
-
-
-def _heads(entry: dict[str, object], pattern: str) -> tuple[str, ...]:
+def _heads(entry: Mapping[str, Any], pattern: str) -> tuple[str, ...]:
     """The heads a shape names, else the word its pattern begins with."""
     if "heads" not in entry:
         found = _HEAD.match(pattern)
         if found is None:
             raise ValueError(f"heads are needed where a pattern does not begin with a word: {pattern!r}")
         return (found[1],)
-    heads = tuple(_strings(entry["heads"]))
-    if ANY_HEAD in heads and not entry.get("funcs"):
+    if ANY_HEAD in entry["heads"] and not entry.get("funcs"):
         raise ValueError("a message that may begin with anything needs funcs")
-    return heads
+    return tuple(entry["heads"])
 
 
 def longest_literal(pattern: str) -> str:
@@ -205,21 +171,6 @@ def longest_literal(pattern: str) -> str:
         return ""
     outside = re.sub(r"\\\w[?*+]*|[.][?*+]*", "\0", outside)
     return max((run.strip("\0") for run in _PLAIN.findall(outside)), key=len, default="")
-
-
-def _strings(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(f"expected a list of words, not {value!r}")
-    return value
-
-
-def _samples(value: object) -> Iterator[Sample]:
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise TypeError(f"expected tables, not {value!r}")
-    for sample in value:
-        if unknown := sample.keys() - _SAMPLE_KEYS:
-            raise ValueError(f"sample with unknown key {min(unknown)!r}")
-        yield Sample(sample["text"], sample.get("func", ""), sample.get("fields", {}))
 
 
 BUSY = 4

@@ -72,16 +72,6 @@ def test_the_number_of_a_batch_job_is_none_of_a_job() -> None:
     assert matched is None
 
 
-@pytest.mark.parametrize("shape", load(FORMAT).shapes, ids=lambda shape: shape.name)
-def test_every_shape_has_a_sample_that_it_takes(shape: object) -> None:
-    for sample in shape.samples:  # type: ignore[attr-defined]
-        matched = load(FORMAT).match(sample.text, sample.func, sample.text.partition(" ")[0])
-        assert matched is not None
-        assert matched[0] is shape
-        assert sample.fields.items() <= matched[1].items()
-    assert shape.samples  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(
     "text", ["", "2026-11-20", "2026-13-20 17:31:39.707", "x" * 23, "0001-01-01 00:00:00.000"]
 )
