@@ -1,7 +1,7 @@
 """Where sources are found when none is configured. Looks at names only, but for the login to Balsam."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobtui.model.specs import LOCAL_JOURNAL, SourceSpec, parse_balsam
@@ -34,13 +34,6 @@ class Discovered(NamedTuple):
 
     spec: SourceSpec
     origin: str
-
-
-class Rule(NamedTuple):
-    """One place where a source may be: how it is called in a message, and how it is looked for."""
-
-    looked_for: str
-    look: Callable[[Surroundings], Discovered | None]
 
 
 def _by_variable(around: Surroundings) -> Discovered | None:
@@ -79,15 +72,6 @@ def _local_journal(around: Surroundings) -> Discovered | None:
     return Discovered(SourceSpec("journal", LOCAL_JOURNAL), f"found {unit}")
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("SIREPO_SRDB_ROOT", _by_variable),
-    Rule(f"{DEVELOPMENT_DIR}/{SUPERVISOR_DB} of a Sirepo checkout here or above", _beside_checkout),
-)
-
-
-JOURNAL_RULE = Rule("Sirepo's units on this machine", _local_journal)
-
-
 def _balsam_login(around: Surroundings) -> Discovered | None:
     """The server that Balsam's own client is logged in to. Of its file only the address is read."""
     from jobtui.backends.balsam.login import login_path, read_login  # few have one
@@ -102,14 +86,12 @@ def _balsam_login(around: Surroundings) -> Discovered | None:
         return None
 
 
-BALSAM_RULE = Rule("~/.balsam/client.yml", _balsam_login)
+LOOKED_FOR = (
+    f"SIREPO_SRDB_ROOT, {DEVELOPMENT_DIR}/{SUPERVISOR_DB} of a Sirepo checkout here or above, "
+    "Sirepo's units on this machine, ~/.balsam/client.yml"
+)
 
 
 def discover(around: Surroundings) -> tuple[Discovered, ...]:
-    found = [finding for rule in RULES if (finding := rule.look(around))][:1]
-    others = (rule.look(around) for rule in (JOURNAL_RULE, BALSAM_RULE))
-    return (*found, *(finding for finding in others if finding))
-
-
-def looked_for() -> str:
-    return ", ".join(rule.looked_for for rule in (*RULES, JOURNAL_RULE, BALSAM_RULE))
+    database = _by_variable(around) or _beside_checkout(around)
+    return tuple(filter(None, (database, _local_journal(around), _balsam_login(around))))

@@ -1,10 +1,10 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_reader`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import wraps
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from jobtui.backends.base import (
     DetailSource,
@@ -47,19 +47,6 @@ def nothing_told(job_id: JobId) -> JobDetail | None:
 
 def nothing_remembered(job: Job, text: str, now: Nanos) -> Remembered:
     return Remembered(now)
-
-
-@runtime_checkable
-class HasEntries(Protocol):
-    """A journal that can be asked for the entry behind a record. `backends.journal.source.Journal` is one."""
-
-    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The line of an entry, and those that its process wrote next. Raises SourceError."""
-
-    async def continuations(
-        self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool]
-    ) -> dict[str, list[str]]:
-        """What follows some entries of a stream in their processes. Raises SourceError."""
 
 
 def _answering(ask: Callable[Asked, Awaitable[Answered]]) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
@@ -153,9 +140,11 @@ class SessionJobReader:
         return record_of(await file.lines_from(step.offset, most, line=number, expect=expected))
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
+        from jobtui.backends.journal.source import Journal  # the first paint does not need it
+
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):
-            if not isinstance(source, HasEntries):
+            if not isinstance(source, Journal):
                 continue
             try:
                 if found := await source.lines_at(step.source, cursor, most - 1):

@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
 from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
-from jobtui.backends.base import unwrapped
-from jobtui.backends.job_reader import HasEntries
 from jobtui.backends.registry import JOURNAL
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
@@ -41,6 +40,9 @@ from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, show
 from jobtui.session import Session
 
+if TYPE_CHECKING:
+    from jobtui.backends.journal.source import Journal
+
 CONTINUATION_LINES = 100
 """How many lines that follow a record, and are part of it, are given at most."""
 
@@ -51,7 +53,11 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
     Where a file can no longer be read, or holds something else there now, its lines stand alone.
     """
     job_reader = session.job_reader()
-    journals = [source for source in map(unwrapped, session.sources) if isinstance(source, HasEntries)]
+    journals: list[Journal] = []
+    if any(line.cursor is not None for line in lines):
+        from jobtui.logs.journal import journals_of  # few lines are of journals
+
+        journals = [*journals_of(session.sources)]
     entries = await _in_journals(journals, lines)
     found: list[JobLine] = []
     for line in lines:
@@ -63,7 +69,7 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
     return found
 
 
-async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine]) -> dict[str, list[str]]:
+async def _in_journals(journals: "Sequence[Journal]", lines: Sequence[JobLine]) -> dict[str, list[str]]:
     streams: dict[str, dict[str, int]] = {}
     for line in lines:
         if line.cursor is not None:

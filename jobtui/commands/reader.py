@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.backends.base import Announced, Source, Until
-from jobtui.backends.discovery import Surroundings, discover, looked_for
+from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
     BALSAM,
@@ -357,7 +357,7 @@ def warn(context: Context) -> None:
 
 
 def no_source() -> Exit:
-    complain(f"no source is configured, and there is no {looked_for()}; type one of")
+    complain(f"no source is configured, and there is no {LOOKED_FOR}; type one of")
     complain("    jobtui init                                # find what is here, such as Slurm and archives")
     complain("    jobtui --srdb DIR --log supervisor=FILE    # read these")
     complain("    jobtui demo                                # look around in a simulated job system")

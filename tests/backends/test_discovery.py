@@ -8,7 +8,7 @@ import pytest
 
 from jobtui.backends.base import Batch, Until
 from jobtui.backends.condor.source import CondorFile
-from jobtui.backends.discovery import Surroundings, discover, looked_for
+from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
@@ -35,7 +35,7 @@ def a_run(checkout: Path) -> SourceSpec:
 def test_nothing_is_found_where_nothing_is(around: Surroundings, tmp_path: Path) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
-    assert "SIREPO_SRDB_ROOT" in looked_for()
+    assert "SIREPO_SRDB_ROOT" in LOOKED_FOR
 
 
 def test_sirepos_own_variable_comes_first(around: Surroundings, tmp_path: Path) -> None:
