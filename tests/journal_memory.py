@@ -14,6 +14,7 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    FollowStart,
     Head,
     JournalCondition,
     JournalEntry,
@@ -105,7 +106,7 @@ class MemoryReader(ExportReader):
         await self.turn()
         return self.journal.conditions
 
-    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
+    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
         assert not isinstance(start, HostPlaces)
         return MemoryFollowing(MemoryReader(self.journal, self.name), start, matches)
 
@@ -116,16 +117,13 @@ class MemoryReader(ExportReader):
 class MemoryFollowing:
     """Gives at once what was written, without a lane."""
 
-    def __init__(self, reader: MemoryReader, start: Start, matches: Matches) -> None:
+    def __init__(self, reader: MemoryReader, start: FollowStart, matches: Matches) -> None:
         self._memory = reader
         self._matches = matches
-        rows = reader.journal.rows
-        if isinstance(start, Tail):
-            start = Beside(rows[-1][0].cursor) if rows else Head()
-        self._at: Start = start
+        self._at: FollowStart = start
 
     @property
-    def place(self) -> Start:
+    def place(self) -> FollowStart:
         return self._at
 
     async def take(self, most: int) -> Slice:

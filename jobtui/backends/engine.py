@@ -19,6 +19,7 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    FollowStart,
     Head,
     JournalCondition,
     JournalEntry,
@@ -212,12 +213,11 @@ class EngineFollowing:
     """Rows as they come to be found, each once, from a place on."""
 
     def __init__(
-        self, engine: Engine, start: Start, matches: Matches = (), clock: Clock | None = None
+        self, engine: Engine, start: FollowStart, matches: Matches = (), clock: Clock | None = None
     ) -> None:
         self.engine = engine
         self._matches = matches
         self._clock = clock or SystemClock()
-        self._is_tail = isinstance(start, Tail)
         self._after = place_of(start.cursor) if isinstance(start, Beside) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
@@ -240,8 +240,6 @@ class EngineFollowing:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
         if self._is_closed.is_set():
             raise SourceError(f"{self.engine.name}: is closed")
-        if self._is_tail:
-            return await self._pass_by(), True
         question = RowQuery(
             self._begin or None, None, self._matches, most, without=self._known_from(self._begin),
             walk=self._walk,
@@ -264,15 +262,6 @@ class EngineFollowing:
                 last = Nanos(last + INSTANT_NS)
             self._begin = last
         return fresh, self._is_at_edge
-
-    async def _pass_by(self) -> list[EngineRow]:
-        """Note what is there already: only what comes after that is wanted."""
-        self._floor = self._begin = Nanos(self._clock.now() - LATE_S * SECOND)
-        found = await self.engine.rows(RowQuery(self._begin, None, self._matches, back=True))
-        self._note(found.rows)
-        self._newest = max(self._newest, (self._begin, ""))
-        self._is_tail, self._is_at_edge = False, True
-        return []
 
     def _is_wanted(self, row: EngineRow) -> bool:
         return self._after is None or (row.at, row.id) > self._after
@@ -340,7 +329,7 @@ class EngineJournal(JournalReader):
     async def condition(self) -> JournalCondition:
         return JournalCondition()
 
-    def follow(self, start: Start | HostPlaces, matches: Matches) -> EngineFollowing:
+    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostPlaces) else start
         return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._clock)
 

@@ -73,6 +73,8 @@ class Beside(NamedTuple):
 
 
 Start = Head | Tail | At | Beside
+FollowStart = Head | At | Beside
+"""Where following may begin, of one host's entries."""
 
 
 def own_cursor(start: Start) -> Cursor | None:

@@ -22,6 +22,7 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    FollowStart,
     Head,
     JournalCondition,
     JournalEntry,
@@ -104,12 +105,8 @@ class JournalReader(ABC):
         """Which of its files are read."""
 
     @abstractmethod
-    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
-        """What is written from `start` on; sound also where nothing matches yet.
-
-        A `Tail` is the end as it is when `take` gives an edge for the first time: what is written after that
-        comes.
-        """
+    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
+        """What is written from `start` on; sound also where nothing matches yet."""
 
     @abstractmethod
     async def aclose(self) -> None:
@@ -154,7 +151,7 @@ class ExportReader(JournalReader):
             found += [entries[0] if entries else None for entries in answers]
         return found
 
-    def follow(self, start: Start | HostPlaces, matches: Matches) -> Following:
+    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
         return LaneFollowing(self, start, checked(matches, self.name))
 
     # Slices.
@@ -203,7 +200,9 @@ class ExportReader(JournalReader):
 
     # Following.
 
-    async def listen(self, start: Start, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
+    async def listen(
+        self, start: FollowStart, matches: Matches, scope: Matches
+    ) -> AsyncGenerator[Slice, None]:
         """What is there from `start` on, then what is written, until the connection breaks with SourceError.
 
         Each slice is new and comes after the one before. The first one says that it is connected; `at_edge`
@@ -215,20 +214,17 @@ class ExportReader(JournalReader):
                 async for found in slices:
                     start = start if found.cursor is None else Beside(found.cursor)
                     yield found
-            start = Head() if isinstance(start, Tail) else start
             async with aclosing(self._beyond(Ask(start, matches, follows=True))) as written:
                 async for some in written:
                     start = Beside(some[-1].cursor)
                     yield Slice(tuple(some), some[-1].cursor, True)
 
-    async def _catch_up(self, start: Start, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
+    async def _catch_up(
+        self, start: FollowStart, matches: Matches, scope: Matches
+    ) -> AsyncGenerator[Slice, None]:
         """What is there up to the edge, which is the last entry of `scope` as it was before."""
         own = own_cursor(start)
         near = [] if own is None else [_near(own)]
-        if isinstance(start, Tail):
-            (last,) = await self.last_of_each([scope])
-            yield Slice((), None if last is None else last.cursor, True)
-            return
         beyond = Beyond(own)
         async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
             lost = own is not None and _found(own, await anext(answers)) is None

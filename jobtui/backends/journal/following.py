@@ -19,13 +19,12 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    FollowStart,
     Head,
     JournalEntry,
     Match,
     Matches,
     Slice,
-    Start,
-    Tail,
     own_cursor,
 )
 from jobtui.model.source_errors import SourceDenied, SourceError
@@ -60,9 +59,9 @@ class Followed(Protocol):
     name: str
     is_one_host: bool
 
-    def listen(self, start: Start, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]: ...
+    def listen(self, start: FollowStart, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]: ...
 
-    async def backward(self, start: Tail | Beside, matches: Matches, most: int) -> Slice: ...
+    async def backward(self, start: Beside, matches: Matches, most: int) -> Slice: ...
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None: ...
 
@@ -74,8 +73,8 @@ class Followed(Protocol):
 class HostPlaces(NamedTuple):
     """How far each host was followed, and where one begins that is new."""
 
-    for_new: Start
-    of: dict[Match, Start]
+    for_new: FollowStart
+    of: dict[Match, FollowStart]
 
 
 class Hosts:
@@ -125,8 +124,8 @@ class Lane:
 
     def __init__(
         self,
-        listen: Callable[[Start], AsyncGenerator[Slice, None]],
-        start: Start,
+        listen: Callable[[FollowStart], AsyncGenerator[Slice, None]],
+        start: FollowStart,
         hosts: tuple[Match, ...],
         beside: Cursor | None,
         news: asyncio.Event,
@@ -137,7 +136,8 @@ class Lane:
         self.held: deque[JournalEntry | None] = deque()
         """None where entries were lost."""
         self._listen = listen
-        self._place = self._given = start
+        self._place: FollowStart = start
+        self._given: FollowStart = start
         self._beside = beside
         self._only_nameless = bool(hosts) and all(field == BOOT for field, _ in hosts)
         self._held_bytes = 0
@@ -146,7 +146,7 @@ class Lane:
         self.task = asyncio.create_task(self._keep_listening(), name="follow a journal")
 
     @property
-    def place(self) -> Start:
+    def place(self) -> FollowStart:
         """How far its entries were taken."""
         return self._given if self.held else self._place
 
@@ -200,8 +200,6 @@ class Lane:
         self._held_bytes += sum(map(_bytes_of, fresh))
         if found.cursor is not None:
             self._place = Beside(found.cursor)
-        elif isinstance(self._place, Tail):
-            self._place = Head()
         self.fault, self.at_edge = None, found.at_edge
         if is_news or fresh:
             self._news.set()
@@ -234,7 +232,7 @@ class Following(Protocol):
         """
 
     @property
-    def place(self) -> Start | HostPlaces | None:
+    def place(self) -> FollowStart | HostPlaces | None:
         """Where somebody may follow from who wants what comes next; None while that is not known."""
 
     async def changed(self, timeout_s: float) -> None:
@@ -247,14 +245,14 @@ class Following(Protocol):
 class LaneFollowing:
     """A `Following` of each host's entries. While there is no connection, `take` raises what broke it."""
 
-    def __init__(self, reader: Followed, start: Start | HostPlaces, matches: Matches) -> None:
+    def __init__(self, reader: Followed, start: FollowStart | HostPlaces, matches: Matches) -> None:
         self._reader = reader
-        self._start: Start = start.for_new if isinstance(start, HostPlaces) else start
+        self._start: FollowStart = start.for_new if isinstance(start, HostPlaces) else start
         self._begin_at = start if isinstance(start, HostPlaces) else None
         self._matches = matches
         self._hosts = None if reader.is_one_host else Hosts(reader)
         self._known: list[Match] = []
-        self._for_new: Start = self._start if isinstance(self._start, At) else Head()
+        self._for_new: FollowStart = self._start if isinstance(self._start, At) else Head()
         self._lanes: list[Lane] = []
         self._looked_at = 0.0
         self._lost = False
@@ -332,9 +330,9 @@ class LaneFollowing:
         return entries
 
     @property
-    def place(self) -> Start | HostPlaces | None:
-        """How far was given, of each host where there may be several; None while a tail is not known."""
-        if not self._lanes or any(isinstance(lane.place, Tail) for lane in self._lanes):
+    def place(self) -> FollowStart | HostPlaces | None:
+        """How far was given, of each host where there may be several."""
+        if not self._lanes:
             return None
         places = self._places()
         return HostPlaces(self._for_new, places) if places else self._lanes[0].place
@@ -375,7 +373,7 @@ class LaneFollowing:
         self._looked_at = time.monotonic()
         return found
 
-    def _open(self, places: dict[Match, Start]) -> None:
+    def _open(self, places: dict[Match, FollowStart]) -> None:
         """Open a lane for each host from its place on; one for all there are as long as that is one host."""
         self._check_open()
         self._known = hosts = list(places)
@@ -388,17 +386,17 @@ class LaneFollowing:
         if not self._lanes:
             self._lanes = [self._lane(next(iter(places.values()), self._start), (), self._matches)]
 
-    def _lane(self, place: Start, hosts: tuple[Match, ...], wanted: Matches) -> Lane:
+    def _lane(self, place: FollowStart, hosts: tuple[Match, ...], wanted: Matches) -> Lane:
         scope = tuple((host,) for host in hosts)
         beside = own_cursor(self._start)
         return Lane(lambda at: self._reader.listen(at, wanted, scope), place, hosts, beside, self._news)
 
-    async def _own_place(self, host: Match) -> Start:
+    async def _own_place(self, host: Match) -> FollowStart:
         """Where the lane of a host begins: after its last entry before the start, wherever that is.
 
         The entry at the start itself comes again, and is left out.
         """
-        if not isinstance(self._start, Tail | Beside):
+        if not isinstance(self._start, Beside):
             return self._start
         last = (await self._reader.backward(self._start, ((host,),), 1)).entries
         return Beside(last[0].cursor) if last else Head()
@@ -443,7 +441,7 @@ class LaneFollowing:
                 self._known = [host]
         return None
 
-    def _places(self) -> dict[Match, Start]:
+    def _places(self) -> dict[Match, FollowStart]:
         return {host: lane.place for lane in self._lanes for host in lane.hosts or self._known[:1]}
 
     async def _close_lanes(self) -> None:

@@ -26,13 +26,13 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    FollowStart,
     Gap,
     Head,
     JournalCondition,
     JournalEntry,
     Matches,
     Slice,
-    Start,
     Tail,
     is_host,
     time_at,
@@ -90,7 +90,7 @@ class Journal(PolledSource):
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at = 0.0
-        self._asked_from: Start | HostPlaces = Head()
+        self._asked_from: FollowStart | HostPlaces = Head()
         self._given: set[Cursor] = set()
         self._repeated: frozenset[Cursor] = frozenset()
         self._records = EntryRecords(self.wanted, self.names)
@@ -269,7 +269,7 @@ class Journal(PolledSource):
         self._matches = self.wanted.matches(values)
         self._asked_at = self._timer()
 
-    async def _follow_from(self, start: Start | HostPlaces) -> None:
+    async def _follow_from(self, start: FollowStart | HostPlaces) -> None:
         before, self._following = self._following, None
         if before is not None:
             await before.aclose()

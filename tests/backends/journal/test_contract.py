@@ -13,7 +13,7 @@ import pytest
 
 from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Head, Matches, Start, Tail
+from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
 from jobtui.model.source_errors import SourceError, SourceMissing
 from tests.backends.journal.live import journald, needs_journald, writer
 from tests.backends.journal.make import (
@@ -273,7 +273,7 @@ async def reading(way: Way, directory: Path) -> AsyncIterator[JournalReader]:
 
 @asynccontextmanager
 async def following(
-    way: Way, directory: Path, start: Start, matches: Matches = ()
+    way: Way, directory: Path, start: FollowStart, matches: Matches = ()
 ) -> AsyncIterator[Follower]:
     async with reading(way, directory) as reader:
         follower = Follower(reader.follow(start, matches))
@@ -290,7 +290,7 @@ async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory:
             other = Follower(reader.follow(Head(), ()))
             await other.until(20)
             await other.end()
-        async with following(way, directory, Tail(), of(CONTAINER_NAME=CONTAINER)) as follower:
+        async with following(way, directory, Head(), of(CONTAINER_NAME=CONTAINER)) as follower:
             assert follower.found == []
             journal.write(entry(n, f"m{n}", CONTAINER_NAME=CONTAINER) for n in range(100, 600))
             found = await follower.until(500)
@@ -298,7 +298,7 @@ async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory:
 
 
 async def test_in_a_journal_without_any_entry(way: Way, directory: Path) -> None:
-    async with following(way, directory, Tail(), of(CONTAINER_NAME=CONTAINER)) as follower:
+    async with following(way, directory, Head(), of(CONTAINER_NAME=CONTAINER)) as follower:
         with writer(directory) as journal:
             journal.write(entry(n, f"m{n}", CONTAINER_NAME=CONTAINER) for n in range(300))
             assert messages(await follower.until(300)) == [f"m{n}" for n in range(300)]
@@ -310,16 +310,6 @@ async def test_from_the_head_through_the_edge(way: Way, directory: Path) -> None
         async with following(way, directory, Head(), of(EVEN="True")) as follower:
             journal.write(entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(400, 900))
             assert messages(await follower.until(450)) == [f"m{n}" for n in range(0, 900, 2)]
-
-
-async def test_only_what_is_behind_the_tail(way: Way, directory: Path) -> None:
-    make_journal(directory, (entry(n, f"old{n}") for n in range(10)), "system@1.journal")
-    with writer(directory) as journal:
-        async with following(way, directory, Tail()) as follower:
-            for part in range(5):
-                journal.write(entry(n, f"m{n}") for n in range(100 + part * 20, 120 + part * 20))
-                await follower.until(20 * (part + 1))
-            assert messages(follower.found) == [f"m{n}" for n in range(100, 200)]
 
 
 async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> None:
@@ -404,7 +394,7 @@ async def test_who_is_cancelled_loses_nothing(way: Way, directory: Path) -> None
 @needs_journald
 async def test_rotation_under_it(way: Way) -> None:
     with journald() as journal:
-        async with following(way, journal.directory, Tail(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
+        async with following(way, journal.directory, Head(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
             for part in range(4):
                 for n in range(part * 250, part * 250 + 250):
                     journal.send(MESSAGE=f"m{n}", SYSLOG_IDENTIFIER="jobtui")
@@ -427,7 +417,7 @@ def signal_journalctl(number: signal.Signals) -> None:
 async def test_files_that_rotate_twice_while_it_sleeps(way: Way) -> None:
     """All comes in order when it goes on: what runs here is stopped, and nobody takes what others give."""
     with journald() as journal:
-        async with following(way, journal.directory, Tail(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
+        async with following(way, journal.directory, Head(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
             for part in range(3):
                 signal_journalctl(signal.SIGSTOP)
                 for n in range(part * 300, part * 300 + 300):
@@ -443,7 +433,7 @@ async def test_files_that_rotate_twice_while_it_sleeps(way: Way) -> None:
 @needs_journald
 async def test_a_live_journal_is_seen_within_the_time_journald_takes(way: Way) -> None:
     with journald() as journal:
-        async with following(way, journal.directory, Tail(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
+        async with following(way, journal.directory, Head(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
             for n in range(3):
                 journal.send(MESSAGE=f"m{n}", SYSLOG_IDENTIFIER="jobtui")
                 await told(follower, n + 1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jobtui.backends.journal import following
 from jobtui.backends.journal.following import HELD_ENTRIES, Followed, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail
+from jobtui.model.journal import Beside, Cursor, FollowStart, Head, JournalEntry, Slice
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
 from tests.waiting import LONG_S, wait_until
 
@@ -50,10 +50,10 @@ class Script:
     """
 
     def __init__(self, *connections: Iterable[Event]) -> None:
-        self.asked: list[Start] = []
+        self.asked: list[FollowStart] = []
         self._connections = iter(connections)
 
-    async def listen(self, start: Start) -> AsyncGenerator[Slice, None]:
+    async def listen(self, start: FollowStart) -> AsyncGenerator[Slice, None]:
         self.asked.append(start)
         for event in next(self._connections, ()):
             await asyncio.sleep(0)
@@ -65,7 +65,7 @@ class Script:
                 yield event
         await asyncio.Event().wait()
 
-    def follow(self, start: Start) -> LaneFollowing:
+    def follow(self, start: FollowStart) -> LaneFollowing:
         listen = self.listen
         reader = SimpleNamespace(name="log", is_one_host=True, listen=lambda at, *_: listen(at))
         return LaneFollowing(cast(Followed, reader), start, ())
@@ -79,7 +79,7 @@ class Log(Script):
         self._entries = entries
         self._breaks = breaks
 
-    async def listen(self, start: Start) -> AsyncGenerator[Slice, None]:
+    async def listen(self, start: FollowStart) -> AsyncGenerator[Slice, None]:
         self.asked.append(start)
         left = self._breaks.pop(0) if self._breaks else None
         yield a_slice()
@@ -192,18 +192,6 @@ async def test_it_stops_listening_while_nobody_takes(
             await asyncio.sleep(0)
         assert held(follow) == most
         await follow.take(most)
-    await follow.aclose()
-
-
-@pytest.mark.parametrize(("tail", "then"), [(None, Head()), (7, Beside(Cursor("7")))])
-async def test_where_a_tail_was_is_kept_over_a_break(tail: int | None, then: Start) -> None:
-    """That of an empty journal is its beginning."""
-    cursor = None if tail is None else Cursor(str(tail))
-    script = Script([Slice((), cursor, at_edge=True), GONE], [GONE])
-    follow = script.follow(Tail())
-    await follow.changed(1)
-    await wait_until(lambda: len(script.asked) >= 3)
-    assert script.asked[:3] == [Tail(), then, then]
     await follow.aclose()
 
 
