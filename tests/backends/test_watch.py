@@ -558,13 +558,6 @@ def test_a_file_system_that_tells_nothing_is_not_watched(world: World) -> None:
     assert (world.changes.note or "").startswith("nfs4 does not tell of changes")
 
 
-def test_a_watch_that_begins_after_the_end_is_closed(world: World) -> None:
-    world.changes.close()
-    world.begin()
-    assert world.watches[0].closed == 1
-    world.changes.close()
-
-
 def test_closing_closes_the_watch(world: World) -> None:
     world.begin()
     world.changes.close()

@@ -11,8 +11,7 @@ import stat
 from collections.abc import Iterable
 from operator import itemgetter
 
-import msgspec
-
+from jobtui.backends.base import Batch
 from jobtui.backends.sirepo.records import read_job
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
@@ -41,23 +40,6 @@ _REGULAR = stat.S_IFREG
 
 class TooLarge(Exception):
     """A file is larger than what is read. The text says how large."""
-
-
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What some of the files hold now.
-
-    `gone` are records that are no more. `skip_count` files were left out or hold something odd, of which
-    `skipped` names some; `recovered` of those counted before are so no more, or for another reason. `count`
-    is how many were read. With `more`, others wait to be read.
-    """
-
-    jobs: tuple[Job, ...]
-    gone: tuple[JobId, ...]
-    skipped: tuple[Skip, ...]
-    skip_count: int
-    recovered: int
-    count: int
-    more: bool
 
 
 def is_record_name(name: str) -> bool:
@@ -187,7 +169,7 @@ class JobFiles:
             if self._stamps.pop(jid, None) is not None:
                 self._gone.append(jid)
 
-    def read(self, directory: int, limit: int) -> Reading:
+    def read(self, directory: int, limit: int) -> Batch:
         """Read up to `limit` of the files that wait, the newest first."""
         jobs: list[Job] = []
         faults: list[tuple[JobId, str]] = []
@@ -230,7 +212,18 @@ class JobFiles:
                 jobs.append(job)
             if (fault is not None or faulty) and faulty.get(jid) != fault:
                 self._judge(jid, fault, faults)
-        return self._reading(jobs, faults, len(batch))
+        gone, self._gone = tuple(self._gone), []
+        recovered, self._recovered = self._recovered, 0
+        return Batch(
+            cursor="",
+            jobs=tuple(jobs),
+            gone=gone,
+            skipped=tuple(Skip(f"{self._where}/{jid}{SUFFIX}", why) for jid, why in faults[-SKIPS_NAMED:]),
+            skip_count=len(faults),
+            recovered=recovered,
+            count=len(batch),
+            more=bool(self._waiting),
+        )
 
     def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
         """Note that what is wrong with a file is another thing than before."""
@@ -238,17 +231,3 @@ class JobFiles:
         if fault is not None:
             self._faulty[jid] = fault
             faults.append((jid, fault))
-
-    def _reading(self, jobs: list[Job], faults: list[tuple[JobId, str]], count: int) -> Reading:
-        named = (Skip(f"{self._where}/{jid}{SUFFIX}", why) for jid, why in faults[-SKIPS_NAMED:])
-        gone, self._gone = tuple(self._gone), []
-        recovered, self._recovered = self._recovered, 0
-        return Reading(
-            jobs=tuple(jobs),
-            gone=gone,
-            skipped=tuple(named),
-            skip_count=len(faults),
-            recovered=recovered,
-            count=count,
-            more=bool(self._waiting),
-        )

@@ -12,7 +12,6 @@ looks at every file.
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,12 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.sirepo.client import (
     MAX_BYTES,
     SUFFIX,
     JobFiles,
-    Reading,
     TooLarge,
     is_record_name,
     oddity_of,
@@ -79,8 +79,6 @@ class ChangeWatch:
         self._begin_at = timer()
         self._sweep_at = timer()
         self._cost_s = 0.0
-        self._closed = False
-        self._lock = threading.Lock()
         self.news = asyncio.Event()
         self.note: str | None = None
 
@@ -99,10 +97,7 @@ class ChangeWatch:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._do_without(f"no notification of changes: {reason}")
             return False
-        with self._lock:
-            self._watch = None if self._closed else watch
-        if self._watch is None:
-            watch.close()
+        self._watch = watch
         self.note = None if self.note is None else ""
         self.sweep_now()  # for what changed before the watch began
         return True
@@ -159,9 +154,7 @@ class ChangeWatch:
                 await self.news.wait()
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            watch, self._watch = self._watch, None
+        watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
 
@@ -243,20 +236,8 @@ class SirepoDb(PolledSource):
         with self._directory() as directory:
             if not self._files.waiting:
                 self._changes.look(directory)
-            return self._sending(self._files.read(directory, self._batch_files))
-
-    def _sending(self, reading: Reading) -> Batch:
-        return Batch(
-            cursor="",
-            jobs=reading.jobs,
-            gone=reading.gone,
-            skipped=reading.skipped,
-            skip_count=reading.skip_count,
-            recovered=reading.recovered,
-            count=reading.count,
-            more=reading.more,
-            note=self._changes.note,
-        )
+            batch = self._files.read(directory, self._batch_files)
+        return msgspec.structs.replace(batch, note=self._changes.note)
 
     def _detail(self, job_id: JobId) -> JobDetail | None:
         path = os.path.join(self._path, job_id + SUFFIX)
