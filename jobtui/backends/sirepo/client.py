@@ -212,6 +212,16 @@ class JobFiles:
                 jobs.append(job)
             if (fault is not None or faulty) and faulty.get(jid) != fault:
                 self._judge(jid, fault, faults)
+        return self._batch(jobs, faults, len(batch))
+
+    def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
+        """Note that what is wrong with a file is another thing than before."""
+        self._recovered += self._faulty.pop(jid, None) is not None
+        if fault is not None:
+            self._faulty[jid] = fault
+            faults.append((jid, fault))
+
+    def _batch(self, jobs: list[Job], faults: list[tuple[JobId, str]], count: int) -> Batch:
         gone, self._gone = tuple(self._gone), []
         recovered, self._recovered = self._recovered, 0
         return Batch(
@@ -221,13 +231,6 @@ class JobFiles:
             skipped=tuple(Skip(f"{self._where}/{jid}{SUFFIX}", why) for jid, why in faults[-SKIPS_NAMED:]),
             skip_count=len(faults),
             recovered=recovered,
-            count=len(batch),
+            count=count,
             more=bool(self._waiting),
         )
-
-    def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
-        """Note that what is wrong with a file is another thing than before."""
-        self._recovered += self._faulty.pop(jid, None) is not None
-        if fault is not None:
-            self._faulty[jid] = fault
-            faults.append((jid, fault))
