@@ -377,19 +377,6 @@ async def test_a_broken_copy_costs_that_copy_only(tmp_path: Path, source: AgentC
     assert batch.skipped[0].where == f"{source.name}: {UID}/agent-sbatch/cori/{path.name}"
 
 
-async def test_a_copy_that_is_mended_in_its_place_is_read(tmp_path: Path, source: AgentCopies) -> None:
-    path = write_copy(tmp_path, "20261120204749-start.log", records(1))
-    whole = path.read_text()
-    path.write_text(whole[:30])
-    os.utime(path.parent, ns=(0, 0))
-    first = await source.poll(None)
-    assert (first.skip_count, prefixes(first)) == (1, [])
-    path.write_text(whole)
-    assert path.parent.stat().st_mtime_ns == 0
-    mended = await source.poll(first.cursor)
-    assert (mended.recovered, mended.skip_count, prefixes(mended)) == (1, 0, ["ab01"])
-
-
 async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> None:
     good = write_copy(tmp_path, "20200224213911-remote.log", records(1))
     write_copy(tmp_path, "20200224213911-start.log", ["started"])

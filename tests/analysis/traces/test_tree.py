@@ -43,7 +43,7 @@ from jobtui.model.traces import (
     is_wanted,
     summary_of,
 )
-from tests.condor import book_of, event, facts_of, submitted
+from tests.condor import book_of, facts_of, submitted
 from tests.tracing import EXPECTED, FORMATS, TRACE_ID, a_span, a_trace, captured, span_id
 
 
@@ -104,12 +104,6 @@ def test_a_clock_that_is_behind_is_said_and_a_late_job_is_not() -> None:
         )
     )
     assert [skew_ns(tree, span) for span in tree.spans] == [30_000, 0, 0]
-
-
-def test_the_worker_of_the_broken_capture_is_twelve_seconds_early() -> None:
-    tree = build_tree(captured("broken"))
-    early = [span for span in tree.spans if skew_ns(tree, span)]
-    assert [(span.name, skew_ns(tree, span)) for span in early] == [("analyze", 12_000_000_000)]
 
 
 def test_an_exception_is_caused_where_it_was_raised() -> None:
@@ -227,15 +221,6 @@ def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
     assert len(whole_path(tree)) == 2 * count - 1
     assert [line.depth for line in lines_of(*spans)] == list(range(count))
     assert root_causes(tree)[0].top.name == "s1"
-
-
-def test_many_circles_are_no_trouble() -> None:
-    spans = [a_span(n, n, n) for n in range(1, 20_001)]
-    tree = build_tree(a_trace(*spans))
-    assert len(tree.loops) == 20_000
-    assert root_causes(tree) == ()
-    assert failures(tree) == ()
-    assert len(lines_of(*spans)) == 20_000
 
 
 def laid_out(*spans: Span) -> Layout:
@@ -554,11 +539,6 @@ def test_a_submission_of_another_job_is_unlikely() -> None:
 @pytest.mark.parametrize("after_s", [-10.0, 100.0, 10_000.0])
 def test_what_was_submitted_at_another_time_is_none(after_s: float) -> None:
     assert candidates([captured("jobsub-ok")], a_condor_job(after_s), JOB_ATTRIBUTES) == ()
-
-
-def test_an_event_is_not_needed_for_any_of_it() -> None:
-    _, news = book_of(facts_of(event(1, "2026-11-20 10:00:00", "Job executing on host: <x>").encode()))
-    assert candidates(TRACES, news.jobs[0], JOB_ATTRIBUTES) == ()
 
 
 SUBMISSION = 15

@@ -86,10 +86,7 @@ def test_only_jobs_of_jobsub_have_files_there() -> None:
     ("answer", "words"),
     [
         ((b"{}", 404), "there is no archive of it (404)"),
-        ((b"{}", 401), "the login is refused"),
         ((b"{}", 403), "the token is of another experiment"),
-        ((b"", 429), "is asked too much"),
-        ((b"<html>sign in</html>", 200), "login page"),
         ((FILES[:200], 200), "cut off"),
         ((gzip.compress(gzip.decompress(FILES)[:1_000]), 200), "the archive cannot be read"),
         ((b"no archive", 200), "the archive cannot be read"),

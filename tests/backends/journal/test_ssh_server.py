@@ -14,7 +14,7 @@ from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, Tail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
-from tests.backends.journal.ssh_rig import SshClient, Sshd, children_of, needs_sshd
+from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
 from tests.waiting import LONG_S, wait_until
 
 pytestmark = [needs_sshd, needs_journal_tools]
@@ -195,7 +195,3 @@ def commands(server: Sshd) -> list[str]:
         except OSError:
             continue
     return found
-
-
-def test_children_of_nobody_are_none() -> None:
-    assert children_of(2**22 + 1) == []
