@@ -1,6 +1,7 @@
 """Records of every kind with hostile text in each of their fields, new ones too: they are made of types."""
 
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -10,6 +11,7 @@ from jobtui.model.ids import JobId
 from tests.builders import ago
 
 AnyRecord = TypeVar("AnyRecord")
+hints_of = cache(get_type_hints)
 DEEPEST = 3
 """Records within records that are filled too."""
 
@@ -20,7 +22,7 @@ def hostile(kind: type[AnyRecord], text: str, /, **fields: Any) -> AnyRecord:
 
 
 def _filled(kind: type[AnyRecord], text: str, depth: int, fields: dict[str, Any]) -> AnyRecord:
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     names = _field_names(kind)
     values = {name: _value(hints[name], text, depth) for name in names if name not in fields}
     return kind(**values, **fields)

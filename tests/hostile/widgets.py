@@ -5,6 +5,7 @@ asks to be given safe is given so, as screens do; it is still all of it wide, lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TypeVar
 
 import msgspec
@@ -85,6 +86,7 @@ def case(widget: AnyWidget, tell: Callable[[AnyWidget], object] = id) -> Case:
     return widget, lambda: tell(widget)
 
 
+@cache
 def jobs(text: str) -> list[Job]:
     return [
         msgspec.structs.replace(hostile(Job, text, status=status), id=JobId(f"balsam/{text}{status}"))

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
 KEPT = [(120, 40), (80, 24), (40, 10)]
-SIZES = [*KEPT, (200, 60), (40, 5), (40, 3), (40, 1), (12, 2), (1, 1)]
+SIZES = [*KEPT, (200, 60), (40, 3), (40, 1), (1, 1)]
 BY_NAME = {stop.name: stop for stop in STOPS}
 
 
