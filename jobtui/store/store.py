@@ -197,14 +197,14 @@ class CorrelationSnapshot(Correlation):
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         return self._ops.get(job_id, ())
 
-    def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
         alike = (
             op
             for op in reversed(self._all)
             if op.name == "run" and op.driver == driver and not op.status.is_open
             if op.jid is not None and op.jid.endswith(f"-{model}")
         )
-        return tuple(islice(alike, most))
+        return tuple(islice(alike, RUNS_COMPARED))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         return self._restarted.get(job_id, {})

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.correlation.agents import Agents, started_agent, user_of_container
-from jobtui.analysis.correlation.job_events import step_of
-from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
+from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of, step_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
 from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos

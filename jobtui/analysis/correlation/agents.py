@@ -45,9 +45,9 @@ class AgentTrack:
     driver: str
     kind: str
     uid: str
-    source: str
+    supervisor: str
     life: int
-    source_at: int = 0
+    supervisor_at: int = 0
     state: AgentState = AgentState.UNKNOWN
     since: Nanos | None = None
     why: str = ""
@@ -104,7 +104,7 @@ class AgentTrack:
     def learn_log(self, source: str, offset: int) -> None:
         """Learn where its own lines begin. The path of a copy of a cluster's log names user and host too."""
         found = _COPY.search(source)
-        is_second_hand = source == self.source or found is not None
+        is_second_hand = source == self.supervisor or found is not None
         if self.log is None or not is_second_hand or self.log == source or self._has_second_hand_log():
             self.log, self.log_at = source, offset
         if found:
@@ -113,7 +113,7 @@ class AgentTrack:
 
     def _has_second_hand_log(self) -> bool:
         """Whether its known log is only what the supervisor forwarded, or a copy."""
-        return self.log == self.source or _COPY.search(self.log or "") is not None
+        return self.log == self.supervisor or _COPY.search(self.log or "") is not None
 
     def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
         if state is not self.state:
@@ -137,32 +137,14 @@ class AgentTrack:
     def freeze(self, ops: tuple[HeldOp, ...] = (), before: int = 0) -> Agent:
         """The record of the agent now, with the ops it holds and the number of agents that it replaced."""
         is_idle = self.state is AgentState.CONNECTED and not ops
-        return Agent(
-            agent=self.agent,
-            driver=self.driver,
-            kind=self.kind,
-            uid=self.uid,
-            state=AgentState.IDLE if is_idle else self.state,
-            since=self.last_message_at or self.since if is_idle else self.since,
-            why=self.why,
-            host=self.host,
-            container=self.container,
-            container_id=self.container_id,
-            image=self.image,
-            started_at=self.started_at,
-            connected_at=self.connected_at,
-            last_message_at=self.last_message_at,
-            messages=self.messages,
-            starts=self.starts,
-            restarts=max(0, self.starts - 1) + before,
-            falls=self.falls,
-            ops=ops,
-            supervisor=self.source,
-            supervisor_at=self.source_at,
-            log=self.log,
-            log_at=self.log_at,
-            cluster_log=self.cluster_log,
-        )
+        same = {name: getattr(self, name) for name in _SAME}
+        state = AgentState.IDLE if is_idle else self.state
+        since = self.last_message_at or self.since if is_idle else self.since
+        return Agent(**same, state=state, since=since, restarts=max(0, self.starts - 1) + before, ops=ops)
+
+
+_SAME = tuple(name for name in Agent.__struct_fields__ if name not in ("state", "since", "restarts", "ops"))
+"""What an agent has as its track has it."""
 
 
 class Agents:
@@ -232,7 +214,7 @@ class Agents:
         found = {}
         for key, track in self._tracks.items():
             if track.container is not None:
-                place = track.host, track.container, self._origin(track.source), track.life
+                place = track.host, track.container, self._origin(track.supervisor), track.life
                 if before := counts.get(place, 0):
                     found[key] = before
                 counts[place] = before + 1
@@ -243,7 +225,7 @@ class Agents:
         source = self._origin(record.source)
         self._lives[source] = self._lives.get(source, 0) + 1
         for track in self._tracks.values():
-            if self._origin(track.source) == source and track.state.is_live:
+            if self._origin(track.supervisor) == source and track.state.is_live:
                 track.enter(AgentState.LOST, record.at, "the supervisor was restarted")
 
     def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:

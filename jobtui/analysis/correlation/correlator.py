@@ -24,13 +24,19 @@ import msgspec
 from jobtui.analysis.correlation.agent_lines import SHAPES as AGENT_SHAPES
 from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, place_notes
 from jobtui.analysis.correlation.agents import Agents
-from jobtui.analysis.correlation.driver_lines import AGENT_HANDLERS as OF_DRIVER_AGENTS
-from jobtui.analysis.correlation.driver_lines import OP_HANDLERS as OF_DRIVER_OPS
+from jobtui.analysis.correlation.driver_lines import HANDLERS as OF_DRIVERS
 from jobtui.analysis.correlation.driver_lines import note_place
-from jobtui.analysis.correlation.job_events import JobEvents, place_calls, step_of
-from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, in_order, known_agents
-from jobtui.analysis.correlation.supervisor_lines import JOB_HANDLERS as OF_SUPERVISOR_JOBS
-from jobtui.analysis.correlation.supervisor_lines import REQUEST_HANDLERS as OF_SUPERVISOR_OPS
+from jobtui.analysis.correlation.job_events import JobEvents, place_calls
+from jobtui.analysis.correlation.ops import (
+    BYTES_KEPT,
+    OPS_KEPT,
+    OpIndex,
+    held_by,
+    in_order,
+    known_agents,
+    step_of,
+)
+from jobtui.analysis.correlation.supervisor_lines import HANDLERS as OF_SUPERVISORS
 from jobtui.analysis.correlation.supervisor_lines import STATUS_NEWS
 from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED
@@ -232,12 +238,7 @@ def site_shapes() -> dict[str, tuple[Component, str]]:
     return {shape.name: (shape.component, shape.step or shape.name) for shape in load(FORMAT).shapes}
 
 
-HANDLERS: Mapping[str, Handler] = {
-    **OF_SUPERVISOR_OPS,
-    **OF_SUPERVISOR_JOBS,
-    **OF_DRIVER_OPS,
-    **OF_DRIVER_AGENTS,
-}
+HANDLERS: Mapping[str, Handler] = {**OF_SUPERVISORS, **OF_DRIVERS}
 """The handler of each shape. A shape without one says nothing about a job."""
 
 
@@ -247,27 +248,22 @@ _ENDS_UPDATE = frozenset(
 )
 
 
-class SupervisorPass:
+class SupervisorPass(PassState):
     """Takes the records of one supervisor's log in order.
 
     A log and each copy of it have their own pass. The first one that has a line reports it, and the line
     before it comes from the same log.
     """
 
-    def __init__(
-        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
-    ) -> None:
-        self._state = PassState(source, ops, agents, events, restarts)
-
     def take_others(self) -> set[JobId]:
         """The jobs, besides those that lines name, that changed since the last call."""
-        others, self._state.others = self._state.others, set()
+        others, self.others = self.others, set()
         return others
 
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record of a shape in HANDLERS. Returns the job it concerns, or None."""
         self._goes_on(record)
-        jid = HANDLERS[record.shape](self._state, record)
+        jid = HANDLERS[record.shape](self, record)
         self._note(record)
         return jid
 
@@ -276,27 +272,26 @@ class SupervisorPass:
         self._goes_on(record)
         if record.shape == "op_created":
             name, at = record.fields["name"], record.at
-            made = self._state.ops.kept_with(
+            made = self.ops.kept_with(
                 record.fields["o"] or "", lambda t: t.name == name and t.created_at == at
             )
-            self._state.newest = made[-1] if made else None
+            self.newest = made[-1] if made else None
         self._note(record)
 
     def _goes_on(self, record: LogRecord) -> None:
-        state = self._state
-        state.log.note_writer(record)
-        state.others |= state.restarts.goes_on(state.log, record.at)
+        self.log.note_writer(record)
+        self.others |= self.restarts.goes_on(self.log, record.at)
 
     def _note(self, record: LogRecord) -> None:
-        state, shape = self._state, record.shape
+        shape = record.shape
         if shape in _AGENT_SAYS:
-            note_place(state, record)
+            note_place(self, record)
         elif shape in _ENDS_UPDATE:
-            state.update = None
+            self.update = None
             if shape == "supervisor_started":
-                state.newest = None
-        state.before = record
-        state.debug = read_message(record.fields["message"] or "") if shape == "debug_message" else None
+                self.newest = None
+        self.before = record
+        self.debug = read_message(record.fields["message"] or "") if shape == "debug_message" else None
 
 
 RUNS_COMPARED = 300
@@ -396,7 +391,7 @@ class Correlator(Correlation):
     def open_ops(self) -> tuple[Op, ...]:
         return tuple(track.freeze() for track in self._ops.open_ops())
 
-    def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
         ending = f"-{model}"
         alike = (
             track
@@ -407,7 +402,7 @@ class Correlator(Correlation):
             and track.jid is not None
             and track.jid.endswith(ending)
         )
-        return tuple(track.freeze() for track in islice(alike, most))
+        return tuple(track.freeze() for track in islice(alike, RUNS_COMPARED))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         tracks = self._ops.of_job(job_id)

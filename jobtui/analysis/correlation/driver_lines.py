@@ -145,20 +145,6 @@ def _cluster_log(state: PassState, record: LogRecord) -> JobId | None:
     return None
 
 
-AGENT_HANDLERS: Mapping[str, Handler] = {
-    "agent_exec_dir": _agent_line,
-    "container_up": _agent_line,
-    "docker_command": _agent_line,
-    "driver_made": _agent_line,
-    "agent_freed": _agent_freed,
-    "driver_note": _driver_note,
-    "docker_failed": _docker_failed,
-    "cluster_log_path": _cluster_log,
-    **dict.fromkeys(_ENDS, _agent_ended),
-}
-"""The handler of each shape."""
-
-
 _DRIVER = Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
@@ -264,7 +250,7 @@ def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
     step = step_words(record.shape)[0]
     if record.shape == "agent_start_wanted":
         agent.started_at = record.at
-        agent.source_at = record.offset
+        agent.supervisor_at = record.offset
         agent.starts += 1
         agent.why = ""
         agent.enter(AgentState.STARTING, record.at)
@@ -414,7 +400,13 @@ def _heard(agent: AgentTrack, record: LogRecord) -> None:
     agent.speaks()
 
 
-OP_HANDLERS: Mapping[str, Handler] = {
+HANDLERS: Mapping[str, Handler] = {
+    **dict.fromkeys(("agent_exec_dir", "container_up", "docker_command", "driver_made"), _agent_line),
+    "agent_freed": _agent_freed,
+    "driver_note": _driver_note,
+    "docker_failed": _docker_failed,
+    "cluster_log_path": _cluster_log,
+    **dict.fromkeys(_ENDS, _agent_ended),
     "op_assigned": _op_assigned,
     "op_sent": _op_sent,
     "not_delivered": _not_delivered,

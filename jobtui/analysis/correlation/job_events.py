@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from jobtui.analysis.correlation.ops import OpTrack, place_of
+from jobtui.analysis.correlation.ops import OpTrack, place_of, step_of
 from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
@@ -165,11 +165,6 @@ _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
 def _same_api(request: LogRecord, record: LogRecord) -> bool:
     """Whether the line with the wanted analysis is about the request of the line before it."""
     return request.shape == "request" and request.fields["api"] == record.fields["api"]
-
-
-def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
-    place = (record.source, record.line, record.offset)
-    return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
 
 
 def place_calls(

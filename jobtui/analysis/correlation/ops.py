@@ -129,29 +129,12 @@ class OpTrack:
         self.ended_at = None
         self.frozen = None
 
-    def add(
-        self,
-        record: LogRecord,
-        step: str,
-        component: Component,
-        certainty: Certainty,
-        at: Nanos | None = None,
-    ) -> None:
+    def add(self, record: LogRecord, step: str, component: Component, certainty: Certainty) -> None:
         self.frozen = None
         if len(self.steps) >= STEPS_KEPT:
             self.take_room(-_size(self.steps.pop(FIRST_STEPS_KEPT)))
             self.dropped_steps += 1
-        added = Step(
-            intern(step),  # the same few words again and again
-            at if at is not None else record.at,
-            component,
-            record.text,
-            record.source,
-            record.line,
-            record.offset,
-            certainty,
-            record.cursor,
-        )
+        added = step_of(record, component, intern(step), certainty)  # the same few words again and again
         self.steps.append(added)
         self.room.given += 1
         self.last_told = self.room.given
@@ -200,38 +183,18 @@ class OpTrack:
     def freeze(self) -> Op:
         """The record of the op now; the same object until something changes."""
         if self.frozen is None:
-            self.frozen = Op(
-                key=self.key,
-                op=self.op,
-                name=self.name,
-                status=self.status,
-                jid=self.jid,
-                op_id=self.op_id,
-                api=self.api,
-                job_cmd=self.job_cmd,
-                driver=self.driver,
-                agent=self.agent,
-                assigned_agent=self.assigned_agent,
-                kind=self.kind,
-                uid=self.uid or None,
-                run_dir=self.run_dir,
-                sent_dir=self.sent_dir,
-                result=self.result,
-                error=self.error,
-                created_at=self.created_at,
-                sent_at=self.sent_at,
-                arrived_at=self.arrived_at,
-                replied_at=self.replied_at,
-                ended_at=self.ended_at,
-                sends=self.sends,
-                replies=self.replies,
-                updates=self.updates,
-                certainty=self.certainty,
-                candidates=self.candidates,
-                steps=in_order(self.steps),
-                dropped_steps=self.dropped_steps,
-            )
+            same = {name: getattr(self, name) for name in _SAME}
+            self.frozen = Op(**same, uid=self.uid or None, steps=in_order(self.steps))
         return self.frozen
+
+
+def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+    place = (record.source, record.line, record.offset)
+    return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
+
+
+_SAME = tuple(name for name in Op.__struct_fields__ if name not in ("uid", "steps"))
+"""What an op has as its track has it."""
 
 
 def place_of(line: Step | LogRecord) -> tuple[int | None, str]:

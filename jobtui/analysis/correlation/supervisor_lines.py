@@ -125,18 +125,6 @@ def _restarted(state: PassState, record: LogRecord) -> JobId | None:
     return None
 
 
-JOB_HANDLERS: Mapping[str, Handler] = {
-    "status_update": _status,
-    **dict.fromkeys(STATUS_NEWS, _status),
-    "run_status_result": _run_status_result,
-    "supervisor_started": _restarted,
-    "debug_message": lambda state, record: None,
-    "foreign_update": from_agent,
-    **dict.fromkeys(_OF_A_JOB, about_job),
-}
-"""The handler of each shape."""
-
-
 UNREQUESTED = frozenset({"run_status"})
 """Ops without a logged request: polls make them."""
 
@@ -157,10 +145,6 @@ _SENT_OR_NOT: Mapping[str, bool] = {
     "op_destroyed": False,
 }
 """Whether the op of a line must have been sent."""
-
-
-def _request(state: PassState, record: LogRecord) -> JobId | None:
-    return state.events.requested(record)
 
 
 def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
@@ -260,13 +244,17 @@ def _of_op(state: PassState, record: LogRecord) -> JobId | None:
     return op.jid
 
 
-REQUEST_HANDLERS: Mapping[str, Handler] = {
-    "request": _request,
-    "analysis_wanted": _request,
+HANDLERS: Mapping[str, Handler] = {
+    **dict.fromkeys(("status_update", *STATUS_NEWS), _status),
+    "run_status_result": _run_status_result,
+    "supervisor_started": _restarted,
+    "debug_message": lambda state, record: None,
+    "foreign_update": from_agent,
+    **dict.fromkeys(_OF_A_JOB, about_job),
+    **dict.fromkeys(("request", "analysis_wanted"), lambda state, record: state.events.requested(record)),
     "request_failed": _request_failed,
     "op_created": _op_created,
-    "slot_wait": _slot,
-    "slot_got": _slot,
+    **dict.fromkeys(("slot_wait", "slot_got"), _slot),
     "cancel": _cancel,
     **dict.fromkeys(_OF_AN_OP, _of_op),
 }
