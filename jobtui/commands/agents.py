@@ -4,13 +4,12 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TypeVar
 
 from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
-from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.nodes import ListedNode, NodeTest, listed_nodes, parse_node_filter
 from jobtui.analysis.paths import AgentLog, log_of
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
-from jobtui.commands.reader import ONCE_S, Reader, in_session
-from jobtui.commands.streams import Exit, complain, marked
+from jobtui.commands.reader import ONCE_S, Reader, filter_of, in_session
+from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
 from jobtui.model.slurm import Cluster
 from jobtui.render.agents import agent_record, agent_table, urgent_first
@@ -46,13 +45,8 @@ def _filtered(
     context: Context, parse: Callable[[str], Test], show_those: Callable[[Reader, Test], Awaitable[Exit]]
 ) -> Exit:
     """Show the records that pass the filter on the command line."""
-    text = " ".join(context.words)
-    try:
-        passes = parse(text)
-    except FilterError as error:
-        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
-        return Exit.USAGE
-    return in_session(context, lambda reader: show_those(reader, passes))
+    passes = filter_of(context, parse)
+    return Exit.USAGE if passes is None else in_session(context, lambda reader: show_those(reader, passes))
 
 
 async def show_agents(reader: Reader, passes: AgentTest) -> Exit:

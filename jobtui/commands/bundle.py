@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -135,12 +136,10 @@ async def _record(reader: Reader, job: Job, gathering: Gathering) -> JobDetail |
     first = None
     for source in reader.session.sources:
         if isinstance(source, DetailSource):
-            try:
+            with suppress(SourceError):
                 detail = await source.detail(job.id)
-            except SourceError:
-                continue
-            gathering.looked_up(source.kind, source.name, job.id, detail)
-            first = first or detail
+                gathering.answered(source.kind, source.name, What.DETAIL, job.id, detail)
+                first = first or detail
     return first
 
 
@@ -149,10 +148,8 @@ async def _lines(reader: Reader, job: Job) -> None:
     steps = [step for op in correlation.ops_of(job.id) for step in op.steps]
     steps += [loose.step for loose in correlation.unlinked_of(job.id)]
     for step in steps[-MOST_STEPS:]:
-        try:
+        with suppress(Unreadable):
             await job_reader.lines_behind(step, LINES_BEHIND)
-        except Unreadable:
-            continue
 
 
 async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
@@ -170,22 +167,18 @@ async def _script(reader: Reader, job: Job, gathering: Gathering) -> None:
     if wanted is None:
         return
     for place in places:
-        try:
+        with suppress(SourceError):
             answer = masked_answer(await place.find(wanted))
-        except SourceError:
-            continue
-        gathering.answered(place.kind, place.name, What.SCRIPT, wanted.shown, answer)
+            gathering.answered(place.kind, place.name, What.SCRIPT, wanted.shown, answer)
 
 
 async def _traces(reader: Reader, job: Job, gathering: Gathering) -> None:
     servers = [source for source in reader.session.sources if isinstance(source, TraceSource)]
     for trace_id in (await look_for(reader, job.id)).ids if servers else ():
         for server in servers:
-            try:
+            with suppress(SourceError):
                 telemetry = await server.trace(trace_id)
-            except SourceError:
-                continue
-            gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
+                gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
 
 
 async def _files_of(job_reader: JobReader, directory: str) -> bool:
@@ -195,8 +188,6 @@ async def _files_of(job_reader: JobReader, directory: str) -> bool:
     except Unreadable:
         return False
     for file in [file for file in in_order(listing.files) if file.kind is FileKind.FILE][:MOST_FILES]:
-        try:
+        with suppress(Unreadable):
             await job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
-        except Unreadable:
-            continue
     return True

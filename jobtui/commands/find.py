@@ -113,19 +113,19 @@ def print_not_found(command: str, body: Mapping[str, object], found: Found, read
     return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
-async def resolve(reader: Reader, thing: str, *, to_end: bool = False, kinds: Collection[str] = ()) -> Found:
+async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Found:
     """The one job that `thing` means. Reads only what that takes; says on stderr why there is none.
 
     What is of one of `kinds` does as well: it is the first candidate then, and the code is FINE.
     """
-    found = await _resolved(reader, thing, to_end=to_end, kinds=kinds)
+    found = await _resolved(reader, thing, kinds)
     if found.job is not None or found.code is not Exit.NOT_FOUND:
         return found
     named = await spans_naming(reader, thing)
     of_trace = _jobs_traced(reader, {one.id for one in named})
     if len(of_trace) == 1:
         _say_taken(thing, named[0], of_trace[0])
-        return await _exact(reader, of_trace[0], to_end=to_end)
+        return await _exact(reader, of_trace[0])
     is_other = any(one.kind != "trace" and one.score >= SURE for one in found.candidates[:1])
     if not found.is_said and not reader.nothing_read and (is_other or not named):
         _say_why_not(reader, thing, found.candidates)
@@ -165,42 +165,45 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
 
 
-async def _resolved(reader: Reader, thing: str, *, to_end: bool, kinds: Collection[str]) -> Found:
+async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found:
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
     is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
-        return await _one_of(reader, _meant(reader, named[0]), thing, to_end=to_end)
+        return await _one_of(reader, _meant(reader, named[0]), thing)
     by_number = [] if number is None else _numbered(reader, number)
     if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:
         return _ambiguous(reader, thing, several)
     candidates = await candidates_for(reader, thing, referred)
-    best = candidates[0] if candidates else None
-    if best is not None and best.kind in kinds and best.score >= SURE and not is_ambiguous(candidates):
+    sure = _sure(candidates)
+    if sure is not None and sure.kind in kinds:
         return Found(candidates=candidates, code=Exit.FINE)
-    if (found := await of_its_jobs(reader, thing, candidates, to_end=to_end)) is not None:
+    if (found := await of_its_jobs(reader, thing, candidates)) is not None:
         return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _meant(reader, named[0])
-    if by_number and (best is None or best.score < SURE):
+    if by_number and not any(one.score >= SURE for one in candidates[:1]):
         # It may have ended before what is read of all jobs
-        return await _one_of(reader, by_number, thing, to_end=to_end)
+        return await _one_of(reader, by_number, thing)
     return Found(candidates=candidates, is_said=False)
 
 
-async def of_its_jobs(
-    reader: Reader, thing: str, candidates: tuple[Candidate, ...], *, to_end: bool = False
-) -> Found | None:
+def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
+    """The first candidate, if it is sure and no other is."""
+    is_sure = bool(candidates) and candidates[0].score >= SURE and not is_ambiguous(candidates)
+    return candidates[0] if is_sure else None
+
+
+async def of_its_jobs(reader: Reader, thing: str, candidates: tuple[Candidate, ...]) -> Found | None:
     """The only job of the first candidate, or all of its jobs; None without any, or where others may be."""
-    best = candidates[0] if candidates else None
-    if best is None or best.score < SURE or is_ambiguous(candidates):
+    if (best := _sure(candidates)) is None:
         return None
     knows = reader.session.store.correlation
     jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
     if len(jobs) == 1:
         _say_taken(thing, best, jobs[0])
-        return await _exact(reader, jobs[0], to_end=to_end)
+        return await _exact(reader, jobs[0])
     if not jobs:
         return None
     why = f"of {best.kind} {best.id}"
@@ -247,13 +250,13 @@ def _numbered(reader: Reader, number: str) -> list[JobId]:
     return [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
 
 
-async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str, *, to_end: bool) -> Found:
+async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> Found:
     """The one of several ids that there is a job of; where there are several jobs, none."""
     if len(meant) > 1:
         meant = await _known_ids(reader, meant) or meant[:1]
     if len(meant) > 1:
         return _ambiguous(reader, thing, meant)
-    return await _exact(reader, meant[0], to_end=to_end)
+    return await _exact(reader, meant[0])
 
 
 async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
@@ -332,7 +335,7 @@ def command_for(candidate: Candidate, command: str) -> Command:
     return Command("jobtui", "trace" if candidate.kind == "trace" else "logs", about=[candidate.id])
 
 
-async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
+async def _exact(reader: Reader, job_id: JobId) -> Found:
     detail = await reader.look_up(job_id)
     if detail is not None:
         until = reader.context.until
@@ -340,7 +343,7 @@ async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
         if until is not None and written_at is not None and written_at > until:
             complain(f"{detail.job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
         return Found(detail.job, detail)
-    await reader.read_logs(None, to_end=to_end)
+    await reader.read_logs(None)
     if (job := _known_by_logs(reader, job_id)) is not None:
         complain(f"{job_id}: no record of it was read; this is what the logs tell")
         return Found(job)

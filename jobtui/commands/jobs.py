@@ -12,8 +12,8 @@ from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
-from jobtui.commands.reader import Reader, in_session
-from jobtui.commands.streams import Exit, complain, marked
+from jobtui.commands.reader import Reader, filter_of, in_session
+from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceState
@@ -22,7 +22,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.json_output import job_record
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import glyph
-from jobtui.render.table import paint
+from jobtui.render.table import paint, painted
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
@@ -39,15 +39,10 @@ CSV_COLUMNS = (
 def run(context: Context) -> Exit:
     if not context.words:
         return in_session(context, _all_jobs)
-    from jobtui.analysis.filter import FilterError, parse  # a third of what a start costs
+    from jobtui.analysis.filter import parse  # a third of what a start costs
 
-    text = " ".join(context.words)
-    try:
-        chosen = parse(text)
-    except FilterError as error:
-        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
-        return Exit.USAGE
-    return in_session(context, lambda reader: _chosen_jobs(reader, chosen))
+    chosen = filter_of(context, parse)
+    return Exit.USAGE if chosen is None else in_session(context, lambda reader: _chosen_jobs(reader, chosen))
 
 
 async def _all_jobs(reader: Reader) -> Exit:
@@ -211,7 +206,7 @@ async def run_status(reader: Reader) -> Exit:
         more = f" of the newest {newest:,}" if newest else ""
         yield f"{_line(counts, colour)}{more}"
         for state in states:
-            yield "".join(paint(span.text, span.style, colour) for span in profile_line(state)).strip()
+            yield painted(profile_line(state), colour).strip()
 
     report = Report(
         "status",

@@ -5,11 +5,11 @@ The lines of its program's output come last: they have no times.
 
 import asyncio
 import re
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from jobtui.backends.registry import JOURNAL
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
-from jobtui.commands.reader import Reader
+from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import Nanos
@@ -115,13 +115,13 @@ MOST_LINES = 100_000
 
 
 async def run(reader: Reader) -> Exit:
-    following = reader.context.flag("follow") is not None
+    reader.follows = following = reader.context.flag("follow") is not None
     if not following and (told := await _of_container(reader, reader.context.words[0])):
         return answer(_report(reader, told), reader, Exit.FINE)
-    found = await resolve(reader, reader.context.words[0], to_end=following, kinds=KINDS)
+    found = await resolve(reader, reader.context.words[0], KINDS)
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
-    await reader.read_logs(found.detail, to_end=following)
+    await reader.read_logs(found.detail)
     names = _logs_meant(reader, found.candidates[0]) if found.job is None else ()
     ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
@@ -352,18 +352,19 @@ async def _follow(
     reader: Reader, job_id: JobId | None, log: "_OpLog | _WholeLogs", outputs: _Outputs
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c."""
-    following = asyncio.ensure_future(reader.follow_logs())
-    stopped, changed, looks = asyncio.Event(), asyncio.Event(), 0
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, stopped.set)
+    changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None
     )
-    try:
-        while not stopped.is_set() and (outputs.places or not following.done()):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), FOLLOW_PERIOD_S)
-            looks += 1
+
+    async def follow() -> None:
+        await reader.follow_logs()
+        if outputs.places:
+            await asyncio.Event().wait()
+
+    async def tell() -> None:
+        for looks in count(1):
+            await asyncio.sleep(FOLLOW_PERIOD_S)
             fresh: list[JobLine] = []
             with contained("reading the lines of a job"):
                 if changed.is_set() or isinstance(log, _WholeLogs):
@@ -373,12 +374,11 @@ async def _follow(
                     fresh += await outputs.fresh()
             if fresh:
                 _print_followed(reader, fresh)
+
+    try:
+        await until_ended(follow(), tell())
     finally:
         unsubscribe()
-        loop.remove_signal_handler(signal.SIGINT)
-        following.cancel()
-        with suppress(asyncio.CancelledError):
-            await following
 
 
 def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from jobtui.backends.registry import Gives, gives, of_setting
 from jobtui.commands import runner
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.reader import Reader, configured, no_source, session_to_watch, warn
+from jobtui.commands.reader import Reader, configured, no_source, session_to_watch, warn, within
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, split_head
 from jobtui.grammar import COMMAND_BY_NAME, SETTING_BY_NAME, SETTINGS, Setting
 from jobtui.model.ids import JobFilter, JobId, TraceRef, find_trace
 from jobtui.model.specs import LOOPBACK, LogRole, SourceSpec, is_loopback, listen_place
-from jobtui.session import Session
 from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def run(context: Context) -> Exit:
     found: Found | None = None
     trace = trace_meant(context, specs)
     if context.words and trace is None:
-        found, code = asyncio.run(_resolve(context, specs))
+        found, code = asyncio.run(within(context, specs, _resolve))
         if found.job is None and len(found.traces) != 1 and not found.jobs:
             return code
         trace = TraceRef(found.traces[0]) if found.job is None and len(found.traces) == 1 else None
@@ -119,13 +118,11 @@ def has_terminal() -> bool:
     return is_served() or (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty())
 
 
-async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Found, Exit]":
+async def _resolve(reader: Reader) -> "tuple[Found, Exit]":
     from jobtui.commands.find import resolve
 
-    async with Session((), context.clock, replay=context.replay) as session:
-        reader = Reader(context, session, specs)
-        found = await resolve(reader, context.words[0])
-        return found, Exit.FINE if found.job or found.jobs else reader.settle(found.code)
+    found = await resolve(reader, reader.context.words[0])
+    return found, Exit.FINE if found.job or found.jobs else reader.settle(found.code)
 
 
 DEFAULT_PLACE = f"{LOOPBACK}:8417"

@@ -34,7 +34,7 @@ from jobtui.backends.registry import (
     told_apart,
 )
 from jobtui.commands.context import Context
-from jobtui.commands.streams import Exit, clear_progress, complain
+from jobtui.commands.streams import Exit, clear_progress, complain, marked
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceHealth, SourceState
@@ -84,6 +84,8 @@ class Reader:
         self.specs = tuple(specs)
         self.partial = False
         self.logs_read = False
+        self.follows = False
+        """Whether logs are followed afterwards: then they are read to their ends."""
 
     @property
     def now(self) -> Nanos:
@@ -177,17 +179,14 @@ class Reader:
         found = await with_memory(found, self.session.job_reader())
         return await gatherer.with_killer(found)
 
-    async def read_logs(self, detail: JobDetail | None, *, to_end: bool = False) -> None:
-        """Read the logs as far as a question about this job needs, or their ends when there is none.
-
-        With `to_end` they can be followed afterwards.
-        """
+    async def read_logs(self, detail: JobDetail | None) -> None:
+        """Read the logs as far as a question about this job needs, or their ends when there is none."""
         if self.logs_read:
             return
         self.logs_read = True
         for spec in self.specs:
             if gives(spec, Gives.LOGS):
-                self.session.add(await self._log(spec, detail, to_end=to_end))
+                self.session.add(await self._log(spec, detail))
         await self.watched(self.session.catch_up(kinds_that_give(Gives.LOGS)))
         await self._read_copies(detail)
         await self._read_site_logs()
@@ -239,29 +238,23 @@ class Reader:
     async def follow_logs(self) -> None:
         await self.session.run(kinds_that_give(Gives.LOGS))
 
-    async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+    async def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
         if of_setting(spec.setting).is_journal:
-            return self._journal(spec, detail, to_end=to_end)
+            return self._journal(spec, detail)
         size = _size(spec.target)
         window = window_for(self.context, size, detail)
         source = build(spec, window)
         until, now = self.context.until, self.context.clock.now()
-        is_open = until is None or until >= now
-        if (
-            is_open
-            and window.since is not None
-            and not window.whole
-            and self.context.since is None
-            and not to_end
-        ):
+        may_end = (until is None or until >= now) and self.context.since is None and not self.follows
+        if may_end and window.since is not None and not window.whole:
             until = await _early_end(source, window.since, size, detail) or until
         return source if until is None else Until(source, until)
 
-    def _journal(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+    def _journal(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
         source = build(spec, journal_window(self.context, detail))
         until = self.context.until
         ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
-        if until is None and self.context.since is None and ended_at is not None and not to_end:
+        if until is None and self.context.since is None and ended_at is not None and not self.follows:
             until = Nanos(ended_at + SLACK_S * SECOND)
         return source if until is None else Until(source, until)
 
@@ -351,6 +344,18 @@ def in_session(
     return asyncio.run(within(context, specs, body, observer))
 
 
+def filter_of(context: Context, parse: Callable[[str], Got]) -> Got | None:
+    """The filter on the command line; None for one that is wrong, which is said."""
+    from jobtui.analysis.filter_syntax import FilterError  # few commands take one
+
+    text = " ".join(context.words)
+    try:
+        return parse(text)
+    except FilterError as error:
+        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
+        return None
+
+
 def warn(context: Context) -> None:
     for warning in context.config.warnings:
         complain(warning)
@@ -367,9 +372,9 @@ def no_source() -> Exit:
 async def within(
     context: Context,
     specs: Iterable[SourceSpec],
-    body: Callable[[Reader], Awaitable[Exit]],
+    body: Callable[[Reader], Awaitable[Got]],
     observer: "Observer | None" = None,
-) -> Exit:
+) -> Got:
     """Run a command's body with a reader over these sources; an observer is told what they deliver."""
     async with _session(context, (), observer) as session:
         return await body(Reader(context, session, tuple(specs)))

@@ -1,7 +1,6 @@
 """`record DIR` keeps what the sources deliver; `replay FILE [COMMAND ...]` runs any command on it."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,13 +11,12 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
-from jobtui.commands.remember import kept_reading, open_memory, runs_of
+from jobtui.commands.remember import kept_reading, open_memory, runs_of, say
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
 from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Kind, Scope
 from jobtui.memory.writer import MemoryThread
 from jobtui.model.clock import FixedClock, SystemClock
-from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import SourceSpec
@@ -28,7 +26,6 @@ from jobtui.recording.replay import RecordingReplay
 
 DEFAULT_MB = 1_000
 LEAST_MB = 1
-SAID_EVERY_S = 1.0
 
 
 def run(context: Context) -> Exit:
@@ -91,29 +88,9 @@ async def _record(
     session.ask_for_nodes(NODES_EVERY_S)
     async with session:
         follow = (runs_of(session, memory).follow(),) if memory is not None else ()
-        await until_ended(kept_reading(session), _say(recorder), *follow, for_s=for_s)
-
-
-async def _say(recorder: Recorder) -> None:
-    """How it goes, on a terminal; what goes wrong, anywhere, once."""
-    said: str | None = None
-    faults: set[tuple[str, str]] = set()
-    is_shown = sys.stderr.isatty()
-    try:
-        while True:
-            if recorder.problem != said and (said := recorder.problem) is not None:
-                complain(f"{said}; trying on")
-            for fault in FAULTS.all():
-                if (fault.place, fault.kind) not in faults:
-                    faults.add((fault.place, fault.kind))
-                    complain(f"{fault.words}; all else is recorded")
-            if is_shown:
-                sys.stderr.write(f"\r{_words(recorder)} (ctrl+c ends it)\x1b[K")
-                sys.stderr.flush()
-            await asyncio.sleep(SAID_EVERY_S)
-    finally:
-        if is_shown:
-            sys.stderr.write("\r\x1b[K")
+        await until_ended(
+            kept_reading(session), say(recorder, lambda: _words(recorder)), *follow, for_s=for_s
+        )
 
 
 def _words(recorder: Recorder) -> str:

@@ -1,8 +1,10 @@
 """`remember` writes the memory of finished runs; `seen` and `changed` read it."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TypeVar
 
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.recurrence import day_of, finished
@@ -11,18 +13,18 @@ from jobtui.analysis.times import parse_moment
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_report
 from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
-from jobtui.commands.streams import Exit, complain
+from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.memory.database import MOST_SHOWN, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.faults import contained
+from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import SIREPO, Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Finished, Overview
 from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
-from jobtui.recording.writer import MOST_WAITING
+from jobtui.recording.writer import MOST_WAITING, BatchWriter, One
 from jobtui.render.columns import TimeLook
 from jobtui.render.memory import (
     CHANGE_CSV,
@@ -45,6 +47,7 @@ from jobtui.store.store import Changes
 OVER = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
 """The statuses that the memory keeps. How a missing or purged job ended is not known."""
 JOBS_BETWEEN_RESTS = 64
+Told = TypeVar("Told")
 
 
 class FinishedRuns:
@@ -186,7 +189,7 @@ async def _remember(context: Context, memory: MemoryThread, for_s: float | None)
         runs = runs_of(session, memory)
         is_once = context.flag("once") is not None or context.replay is not None
         work = (_take(session, runs),) if is_once else (kept_reading(session), runs.follow())
-        await until_ended(*work, _say(memory), for_s=for_s)
+        await until_ended(*work, say(memory), for_s=for_s)
 
 
 async def _take(session: Session, runs: FinishedRuns) -> None:
@@ -204,27 +207,51 @@ async def kept_reading(session: Session) -> None:
         await asyncio.sleep(READ_AGAIN_S)
 
 
-async def _say(memory: MemoryThread) -> None:
-    """Report each problem of writing once."""
+async def say(writer: BatchWriter[One], words: Callable[[], str] | None = None) -> None:
+    """Say once what goes wrong with writing, and where jobtui fails; on a terminal how far it has come."""
     said: str | None = None
-    while True:
-        if memory.problem != said and (said := memory.problem) is not None:
-            complain(f"{said}; trying on")
-        await asyncio.sleep(SAID_EVERY_S)
+    faults: set[tuple[str, str]] = set()
+    is_shown = words is not None and sys.stderr.isatty()
+    try:
+        while True:
+            if writer.problem != said and (said := writer.problem) is not None:
+                complain(f"{said}; trying on")
+            for fault in FAULTS.all():
+                if (fault.place, fault.kind) not in faults:
+                    faults.add((fault.place, fault.kind))
+                    complain(f"{fault.words}; all else is kept")
+            if words is not None and is_shown:
+                sys.stderr.write(f"\r{words()} (ctrl+c ends it)\x1b[K")
+                sys.stderr.flush()
+            await asyncio.sleep(SAID_EVERY_S)
+    finally:
+        if is_shown:
+            clear_progress()
+
+
+def _asked(memory: Memory, ask: Callable[[], Told]) -> Told | Exit:
+    """What the memory answers; the exit code where it cannot, which is said."""
+    try:
+        if memory.is_there:
+            return ask()
+        complain(NOTHING)
+    except ValueError as error:
+        complain(str(error))
+        return Exit.USAGE
+    except RecordingError as error:
+        complain(str(error))
+    return Exit.NO_SOURCE
 
 
 def run_seen(context: Context) -> Exit:
     """Print failures. NOT_FOUND if none has the text, ATTENTION if a site deviates."""
     memory, now, text = Memory(), context.clock.now(), " ".join(context.words)
-    if not memory.is_there:
-        complain(NOTHING)
-        return Exit.NO_SOURCE
     most = MOST_SHOWN if context.most is None else context.most
-    try:
-        found = Overview(memory.signatures(now, text, most)) if text else memory.overview(now, most)
-    except RecordingError as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
+    found = _asked(
+        memory, lambda: Overview(memory.signatures(now, text, most)) if text else memory.overview(now, most)
+    )
+    if isinstance(found, Exit):
+        return found
     report = Report(
         "seen",
         lambda: overview_record(found),
@@ -256,17 +283,9 @@ def _seen_lines(found: Overview, now: Nanos, width: int | None, colour: bool) ->
 def run_changed(context: Context) -> Exit:
     """Print the differences. ATTENTION if there are any."""
     memory = Memory()
-    if not memory.is_there:
-        complain(NOTHING)
-        return Exit.NO_SOURCE
-    try:
-        found = _compared(memory, context.words, context.clock.now())
-    except ValueError as error:
-        complain(str(error))
-        return Exit.USAGE
-    except RecordingError as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
+    found = _asked(memory, lambda: _compared(memory, context.words, context.clock.now()))
+    if isinstance(found, Exit):
+        return found
     report = Report(
         "changed",
         lambda: {

@@ -44,8 +44,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
-from jobtui.render.spans import Line
-from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.table import Cell, Head, paint, painted, table_lines
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
 from jobtui.store.store import SKIPS_KEPT
@@ -377,10 +376,10 @@ def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: 
 def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
     chart, frame = _chart(series, window, now)
     *names, last = legend_lines(chart, None, frame.cells, len(series))
-    yield from (_painted(line, colour) for line in names)
-    yield f"{_painted(last, colour)}   ({series[0].unit})"
+    yield from (painted(line, colour) for line in names)
+    yield f"{painted(last, colour)}   ({series[0].unit})"
     for line in chart_lines(draw_chart(chart, frame)):
-        yield _painted(line, colour).rstrip()
+        yield painted(line, colour).rstrip()
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
     yield paint(times, "dim", colour)
     if (low := min(curve.step(frame.since, frame.until).low for curve in chart.curves)) < 0:
@@ -402,10 +401,6 @@ def _frame(series: Sequence[Series], window: Window, now: Nanos) -> Frame:
     until = now if window.until is None else min(now, window.until)
     until = Nanos(max(until, since + SECOND))
     return Frame(since, until, terminal_columns(), ROWS)
-
-
-def _painted(line: Line, colour: bool) -> str:
-    return "".join(paint(span.text, span.style, colour) for span in line)
 
 
 def terminal_columns() -> int:

@@ -1,7 +1,7 @@
 """`script ID`: the script that a job ran, beside that of another; `--grep RE`: which scripts contain it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.compare import last_good_like
@@ -28,7 +28,7 @@ from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.job_reader import SbatchStatus
-from jobtui.model.scripts import Answer, ArchivedScript, ScriptPeriod, Wanted
+from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render.job_files import (
     BESIDE_CELLS,
@@ -42,13 +42,13 @@ from jobtui.render.job_files import (
     tried_lines,
     variable_rows,
 )
-from jobtui.render.spans import Line
-from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.table import Cell, Head, fact_lines, paint, painted, table_lines
 from jobtui.render.text import safe, show
 
 GOOD = "good"
 """What stands for the last good run of the same name and user."""
 CSV_COLUMNS = ("name", "value")
+VARIABLE_HEADS = (Head("VARIABLE", least=12), Head("VALUE", least=20))
 
 
 class Side(NamedTuple):
@@ -210,7 +210,7 @@ def _lines(
         yield ""
     if diff is not None:
         beside = reader.context.flag("unified") is None and width is not None and width >= BESIDE_CELLS
-        yield from _painted(diff_lines(diff, width, beside=beside), colour)
+        yield from (painted(line, colour) for line in diff_lines(diff, width, beside=beside))
 
 
 def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
@@ -227,21 +227,11 @@ def _side_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     yield from _head_lines(side, width, colour)
     if (script := side.answer.script) is not None:
         yield ""
-        yield from _painted(script_lines(script, colour=colour), colour)
-        yield from _environment_lines(script, width, colour)
-
-
-def _environment_lines(script: ArchivedScript, width: int | None, colour: bool) -> Iterator[str]:
-    if script.environment is None:
-        return
-    heads: Sequence[Head] = (Head("VARIABLE", least=12), Head("VALUE", least=20))
-    yield ""
-    rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
-    yield from table_lines(heads, rows, width, colour)
-
-
-def _painted(lines: Iterable[Line], colour: bool) -> Iterator[str]:
-    return ("".join(paint(span.text, span.style, colour) for span in line) for line in lines)
+        yield from (painted(line, colour) for line in script_lines(script, colour=colour))
+        if script.environment is not None:
+            yield ""
+            rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
+            yield from table_lines(VARIABLE_HEADS, rows, width, colour)
 
 
 def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:

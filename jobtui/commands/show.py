@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +21,7 @@ from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
 from jobtui.model.job_reader import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
-from jobtui.model.ops import Agent, Op
+from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
 from jobtui.render.facts import cluster_record, cluster_words
 from jobtui.render.json_output import detail_record, history_records, job_record
@@ -50,51 +50,35 @@ class Place(NamedTuple):
         return f"{self.where}{on}{missing}{f'; {self.note}' if self.note else ''}"
 
 
-def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> tuple[Place, ...]:
-    correlation = reader.session.store.correlation
-    ops = correlation.ops_of(job.id)
-    agent = correlation.agent_of(job.id)
-    return (
-        *_record(detail),
-        *_run_dir(job, detail, ops, reader.context.config.mounts),
-        *_outputs(detail, reader.context.config.mounts),
-        *(_agent(agent, log_of(agent, reader.context.config.hosts, reader.roots)) if agent else ()),
-        *_agent_logs(job, detail),
-        *_logs(ops),
-    )
-
-
-def _record(detail: JobDetail | None) -> Iterator[Place]:
-    if detail and detail.path:
-        yield Place("record", detail.path, exists=True)
-
-
-def _run_dir(
-    job: Job, detail: JobDetail | None, ops: Iterable[Op], mounts: Mapping[str, str]
-) -> Iterator[Place]:
-    told = detail.directory if detail else None
-    found = run_dirs_of(job, detail.path if detail else None, ops, reach=Reach(mounts), told=told)
-    if not found:
-        return
-    path = next(filter(_is_there, found), found[0])
-    yield Place("run directory", path, exists=_is_there(path))
-    for name in OUTPUTS:
-        output = os.path.join(path, name)
-        if _is_there(output):
+def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Place]:
+    """Where its record, run directory, output, agent and logs are, those that are known."""
+    config, correlation = reader.context.config, reader.session.store.correlation
+    ops, agent = correlation.ops_of(job.id), correlation.agent_of(job.id)
+    record, reach = detail.path if detail else None, Reach(config.mounts)
+    if record:
+        yield Place("record", record, exists=True)
+    if found := run_dirs_of(job, record, ops, reach=reach, told=detail.directory if detail else None):
+        run_dir = next(filter(_is_there, found), found[0])
+        yield Place("run directory", run_dir, exists=_is_there(run_dir))
+        for output in filter(_is_there, (os.path.join(run_dir, name) for name in OUTPUTS)):
             yield Place("program output", output, exists=True)
-
-
-def _outputs(detail: JobDetail | None, mounts: Mapping[str, str]) -> Iterator[Place]:
-    """The files that its output and errors go to, at the likeliest place of each that is on this machine."""
-    found: dict[str, list[str]] = {}
-    for directory, name in output_places(detail, reach=Reach(mounts)):
-        found.setdefault(name, []).append(os.path.join(directory, name))
-    for paths in found.values():
+    outputs: dict[str, list[str]] = {}
+    for directory, name in output_places(detail, reach=reach):
+        outputs.setdefault(name, []).append(os.path.join(directory, name))
+    for paths in outputs.values():  # the likeliest place of each that is on this machine
         path = next(filter(_is_there, paths), paths[0])
         yield Place("program output", path, exists=_is_there(path))
+    if agent is not None:
+        yield from _of_agent(agent, log_of(agent, config.hosts, reader.roots))
+    if record and (parts := split_jid(job.id)) and job.mode == CLUSTER_MODE:
+        root = os.path.dirname(os.path.dirname(record))
+        if _is_there(copies := os.path.join(root, "user", parts.uid, "agent-sbatch")):
+            yield Place("agent log copies", copies, exists=True)
+    for source, count in Counter(step.source for op in ops for step in op.steps).items():
+        yield Place("log", source, exists=True, note=f"{count} lines of its ops")
 
 
-def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
+def _of_agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
     kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
     yield Place("agent", kind, agent.host)
     if agent.container:
@@ -102,22 +86,6 @@ def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
         yield Place("container", agent.container, agent.host, note=note)
     if agent.log:
         yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else _is_there(agent.log))
-
-
-def _agent_logs(job: Job, detail: JobDetail | None) -> Iterator[Place]:
-    """The copies of a cluster agent's log that the supervisor keeps."""
-    parts = split_jid(job.id)
-    if detail and detail.path and parts and job.mode == CLUSTER_MODE:
-        root = os.path.dirname(os.path.dirname(detail.path))
-        path = os.path.join(root, "user", parts.uid, "agent-sbatch")
-        if _is_there(path):
-            yield Place("agent log copies", path, exists=True)
-
-
-def _logs(ops: Iterable[Op]) -> Iterator[Place]:
-    lines = Counter(step.source for op in ops for step in op.steps)
-    for source, count in lines.items():
-        yield Place("log", source, exists=True, note=f"{count} lines of its ops")
 
 
 def _is_there(path: str) -> bool:
@@ -155,12 +123,11 @@ async def run(reader: Reader) -> Exit:
 def _report(
     reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None, slurm: Job | None
 ) -> Report:
-    places = places_of(reader, job, detail)
+    places = [*places_of(reader, job, detail)]
     if noted is not None:
-        words = cluster_words(noted.status)
-        places = (*places, Place("on the cluster", noted.directory, note=words))
+        places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))
     if slurm is not None:
-        places = (*places, Place("in Slurm", slurm.id, note=slurm_words(slurm)))
+        places.append(Place("in Slurm", slurm.id, note=slurm_words(slurm)))
     history, now = detail.history if detail else (), reader.now_of(job)
     record = job_record(job, now)
     shown = detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None

@@ -19,7 +19,7 @@ from jobtui.model.condor import condor_id, find_condor_id
 from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.model.traces import JOB_ATTRIBUTES, Trace, is_waited_for
+from jobtui.model.traces import Trace, is_waited_for
 from jobtui.store.traces import TraceBook
 from jobtui.transport.files import read_small
 
@@ -46,11 +46,6 @@ class FoundTrace(NamedTuple):
     candidates: "tuple[TraceCandidate, ...]" = ()
     job_id: str = ""
     job: Job | None = None
-
-
-def job_attributes(reader: Reader) -> tuple[str, ...]:
-    """The attributes in which spans may name a job: those that are configured, else the usual ones."""
-    return reader.context.config.job_attributes or JOB_ATTRIBUTES
 
 
 async def look_for(reader: Reader, thing: str) -> FoundTrace:
@@ -125,7 +120,7 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
     from jobtui.analysis.traces.job_traces import Way, Ways, ways_by_attribute, ways_from_job
 
-    names, client = job_attributes(reader), reader.session.traces
+    names, client = reader.session.store.traces.job_attributes, reader.session.traces
     job = await _job(reader, text)
     named = condor_id(text) or find_condor_id(text)
     job_id = job.id if job is not None else named.job_id if named is not None else text
@@ -197,7 +192,9 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
         return trace, ()
     from jobtui.analysis.traces.job_traces import alone
 
-    mine = alone(trace, known.job_id, job_attributes(reader), found.job.host if found.job else None)
+    mine = alone(
+        trace, known.job_id, reader.session.store.traces.job_attributes, found.job.host if found.job else None
+    )
     if not mine.others:
         return trace, ()
     spans, count = sum(mine.others.values()), len(mine.others)

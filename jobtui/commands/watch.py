@@ -201,12 +201,13 @@ def timeout_of(text: str | None) -> float | None:
 
 
 async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None) -> Exit:
+    reader.follows = "stuck" in wanted
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("wait", {"job": None}, found, reader)
     end = None if timeout_s is None else time.monotonic() + timeout_s
-    if "stuck" in wanted and found.job.status.is_live:
-        await reader.read_logs(found.detail, to_end=True)
+    if reader.follows and found.job.status.is_live:
+        await reader.read_logs(found.detail)
     job = await _until_reached(reader, found.job.id, wanted, end)
     if job is None:
         complain(f"{found.job.id} is still {_state(reader, found.job.id)} after {duration(timeout_s)}")

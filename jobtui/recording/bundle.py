@@ -13,7 +13,7 @@ from jobtui.backends.base import Batch, Source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import JobReader
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
 from jobtui.recording.database import TIMELESS, About, What
 from jobtui.recording.recorder import RecordingWriter
@@ -56,9 +56,6 @@ class Gathering:
 
     def answered(self, kind: str, name: str, what: What, key: str, answer: object) -> None:
         self._answers.append((kind, name, what, key, answer))
-
-    def looked_up(self, kind: str, name: str, job_id: JobId, detail: JobDetail | None) -> None:
-        self.answered(kind, name, What.DETAIL, job_id, detail)
 
     @property
     def jobs(self) -> int:

@@ -293,8 +293,13 @@ Keep = Callable[[What, str, object], None]
 T = TypeVar("T")
 
 
+def key_of(*asked: object) -> str:
+    """What an answer is kept under: all of the question."""
+    return BETWEEN.join(map(str, asked))
+
+
 def key_of_step(step: Step) -> str:
-    return BETWEEN.join((step.source, str(step.offset), step.cursor or ""))
+    return key_of(step.source, step.offset, step.cursor or "")
 
 
 class RecordingJobReader:
@@ -320,36 +325,35 @@ class RecordingJobReader:
         return lines[:most]
 
     async def list_files(self, path: str) -> RunListing:
-        return await self._kept(What.LISTING, path, self._job_reader.list_files(path))
+        return await self._kept(What.LISTING, self._job_reader.list_files(path), path)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        key = BETWEEN.join((path, name, str(tail)))
-        return await self._kept(What.FILE, key, self._job_reader.read_file(path, name, tail=tail))
+        asking = self._job_reader.read_file(path, name, tail=tail)
+        return await self._kept(What.FILE, asking, path, name, tail)
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         named = tuple(paths)
-        return await self._kept(What.NOTED, BETWEEN.join(named), self._job_reader.noted_on_cluster(named))
+        return await self._kept(What.NOTED, self._job_reader.noted_on_cluster(named), *named)
 
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
         asking = self._job_reader.host_messages(host, journal, begin, end)
-        return await self._kept(What.MESSAGES, BETWEEN.join((host, str(begin), str(end))), asking)
+        return await self._kept(What.MESSAGES, asking, host, begin, end)
 
     async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
-        key = BETWEEN.join((job.id, text))
-        return await self._kept(What.REMEMBERED, key, self._job_reader.remembered(job, text, now))
+        return await self._kept(What.REMEMBERED, self._job_reader.remembered(job, text, now), job.id, text)
 
     async def script(self, wanted: Wanted) -> Answer:
         return await self._job_reader.script(wanted)
 
-    async def _kept(self, what: What, key: str, asking: Awaitable[T]) -> T:
+    async def _kept(self, what: What, asking: Awaitable[T], *asked: object) -> T:
         try:
             answer = await asking
         except Unreadable as error:
-            self._keep(what, key, str(error))
+            self._keep(what, key_of(*asked), str(error))
             raise
-        self._keep(what, key, answer)
+        self._keep(what, key_of(*asked), answer)
         return answer
 
 
@@ -377,29 +381,27 @@ class ReplayedJobReader(SessionJobReader):
         return listing
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        key = BETWEEN.join((path, name, str(tail)))
-        part: FilePart = self._given(await self._answer(What.FILE, key), f"{path}/{name}")
+        answer = await self._answer(What.FILE, path, name, tail)
+        part: FilePart = self._given(answer, f"{path}/{name}")
         return part
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
-        noted: Noted | None = await self._answer(What.NOTED, BETWEEN.join(paths))
+        noted: Noted | None = await self._answer(What.NOTED, *paths)
         return noted
 
     async def host_messages(
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
-        key = BETWEEN.join((host, str(begin), str(end)))
-        entries: tuple[JournalEntry, ...] = self._given(
-            await self._answer(What.MESSAGES, key), f"journal of {host}"
-        )
+        answer = await self._answer(What.MESSAGES, host, begin, end)
+        entries: tuple[JournalEntry, ...] = self._given(answer, f"journal of {host}")
         return entries
 
     async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
-        answer = await self._answer(What.REMEMBERED, BETWEEN.join((job.id, text)))
+        answer = await self._answer(What.REMEMBERED, job.id, text)
         return answer if isinstance(answer, Remembered) else Remembered(now)
 
-    async def _answer(self, what: What, key: str) -> Any:
-        return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key)
+    async def _answer(self, what: What, *asked: object) -> Any:
+        return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key_of(*asked))
 
     @staticmethod
     def _given(answer: object, what: str) -> Any:

@@ -6,9 +6,12 @@ only put in when asked for.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.render.text import NONE, Align, fit, safe, width
+
+if TYPE_CHECKING:
+    from jobtui.render.spans import Span
 
 GAP = "  "
 SMALLEST = 4
@@ -44,6 +47,10 @@ class Cell(NamedTuple):
 def paint(text: str, style: str, colour: bool) -> str:
     code = _SGR.get(style, "") if colour else ""
     return f"\x1b[{code}m{text}{_RESET}" if code and text else text
+
+
+def painted(line: "Iterable[Span]", colour: bool) -> str:
+    return "".join(paint(span.text, span.style, colour) for span in line)
 
 
 def table_lines(

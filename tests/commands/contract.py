@@ -1,94 +1,63 @@
 """The JSON contract of the commands, as a checker. Keys may be added to what it names, never renamed."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import GenericAlias
+from typing import Annotated, Any, Literal, Optional
 
-Check = Callable[[object], bool]
+from msgspec import Meta, convert, defstruct
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-
-
-def text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def whole(value: object) -> bool:
-    """A whole number, 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+text: Any = str
+number: Any = float
+share: Any = Annotated[float, Meta(ge=0, le=1)]
+whole: Any = Annotated[int, Meta(ge=0)]
+time: Any = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")]
+"""RFC 3339 in UTC, with `Z`."""
+mapping: Any = dict
+texts: Any = list[str]
 
 
-def time(value: object) -> bool:
-    """RFC 3339 in UTC, with `Z`."""
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+def or_null(kind: Any) -> Any:
+    return Optional[kind]  # noqa: UP045 - it is no type for mypy
 
 
-def mapping(value: object) -> bool:
-    return isinstance(value, dict)
+def one_of(*words: str) -> Any:
+    return Literal[tuple(map(str, words))]
 
 
-def texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(text, value))
+def an(keys: Mapping[str, Any]) -> Any:
+    return defstruct("Record", list(keys.items()))
 
 
-def or_null(check: Check) -> Check:
-    return lambda value: value is None or check(value)
+def each(keys: Mapping[str, Any]) -> Any:
+    return GenericAlias(list, (an(keys),))
 
 
-def one_of(*words: str) -> Check:
-    return lambda value: value in words
-
-
-def each(keys: Mapping[str, Check]) -> Check:
-    def check(value: object) -> bool:
-        assert isinstance(value, list), value
-        for item in value:
-            has(item, keys)
-        return True
-
-    return check
-
-
-def an(keys: Mapping[str, Check]) -> Check:
-    def check(value: object) -> bool:
-        has(value, keys)
-        return True
-
-    return check
-
-
-def has(document: object, keys: Mapping[str, Check]) -> None:
-    assert isinstance(document, dict), document
-    for name, check in keys.items():
-        assert name in document, f"no {name} in {sorted(document)}"
-        assert check(document[name]), f"{name}: {document[name]!r}"
+def has(document: object, keys: Mapping[str, Any]) -> None:
+    """Raises msgspec.ValidationError unless all of these are in it, of these kinds; others may be."""
+    convert(document, an(keys))
 
 
 STATUS = one_of("pending", "running", "completed", "failed", "canceled", "missing", "purged", "unknown")
 CERTAINTY = one_of("full_id", "jid", "prefix", "adjacent")
 
-SOURCE: Mapping[str, Check] = {
+SOURCE: Mapping[str, Any] = {
     "name": text, "kind": text, "state": one_of("starting", "ok", "partial", "down"),
     "lag_s": or_null(number), "records": whole, "skipped": whole, "error": or_null(text),
 }  # fmt: skip
 
-JOB: Mapping[str, Check] = {
+JOB: Mapping[str, Any] = {
     "id": text, "system": text, "status": STATUS, "native_status": text, "owner": text, "name": or_null(text),
     "app": text, "model": text, "mode": text, "queued_at": or_null(time), "started_at": or_null(time),
     "updated_at": or_null(time), "ended_at": or_null(time), "runs": whole, "percent": or_null(number),
     "message": or_null(text), "error": or_null(text), "flags": texts, "source": text,
 }  # fmt: skip
 
-STEP: Mapping[str, Check] = {
+STEP: Mapping[str, Any] = {
     "step": text, "at": or_null(time), "component": text, "text": text, "source": text,
     "line": or_null(whole), "certainty": CERTAINTY,
 }  # fmt: skip
 
-OP: Mapping[str, Check] = {
+OP: Mapping[str, Any] = {
     "op": text, "op_id": or_null(text), "name": text, "api": or_null(text), "driver": or_null(text),
     "agent": or_null(text), "kind": or_null(text), "uid": or_null(text), "run_dir": or_null(text),
     "status": text, "created_at": or_null(time), "sent_at": or_null(time), "arrived_at": or_null(time),
@@ -96,12 +65,12 @@ OP: Mapping[str, Check] = {
     "updates": whole, "certainty": CERTAINTY, "candidates": texts, "steps": each(STEP),
 }  # fmt: skip
 
-LINE: Mapping[str, Check] = {
+LINE: Mapping[str, Any] = {
     "at": or_null(time), "source": text, "host": or_null(text), "line": or_null(whole),
     "level": or_null(text), "text": text, "ids": mapping, "certainty": CERTAINTY,
 }  # fmt: skip
 
-AGENT: Mapping[str, Check] = {
+AGENT: Mapping[str, Any] = {
     "agent": text, "driver": text, "kind": text, "uid": text, "host": or_null(text),
     "container": or_null(text),
     "state": one_of("starting", "connected", "idle", "lost", "killed", "never_connected", "unknown"),
@@ -111,7 +80,7 @@ AGENT: Mapping[str, Check] = {
 
 SEGMENTS = each({"span_id": text, "name": text, "from_s": number, "to_s": number})
 
-TRACE: Mapping[str, Check] = {
+TRACE: Mapping[str, Any] = {
     "trace_id": text, "spans": whole, "services": texts, "started_at": time, "duration_s": number,
     "roots": texts, "missing_parents": texts, "error_spans": texts,
     "root_causes": each(
@@ -121,7 +90,7 @@ TRACE: Mapping[str, Check] = {
     "critical_path": an({"jaeger": SEGMENTS, "whole": SEGMENTS}),
 }  # fmt: skip
 
-BODIES: Mapping[str, Mapping[str, Check]] = {
+BODIES: Mapping[str, Mapping[str, Any]] = {
     "nodes": {
         "clusters": each({"source": text, "at": time, "controller": or_null(mapping)}),
         "nodes": each(
@@ -145,6 +114,6 @@ def check_document(document: dict[str, Any], command: str, keys: Sequence[str] =
     assert names[0] == "schema"
     assert names[-1] == "sources"
     assert document["schema"] == f"jobtui/{command}/1"
-    each(SOURCE)(document["sources"])
+    has(document, {"sources": each(SOURCE)})
     has(document, BODIES[command])
     assert set(keys) <= set(names)

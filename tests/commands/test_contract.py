@@ -1,10 +1,8 @@
-"""Every command's JSON keeps the contract, on every capture, and the checker that says so can say no."""
+"""Every command's JSON keeps the contract, on every capture."""
 
-import copy
 import csv
 import io
 import json
-from typing import Any
 
 import pytest
 
@@ -51,29 +49,6 @@ def test_timeline_and_logs(capture: str, run: Runner) -> None:
 def test_doctor_and_config(run: Runner) -> None:
     check_document(run("doctor", "--json", *sources_of("local")).json, "doctor", ["checks"])
     check_document(run("config", "--json", *sources_of("local")).json, "config", ["settings"])
-
-
-def test_the_checker_sees_what_is_wrong(run: Runner) -> None:
-    good = run("timeline", jids_of("local")[0], "--json", *sources_of("local")).json
-    check_document(good, "timeline")
-
-    def broken(change: str) -> dict[str, Any]:
-        found = copy.deepcopy(good)
-        exec(change, {"d": found})
-        return found
-
-    for change in (
-        "d['x'] = 1",
-        "d['schema'] = 'jobtui/timeline/2'",
-        "del d['job']['flags']",
-        "d['job']['queued_at'] = 1.5",
-        "d['job']['queued_at'] = '2026-11-20T20:34:36'",
-        "d['ops'][0]['certainty'] = 'guess'",
-        "d['ops'][0]['steps'][0]['line'] = -3",
-        "d['sources'][0]['state'] = 'fine'",
-    ):
-        with pytest.raises(AssertionError):
-            check_document(broken(change), "timeline")
 
 
 def test_schema_is_first_and_sources_last_as_printed(run: Runner) -> None:

@@ -13,21 +13,18 @@ from jobtui.model.clock import to_rfc3339
 from jobtui.model.verdicts import CONCERNS, Code
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, played
-from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
+from tests.commands.contract import an, each, has, number, one_of, or_null, share, text, texts, time, whole
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
 
 CONTRACT = {
     "schema": one_of("jobtui/explain/1"),
     "verdict": one_of(*Code),
     "sentence": text,
-    "confidence": lambda value: number(value) and 0 <= value <= 1,  # type: ignore[operator]
+    "confidence": share,
     "last_step": or_null(text),
     "missing_step": or_null(text),
-    "cause": lambda value: (
-        value is None
-        or each({"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number})(
-            [value]
-        )
+    "cause": or_null(
+        an({"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number})
     ),
     "evidence": each(
         {"text": text, "at": or_null(time), "source": text, "line": or_null(whole), "what": text}

@@ -9,14 +9,8 @@ from tests.commands.contract import each, has, number, one_of, or_null, text, te
 from tests.commands.running import AT, Runner, sources_of
 from tests.condor import event, executing, submitted
 
-
-def counts(value: object) -> bool:
-    """A number for each verdict."""
-    return isinstance(value, dict) and all(text(key) and whole(one) for key, one in value.items())
-
-
 GROUP = {
-    "verdict": text, "verdicts": counts, "count": whole, "sentence": text, "confidence": number,
+    "verdict": text, "verdicts": dict[str, whole], "count": whole, "sentence": text, "confidence": number,
     "doubtful": whole, "first_at": or_null(time),
     "last_at": or_null(time), "shape": texts, "first": text, "jobs": texts,
 }  # fmt: skip
