@@ -38,8 +38,11 @@ from jobtui.model.numbers import whole
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
 TIME_LENGTH = len("Nov 20 20:34:30")
-SKEW = 600 * SECOND
-"""How far a line may be ahead of its file's newest time before it is taken for last year's: clocks differ."""
+SKEW = 86_400 * SECOND
+"""How far a line may be ahead of its file's newest time before it is taken for last year's.
+
+Clocks and zones differ, and a log that goes back for a whole year is rare.
+"""
 
 
 class TimeReader:
