@@ -1,43 +1,60 @@
 """Sites, and the nodes that schedulers give them."""
 
+from collections.abc import Iterator
+
+from textual.widget import Widget
+
 from jobtui.actions import Place
 from jobtui.backends.registry import BALSAM
+from jobtui.model.changes import Allocation
 from jobtui.model.ids import labels_of
-from jobtui.render.allocations import lines
+from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
+from jobtui.render.columns import cells_of
+from jobtui.render.spans import Paragraph
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.shared import Shared
-from jobtui.widgets.text_pane import Paragraph, TextPane
-
-LEAST_CELLS = 20
+from jobtui.widgets.record_list import RecordTable
+from jobtui.widgets.text_pane import TextPane
 
 
 class AllocationsScreen(HeadedScreen):
-    """Sites and allocations in one list; stale ones stand out."""
+    """The sites, and a table of allocations; stale ones stand out."""
 
     PLACE = Place.ALLOCATIONS
     BINDINGS = bindings_at(Place.ALLOCATIONS)
-    DEFAULT_CSS = "AllocationsScreen TextPane { height: 1fr; }"
+    DEFAULT_CSS = "AllocationsScreen TextPane { max-height: 40%; }"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._main = self._text = TextPane()
-        self._shown: tuple[Paragraph, ...] = ()
+        self._sites = TextPane()
+        self._main = self._table = RecordTable[Allocation](
+            ALLOCATION_COLUMNS, self.look, lambda one: (one.source, one.id)
+        )
+        self._table.set_empty(("No allocation is known.",))
 
-    def on_resize(self) -> None:
-        self.show_all()
+    def body(self) -> Iterator[Widget]:
+        yield self._sites
+        yield from super().body()
+
+    def look(self) -> ServerLook:
+        store, now = self.shared.store, self.shared.now()
+        sources = store.sources()
+        return ServerLook(
+            now,
+            labels_of([source.name for source in sources if BALSAM.made(source)]),
+            {source.name: source.now_at(now) for source in sources},
+            {(site.source, site.id): site.name for site in store.sites()},
+        )
 
     def show_all(self) -> None:
         super().show_all()
-        store = self.shared.store
-        cells = max(LEAST_CELLS, self.size.width - 2)
-        labels = labels_of([source.name for source in store.sources() if BALSAM.made(source)])
-        now = self.shared.now()
-        clocks = {source.name: source.now_at(now) for source in store.sources()}
-        spans = lines(store.sites(), store.allocations(), now, cells, labels, clocks)
-        shown = tuple(Paragraph(span.text, span.style) for span in spans)
-        if shown != self._shown:
-            self._shown = shown
-            self._text.set_text(shown)
+        store, look = self.shared.store, self.look()
+        self._sites.set_text(site_lines(store.sites(), look))
+        self._sites.styles.height = 1 + max(1, len(store.sites()))
+        self._table.set_records(in_order(store.allocations(), look))
 
-    def paragraphs(self) -> tuple[Paragraph, ...]:
-        return self._shown
+    def paragraphs(self) -> Iterator[Paragraph]:
+        yield Paragraph(self._sites.text)
+        for one in self._table.records:
+            row = cells_of(ALLOCATION_COLUMNS, one, self.look())
+            yield Paragraph("  ".join(cell.text for cell in row))

@@ -1,11 +1,12 @@
-"""Sites and allocations as lines."""
+"""Sites as lines, allocations as rows."""
 
 import msgspec
 import pytest
 
 from jobtui.model.changes import Allocation, Site
-from jobtui.render.allocations import lines
-from jobtui.render.text import width
+from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
+from jobtui.render.columns import blank_columns, cells_of
+from jobtui.render.text import NONE
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
 
@@ -19,18 +20,20 @@ OVER = Allocation(id=3, source="b", site_id=1, state="finished", nodes=8, start_
 REFUSED = Allocation(id=5, source="b", site_id=9, state="submit_failed", nodes=8, note="no budget")
 
 
-def drawn(*allocations: Allocation, site: Site = SITE, cells: int = 150) -> list[tuple[str, str]]:
-    return [(span.text, span.style) for span in lines([site], allocations, NOW, cells)]
+LOOK = ServerLook(NOW, {"b": ""}, {}, {("b", 1): "theta"})
+
+
+def cells(one: Allocation, look: ServerLook = LOOK) -> dict[str, tuple[str, str]]:
+    row = cells_of(ALLOCATION_COLUMNS, one, look)
+    return {column.key: (cell.text, cell.style) for column, cell in zip(ALLOCATION_COLUMNS, row, strict=True)}
 
 
 def test_what_lasts_comes_first() -> None:
-    texts = [text for text, _ in drawn(OVER, REFUSED, RUNNING)]
-    assert [text.split()[1] for text in texts[4:] if not text.startswith("   ")] == [
-        "running", "submit_failed", "finished"
-    ]  # fmt: skip
-    words = "● running 4 4711 64 ~10m 1h 20s theta prod experiment:a"
-    assert texts[4].split() == words.split()
-    assert "no budget" in texts[6]
+    assert in_order((OVER, REFUSED, RUNNING), LOOK) == [RUNNING, REFUSED, OVER]
+    texts = [text for text, _ in cells(RUNNING).values() if text not in ("", NONE)]
+    assert texts == ["● running", "4", "4711", "64", "~10m", "1h", "20s", "theta", "prod", "experiment:a"]
+    assert cells(REFUSED)["note"] == ("no budget", "error")
+    assert cells(REFUSED)["site"][0] == "9"
 
 
 def changed(one: Allocation, **fields: object) -> Allocation:
@@ -38,62 +41,55 @@ def changed(one: Allocation, **fields: object) -> Allocation:
 
 
 @pytest.mark.parametrize(
-    "one",
-    [changed(RUNNING, heartbeat_at=ago(301)), changed(RUNNING, launchers=0, heartbeat_at=None)],
-    ids=["silent", "none"],
-)
-def test_a_stale_launcher_stands_out(one: Allocation) -> None:
-    text, style = drawn(one)[4]
-    assert text.split()[0] == "!"
-    assert style == "warning"
-
-
-@pytest.mark.parametrize(
-    "one",
+    ("one", "is_stale"),
     [
-        RUNNING,
-        changed(RUNNING, state="finished", heartbeat_at=ago(9_000)),
-        changed(RUNNING, launchers=0, heartbeat_at=None, start_at=ago(60)),
-        changed(RUNNING, launchers=0, heartbeat_at=None, start_at=None),
+        (changed(RUNNING, heartbeat_at=ago(301)), True),
+        (changed(RUNNING, launchers=0, heartbeat_at=None), True),
+        (RUNNING, False),
+        (changed(RUNNING, state="finished", heartbeat_at=ago(9_000)), False),
+        (changed(RUNNING, launchers=0, heartbeat_at=None, start_at=ago(60)), False),
+        (changed(RUNNING, launchers=0, heartbeat_at=None, start_at=None), False),
     ],
 )
-def test_what_is_not_stale(one: Allocation) -> None:
-    assert not one.is_stale(NOW)
+def test_a_stale_launcher_stands_out(one: Allocation, is_stale: bool) -> None:
+    assert one.is_stale(NOW) == is_stale
+    state, style = cells(one)["state"]
+    assert (state[0] == "!", style == "warning") == (is_stale, is_stale)
 
 
 def test_a_site_that_fell_silent_stands_out() -> None:
-    assert drawn()[1] == (" ● theta   agent heard of 30s ago   3 jobs in its scheduler   /projects/x", "")
-    text, style = drawn(site=msgspec.structs.replace(SITE, seen_at=ago(4_000)))[1]
-    assert text.startswith(" ! theta   agent last heard of 1h06m ago")
+    words = "● theta   agent heard of 30s ago   3 jobs in its scheduler   /projects/x"
+    assert [*site_lines([SITE], LOOK)][1][:2] == (words, "")
+    text, style = [*site_lines([msgspec.structs.replace(SITE, seen_at=ago(4_000))], LOOK)][1][:2]
+    assert text.startswith("! theta   agent last heard of 1h06m ago")
     assert style == "warning"
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("cells", [20, 38, 80, 200])
-def test_hostile_names_stay_in_their_line(cells: int, text: str) -> None:
-    site = msgspec.structs.replace(SITE, name=text, path=text)
-    one = changed(REFUSED, queue=text, note=text, state=text, scheduler_id=text, site_id=1)
-    for line, _ in drawn(one, changed(one, state="submit_failed"), site=site, cells=cells):
-        assert width(line) <= cells
-        assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in line)
+def test_hostile_names_are_made_safe(text: str) -> None:
+    one = changed(
+        REFUSED, queue=text, note=text, state=text, scheduler_id=text, site_id=1, tags=((text, text),)
+    )
+    look = LOOK._replace(names={("b", 1): text})
+    shown = [
+        cell for row in (one, changed(one, state="submit_failed")) for cell, _ in cells(row, look).values()
+    ]
+    shown += [part.text for part in site_lines([msgspec.structs.replace(SITE, name=text, path=text)], look)]
+    assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for cell in shown for char in cell)
 
 
 def test_several_servers_are_told_apart() -> None:
+    look = ServerLook(NOW, {"b": "here", "c": "there"})
     there = msgspec.structs.replace(RUNNING, source="c", nodes=7)
-    sites = [SITE, msgspec.structs.replace(SITE, source="c")]
-    texts = [span.text for span in lines(sites, [RUNNING, there], NOW, 120, {"b": "here", "c": "there"})]
-    assert [text.split()[1] for text in texts[1:3]] == ["theta@here", "theta@there"]
-    assert {text.split()[3] for text in texts[5:]} == {"here", "there"}
-    assert "SERVER" in texts[4]
-    assert "SERVER" not in "".join(text for text, _ in drawn(RUNNING))
-    narrow = [span.text for span in lines(sites, [RUNNING, there], NOW, 40, {"b": "here", "c": "there"})]
-    assert all(width(text) <= 40 for text in narrow)
-    assert [text.strip() for text in narrow[5:] if text.split()[0] in ("here", "there")] == ["here", "there"]
-    assert narrow.index(" there") > narrow.index(" here") + 1, "the rows of each stand below its name"
+    sites = [*site_lines([SITE, msgspec.structs.replace(SITE, source="c")], look)]
+    assert [site.text.split()[1] for site in sites[1:]] == ["theta@here", "theta@there"]
+    assert in_order((there, OVER, RUNNING), look) == [RUNNING, OVER, there]
+    assert cells(there, look)["server"][0] == "there"
+    assert blank_columns(ALLOCATION_COLUMNS, [RUNNING], LOOK) >= {"server", "note"}
 
 
 @pytest.mark.parametrize(
     ("labels", "words"), [({}, "give --balsam URL"), ({"https://b": ""}, "none is known yet")]
 )
 def test_without_a_site_it_is_said_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
-    assert words in next(span.text for span in list(lines([], [], NOW, 60, labels))[1:])
+    assert words in [*site_lines([], ServerLook(NOW, labels))][1].text
