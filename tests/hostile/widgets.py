@@ -29,6 +29,7 @@ from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
 from jobtui.render.spans import Span
 from jobtui.render.text import show
 from jobtui.render.verdicts import why_parts
+from jobtui.screens.text import HelpPane
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import (
     CommandBar,
@@ -234,6 +235,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     TabLine: lambda text: case(TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))),
     TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
+    HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),
     WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
     **TRACE_CASES,
 }
