@@ -22,7 +22,8 @@ def hostile(kind: type[AnyRecord], text: str, /, **fields: Any) -> AnyRecord:
 
 
 def _filled(kind: type[AnyRecord], text: str, depth: int, fields: dict[str, Any]) -> AnyRecord:
-    hints = hints_of(kind)
+    known: type[object] = kind
+    hints = hints_of(known)
     names = _field_names(kind)
     values = {name: _value(hints[name], text, depth) for name in names if name not in fields}
     return kind(**values, **fields)
