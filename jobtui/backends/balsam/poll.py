@@ -24,7 +24,6 @@ from jobtui.backends.balsam.records import (
     JobRow,
     Lifetime,
     Needs,
-    Placed,
     SessionRow,
     SiteRow,
     TransferRow,
@@ -672,15 +671,18 @@ class Known:
         app = self.apps.get(row.app_id)
         site = self.sites.get(app.site_id) if app is not None else None
         allocation = self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else ""
-        placed = Placed(
-            app.name if app else "",
-            site.name if site else "",
-            self._owner,
-            alert,
-            allocation,
-            self.needs(row),
+        return job_of(
+            row,
+            self._lives.get(row.id, Lifetime()),
+            self._source,
+            self._system,
+            app=app.name if app else "",
+            site=site.name if site else "",
+            owner=self._owner,
+            alert=alert,
+            allocation=allocation,
+            needs=self.needs(row),
         )
-        return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source, self._system)
 
     def site_of(self, row: JobRow) -> int | None:
         app = self.apps.get(row.app_id)

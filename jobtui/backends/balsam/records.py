@@ -253,17 +253,6 @@ Needs = tuple[tuple[str, str], ...]
 """What a job waits for, each with how that is."""
 
 
-class Placed(msgspec.Struct, frozen=True):
-    """What is known of a job beside its own row."""
-
-    app: str = ""
-    site: str = ""
-    owner: str = ""
-    alert: str | None = None
-    allocation: str = ""
-    needs: Needs = ()
-
-
 class Lifetime(msgspec.Struct):
     """What a job's events have told of its times. Events may come in any order, each once.
 
@@ -314,7 +303,19 @@ class Lifetime(msgspec.Struct):
             self.error, self.error_id = error, change.id
 
 
-def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str) -> Job:
+def job_of(
+    row: JobRow,
+    life: Lifetime,
+    source: str,
+    system: str,
+    *,
+    app: str,
+    site: str,
+    owner: str,
+    alert: str | None,
+    allocation: str,
+    needs: Needs,
+) -> Job:
     """A job as all systems have it. Its times come from its events, as its row has the last one only."""
     status = STATUSES.get(row.state, JobStatus.UNKNOWN)
     updated = time_of(row.last_update)
@@ -324,9 +325,9 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
         status=status,
         native_status=row.state,
         source=source,
-        owner=placed.owner,
+        owner=owner,
         name=row.workdir or None,
-        app=placed.app,
+        app=app,
         queued_at=life.queued_at,
         started_at=life.started_at,
         updated_at=updated,
@@ -335,12 +336,12 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
         runs=life.runs,
         message=_message(row, life),
         error=life.error if status is JobStatus.FAILED and life.error_id > life.over_id else None,
-        alert=placed.alert,
-        host=placed.site or None,
+        alert=alert,
+        host=site or None,
         tags=intern(" ".join(tag_word(name, value) for name, value in row.tags.items())),
         passed=life.passed,
-        allocation=placed.allocation,
-        needs=placed.needs,
+        allocation=allocation,
+        needs=needs,
     )
 
 

@@ -9,29 +9,26 @@ id. What is known already is dropped by id. Where ids come again for other event
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, cache_path
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
-from jobtui.backends.balsam.poll import OVERLAP_S, Questions, Step, clock, note_of
+from jobtui.backends.balsam.poll import OVERLAP_S, Known, Questions, Step, clock, note_of
 from jobtui.backends.balsam.records import (
     AppRow,
     BatchJobRow,
     Decoded,
     EventRow,
     JobRow,
-    Lifetime,
-    Placed,
     SessionRow,
     SiteRow,
     allocation_of,
     changes_in,
     ids_of,
     is_estimated,
-    job_of,
     nodes_of,
     number_of,
     runs_of,
@@ -70,7 +67,35 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         raise SourceUnreachable(_senseless(client, number, error)) from error
     asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
     events = (await client.rows("/events/", EventRow, asked)).rows
-    return _detail_of(client, native, row, events, await _beside(client, row), owner)
+    app = await _one(client, "/apps/", AppRow, row.app_id)
+    site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
+    batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
+    known = Known(client.name, owner, client.system)
+    known.apps = {app.id: app} if app is not None else {}
+    known.sites = {site.id: site} if site is not None else {}
+    known.allocations = {batch_job.id: ids_of(batch_job, client.label)} if batch_job is not None else {}
+    changes = changes_in(Decoded(len(events), events, len(events)), client.name, client.system).rows
+    for change in changes:
+        known.take_change(change)
+    job = known.job(row)
+    runs = runs_of(changes, job)
+    beside: dict[str, object] = {
+        "app": app.name if app is not None else None,
+        "site": msgspec.to_builtins(site),
+        "batch_job": msgspec.to_builtins(batch_job),
+        "events": [msgspec.to_builtins(event) for event in sorted(events, key=lambda event: event.id)],
+    }
+    return JobDetail(
+        job=job,
+        runs=runs,
+        history=runs,
+        native=native | beside,
+        changes=tuple(changes),
+        path=f"{client.name}/jobs/{row.id}",
+        directory=directory_of(row, site),
+        facts=tuple(_facts(client.system, row, site, batch_job)),
+        site=site_of(site, client.name) if site is not None else None,
+    )
 
 
 async def _native(client: BalsamClient, number: int) -> dict[str, object] | None:
@@ -89,55 +114,6 @@ def _senseless(client: BalsamClient, number: int, error: Exception | str) -> str
     return f"{client.name}/jobs/{number}: the record makes no sense: {error}"
 
 
-class _Beside(NamedTuple):
-    """What a job belongs to."""
-
-    app: AppRow | None
-    site: SiteRow | None
-    batch_job: BatchJobRow | None
-
-    def placed(self, owner: str, label: str) -> Placed:
-        return Placed(
-            app=self.app.name if self.app else "",
-            site=self.site.name if self.site else "",
-            owner=owner,
-            allocation=ids_of(self.batch_job, label) if self.batch_job else "",
-        )
-
-    def native(self) -> dict[str, object]:
-        return {
-            "app": self.app.name if self.app else None,
-            "site": msgspec.to_builtins(self.site) if self.site else None,
-            "batch_job": msgspec.to_builtins(self.batch_job) if self.batch_job else None,
-        }
-
-
-def _detail_of(
-    client: BalsamClient,
-    native: dict[str, object],
-    row: JobRow,
-    events: Sequence[EventRow],
-    beside: _Beside,
-    owner: str,
-) -> JobDetail:
-    page = Decoded(len(events), list(events), len(events))
-    changes = changes_in(page, client.name, client.system).rows
-    job = job_of(row, Lifetime.of(changes), beside.placed(owner, client.label), client.name, client.system)
-    runs = runs_of(changes, job)
-    in_order = sorted(events, key=lambda event: event.id)
-    return JobDetail(
-        job=job,
-        runs=runs,
-        history=runs,
-        native=native | beside.native() | {"events": [msgspec.to_builtins(event) for event in in_order]},
-        changes=tuple(changes),
-        path=f"{client.name}/jobs/{row.id}",
-        directory=directory_of(row, beside.site),
-        facts=tuple(_facts(client.system, row, beside)),
-        site=site_of(beside.site, client.name) if beside.site is not None else None,
-    )
-
-
 def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
     """Where a job works, at its site: `<site>/data/<workdir>`; None when a name leads elsewhere."""
     if site is None or not posixpath.isabs(site.path) or not row.workdir:
@@ -148,8 +124,9 @@ def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
     return posixpath.join(site.path, DATA, row.workdir)
 
 
-def _facts(system: str, row: JobRow, beside: _Beside) -> Iterator[tuple[str, str]]:
-    site, batch_job = beside.site, beside.batch_job
+def _facts(
+    system: str, row: JobRow, site: SiteRow | None, batch_job: BatchJobRow | None
+) -> Iterator[tuple[str, str]]:
     if row.tags:
         yield "tags", " ".join(tag_word(name, value) for name, value in sorted(row.tags.items()))
     if row.parent_ids:
@@ -171,19 +148,12 @@ def _size(payload: object) -> str:
     return f"({len(payload) if isinstance(payload, str) else 0} characters)"
 
 
-async def _beside(client: BalsamClient, row: JobRow) -> _Beside:
-    app = await _one(client, "/apps/", AppRow, row.app_id)
-    site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
-    batch_job = None
-    if row.batch_job_id is not None:
-        batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
-    return _Beside(app, site, batch_job)
-
-
 _Row = TypeVar("_Row", AppRow, SiteRow, BatchJobRow)
 
 
-async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int) -> _Row | None:
+async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int | None) -> _Row | None:
+    if number is None:
+        return None
     rows = (await client.rows(path, kind, {"id": number, "limit": 1})).rows
     return next((row for row in rows if row.id == number), None)
 
@@ -193,20 +163,6 @@ MOST_EVENTS = 2_000_000
 """Events that a report is made of at most."""
 IDS_AT_ONCE = 500
 
-Progress = Callable[[int, int], None]
-"""Is told how many rows were read, of how many."""
-
-
-def _quiet(read: int, of: int) -> None:
-    """Tells nobody."""
-
-
-class Fetched(NamedTuple):
-    """The changes a query is about, in the order the server learnt of them, and what made no sense."""
-
-    changes: list[StateChange]
-    skips: tuple[Skip, ...] = ()
-
 
 async def fetch_changes(
     client: BalsamClient,
@@ -214,9 +170,8 @@ async def fetch_changes(
     *,
     exact: bool = False,
     to_state: str | None = None,
-    progress: Progress = _quiet,
-) -> Fetched:
-    """The changes a query is about. Raises SourceError.
+) -> tuple[list[StateChange], tuple[Skip, ...]]:
+    """The changes a query is about, as the server learnt of them, and what made no sense. Raises SourceError.
 
     With `exact` it is asked as Balsam's own client asks, where a scheduler's id does not narrow; else that id
     is resolved first, and events of before the window are read too, as runs in it may have begun there.
@@ -224,7 +179,7 @@ async def fetch_changes(
     """
     asked = await _asked(client, query, exact=exact)
     if query.jobs and not asked["job_id"]:
-        return Fetched([])  # those are jobs of another system
+        return [], ()  # those are jobs of another system
     if to_state is not None:
         asked["to_state"] = to_state
     found: dict[int, StateChange] = {}
@@ -233,10 +188,9 @@ async def fetch_changes(
         changes = changes_in(page, client.name, client.system)
         skips += changes.skips
         found.update((change.id, change) for change in changes.rows)
-        progress(len(found), page.count)
         if len(found) >= min(page.count, MOST_EVENTS):
             break
-    return Fetched(sorted(found.values(), key=lambda change: change.id), tuple(skips))
+    return sorted(found.values(), key=lambda change: change.id), tuple(skips)
 
 
 async def _asked(
