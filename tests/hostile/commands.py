@@ -18,7 +18,7 @@ JOBS = ("JOB", "-- SOME")
 NOTHING = ("", "--since=SOME", "--profile=SOME", "DASH")
 CASES: Mapping[str, tuple[str, ...]] = {
     "agents": NOTHING,
-    "bundle": ("WORST --output=BUNDLE", "CSI --output=ROOT", "-- SOME"),
+    "bundle": ("WORST --output=BUNDLE", "CSI --output=ROOT"),
     "completion": ("bash", "-- SOME"),
     "changed": ("19d 6d", "host:SOME host:BADLY", "-- SOME"),
     "compare": ("JOB", "JOB NEXT", "-- SOME FIRST"),
@@ -62,8 +62,9 @@ CASES: Mapping[str, tuple[str, ...]] = {
 """What follows each command."""
 
 
-def calls(command: str, site: HostileSite) -> Iterator[Words]:
-    for line in CASES[command]:
+def calls(command: str, site: HostileSite, most: int = 99) -> Iterator[Words]:
+    """What is said for the first of its cases, so many at most."""
+    for line in CASES[command][:most]:
         yield from _filled(line.split(), site)
 
 
