@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.numbers import of_base
 from jobtui.model.source_errors import SourceError
-from jobtui.transport.files import read_small
+from jobtui.transport.files import FileId, read_small
 from jobtui.transport.worker import Worker, start
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class FileNews:
         self._paths = [str(path) for path in paths]
         self._names: frozenset[str] = frozenset()
         self._queue: Inotify | None = None
-        self._armed: list[tuple[int, int]] | None = None
+        self._armed: list[FileId] | None = None
         self._spent: list[Inotify] = []
         self._retry_at = 0.0
         self._lock = threading.Lock()
@@ -303,13 +303,13 @@ class Watch:
         self._news.close()
 
 
-def _identity(path: str) -> tuple[int, int]:
+def _identity(path: str) -> FileId:
     """Which file is behind a name; none is a file, too."""
     try:
         status = os.stat(path)
     except OSError:
-        return (0, 0)
-    return (status.st_dev, status.st_ino)
+        return FileId(0, 0)
+    return FileId(status.st_dev, status.st_ino)
 
 
 STEP_MS = 50
@@ -323,13 +323,6 @@ PASSING = frozenset({REMOVED, OVERFLOWN})
 """Failures after which another watch can be had at once."""
 _WATCHED = MODIFY | ATTRIB | CREATE | DELETE | MOVED_FROM | MOVED_TO | DELETE_SELF | MOVE_SELF
 _GONE = DELETE_SELF | MOVE_SELF | UNMOUNT | IGNORED
-
-
-class DirectoryId(NamedTuple):
-    """Which directory it is, under whatever name."""
-
-    device: int
-    inode: int
 
 
 class DirectoryWatch:
@@ -347,7 +340,7 @@ class DirectoryWatch:
         self._names: set[str] = set()
         self.failure: str | None = None
         status = os.stat(path)
-        self.directory = DirectoryId(status.st_dev, status.st_ino)
+        self.directory = FileId(status.st_dev, status.st_ino)
         self._queue = Inotify()
         try:
             self._queue.add(path, _WATCHED | ONLY_DIRECTORY)

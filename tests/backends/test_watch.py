@@ -14,10 +14,10 @@ from jobtui.backends.sirepo.client import JobFiles
 from jobtui.backends.sirepo.source import MANY_NAMES, UNWATCHED_SHARE, WATCHED_SHARE, ChangeWatch
 from jobtui.model.ids import JobId
 from jobtui.transport import watch as watches
+from jobtui.transport.files import FileId
 from jobtui.transport.watch import (
     OVERFLOWN,
     REMOVED,
-    DirectoryId,
     DirectoryWatch,
     FileNews,
     Watch,
@@ -79,7 +79,7 @@ def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
 
 def test_it_says_which_directory_it_watches(folder: Path, seen: Seen) -> None:
     status = folder.stat()
-    assert seen.watch.directory == DirectoryId(status.st_dev, status.st_ino)
+    assert seen.watch.directory == FileId(status.st_dev, status.st_ino)
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed"])
@@ -385,7 +385,7 @@ class FakeFiles(JobFiles):
 class FakeWatch(DirectoryWatch):
     """A watch that tells what a test lets it tell."""
 
-    def __init__(self, directory: DirectoryId) -> None:
+    def __init__(self, directory: FileId) -> None:
         self.directory = directory
         self.names: set[str] = set()
         self.failure: str | None = None
@@ -422,7 +422,7 @@ class World:
         if self.refusal is not None:
             raise self.refusal
         status = os.fstat(self.fd)
-        self.watches.append(FakeWatch(DirectoryId(status.st_dev, status.st_ino)))
+        self.watches.append(FakeWatch(FileId(status.st_dev, status.st_ino)))
         return self.watches[-1]
 
     def begin(self) -> bool:
@@ -529,7 +529,7 @@ def test_a_removed_directory_is_watched_again_at_once(world: World) -> None:
 
 def test_another_directory_in_its_place_is_noticed(world: World) -> None:
     world.begin()
-    world.watches[0].directory = DirectoryId(0, 0)
+    world.watches[0].directory = FileId(0, 0)
     assert world.look() == "all"
     assert (world.watches[0].closed, world.changes.is_due) == (1, True)
 

@@ -35,10 +35,10 @@ from jobtui.backends.sirepo.records import NotARecord, read_detail
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import JobDetail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.files import FileId
 from jobtui.transport.watch import (
     PASSING,
     REMOVED,
-    DirectoryId,
     DirectoryWatch,
     WatchMaker,
     silent_file_system,
@@ -133,7 +133,7 @@ class ChangeWatch:
         if (watch := self._watch) is None:
             return
         status = os.fstat(directory)
-        replaced = watch.directory != DirectoryId(status.st_dev, status.st_ino)
+        replaced = watch.directory != FileId(status.st_dev, status.st_ino)
         failure = REMOVED if replaced else watch.failure
         if failure is None:
             return
