@@ -93,7 +93,7 @@ def write_records(place: Path, middle: Copy) -> JobId:
 
 async def _in_dashboard(log: Path, records: Path) -> tuple[float, float]:
     """Seconds to the first verdict with a log read from its end on, and for one more, in milliseconds."""
-    async with Session([SirepoDb(records), LogFile(log, "supervisor")], FixedClock(NOW)) as session:
+    async with Session([SirepoDb(records), LogFile(log)], FixedClock(NOW)) as session:
         began = time.perf_counter()
         await session.catch_up()
         explain(await Gatherer.of(session).gather(JOB))

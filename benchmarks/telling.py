@@ -158,7 +158,7 @@ def break_recorder(session: Session) -> None:
 
 
 def is_of_server(parser: LogParser, *_: object) -> bool:
-    return parser._role == "server"
+    return "server" in parser._source
 
 
 def is_api_call(_: object, record: Any) -> bool:

@@ -111,7 +111,7 @@ def known(session: Session) -> Counter[tuple[object, ...]]:
 
 
 def some_start(chance: random.Random, lines: Sequence[bytes]) -> Start:
-    at = LogParser(source="", role="supervisor").time_of(chance.choice(lines), Nanos(1_800_000_000 * 10**9))
+    at = LogParser("").time_of(chance.choice(lines), Nanos(1_800_000_000 * 10**9))
     return chance.choice((FromStart(), TailBytes(chance.randrange(2_000, 60_000)), FromTime(at or Nanos(1))))
 
 
@@ -145,7 +145,7 @@ class Copies:
         start = some_start(chance, self.lines)
         limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
         self.sources: list[LogFile | Journal] = [
-            LogFile(path, "supervisor", start=start, limits=limits, timer=lambda: self.now) for path in paths
+            LogFile(path, start=start, limits=limits, timer=lambda: self.now) for path in paths
         ]
         self.memory = MemoryJournal()
         self.has_journal = chance.random() < 0.3
@@ -182,7 +182,7 @@ class Copies:
 
 async def play(folder: Path, seed: int) -> Outcome:
     copies = Copies(folder, seed)
-    async with Session([LogFile(copies.alone, "supervisor", start=FromStart())]) as session:
+    async with Session([LogFile(copies.alone, start=FromStart())]) as session:
         await session.catch_up()
         alone = known(session)
     async with Session(copies.sources) as session:

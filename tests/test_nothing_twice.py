@@ -57,10 +57,10 @@ async def test_a_log_under_two_names_counts_once(
 ) -> None:
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
     shutil.copyfile(CAPTURES / "docker" / "supervisor.log", log)
-    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    alone, _ = await ops_of(LogFile(log))
     way(log, other)
     names = (other, log) if is_first else (log, other)
-    both, notes = await ops_of(*(LogFile(path, "supervisor") for path in names))
+    both, notes = await ops_of(*(LogFile(path) for path in names))
     assert both == alone
     assert said in notes
 
@@ -74,7 +74,7 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
     log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"
     parts = [b"".join(lines[begin : begin + 60]) for begin in range(0, len(lines), 60)]
     now = 0.0
-    logs = [LogFile(path, "supervisor", timer=lambda: now) for path in (log, hard)]
+    logs = [LogFile(path, timer=lambda: now) for path in (log, hard)]
     async with Session(logs) as session:
         for number, part in enumerate(parts):
             half = len(part) // 2
@@ -91,7 +91,7 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
             await session._pollers[1].poll_once()
         await session.catch_up()
         both = known_to(session)
-    assert both == (await ops_of(LogFile(alone, "supervisor")))[0]
+    assert both == (await ops_of(LogFile(alone)))[0]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -99,23 +99,23 @@ async def test_a_rotated_file_given_beside_its_log_counts_once(tmp_path: Path, i
     lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
     log, rotated = tmp_path / "supervisor.log", tmp_path / "supervisor.log.1"
     log.write_bytes(b"".join(lines))
-    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    alone, _ = await ops_of(LogFile(log))
     rotated.write_bytes(b"".join(lines[: len(lines) // 2]))
     log.write_bytes(b"".join(lines[len(lines) // 2 :]))
     names = (rotated, log) if is_first else (log, rotated)
-    both, notes = await ops_of(*(LogFile(path, "supervisor") for path in names))
+    both, notes = await ops_of(*(LogFile(path) for path in names))
     assert both == alone
     assert "rotated file of" in notes
 
 
 async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path) -> None:
     log = CAPTURES / "local/supervisor.log"
-    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    alone, _ = await ops_of(LogFile(log))
     memory = MemoryJournal()
     for line in log.read_text().splitlines():
         memory.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
     journal = Journal("local", lambda: memory.reader("local"), since=Nanos(1))
-    both, notes = await ops_of(LogFile(log, "supervisor"), journal)
+    both, notes = await ops_of(LogFile(log), journal)
     assert [op[:6] for op in both] == [op[:6] for op in alone]
     assert "they count once" in notes
 
@@ -161,7 +161,7 @@ async def test_a_copy_that_is_none_any_more_is_read_and_gives_no_op_again(
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
     shutil.copyfile(CAPTURES / "local/supervisor.log", log)
     shutil.copyfile(log, other)
-    async with Session([LogFile(path, "supervisor") for path in (log, other)]) as session:
+    async with Session([LogFile(path) for path in (log, other)]) as session:
         await session.catch_up()
         known = known_to(session)
         assert "same lines as" in (session.store.sources()[1].note or "")

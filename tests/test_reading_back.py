@@ -86,8 +86,8 @@ def rotate(site: Site, chance: random.Random) -> None:
 def log_files(site: Site, chance: random.Random) -> list[LogFile | Journal]:
     limits = Limits(batch_records=chance.choice((20, 2_000)))
     return [
-        LogFile(path, role, start=FromStart(), limits=limits)
-        for role, log in site._logs.logs.items()
+        LogFile(path, start=FromStart(), limits=limits)
+        for log in site._logs.logs.values()
         for path in (log.path, log.copy)
     ]
 
@@ -161,7 +161,7 @@ def fed(records: Sequence[LogRecord]) -> Correlator:
 
 def test_an_op_is_the_same_from_a_journal_that_tells_times_more_exactly() -> None:
     data = CAPTURE.read_bytes()
-    parser = LogParser(source=str(CAPTURE), role="supervisor")
+    parser = LogParser(str(CAPTURE))
     records = parser.parse(data, 0, 1, Nanos(CAPTURE.stat().st_mtime_ns)).records
     exact = [
         record if record.at is None else msgspec.structs.replace(record, at=Nanos(record.at + SECOND // 2))

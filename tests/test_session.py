@@ -97,7 +97,7 @@ LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
 
 
 def short_tail(path: Path) -> LogFile:
-    return LogFile(path, "supervisor", start=TailBytes(8_000))
+    return LogFile(path, start=TailBytes(8_000))
 
 
 async def test_reaching_back_finds_what_lies_before_the_tail_once() -> None:
@@ -113,7 +113,7 @@ async def test_reaching_back_finds_what_lies_before_the_tail_once() -> None:
 
 async def test_reading_back_tells_how_far_it_is() -> None:
     path = CAPTURE / "supervisor.log"
-    source = LogFile(path, "supervisor", start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
+    source = LogFile(path, start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
     told: list[Reached] = []
     async with Session([source]) as session:
         await session.catch_up()
@@ -245,7 +245,7 @@ async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
 
 async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() -> None:
     path = CAPTURE / "supervisor.log"
-    announced = Announced(str(path), "logfile", lambda: LogFile(path, "supervisor"))
+    announced = Announced(str(path), "logfile", lambda: LogFile(path))
     async with Session([announced]) as session:
         assert [source.name for source in session.store.sources()] == [str(path)]
         assert session.store.correlation.ops_of(FIRST_JOB) == ()
@@ -278,7 +278,7 @@ async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
     log = tmp_path / "supervisor.log"
     log.write_bytes(b"".join(lines))
     journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
-    async with Session([LogFile(log, "supervisor"), Late(journal)]) as session:
+    async with Session([LogFile(log), Late(journal)]) as session:
         await session.catch_up()
         before = ops_in(session.store.correlation)
         agents = {agent.agent for agent in session.store.correlation.agents()}
@@ -295,7 +295,7 @@ async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
     for cut in range(len(lines) // 2, len(lines), 37):
         log.write_bytes(b"".join(lines[:cut]))
         journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
-        async with Session([LogFile(log, "supervisor"), Late(journal)]) as session:
+        async with Session([LogFile(log), Late(journal)]) as session:
             await session.catch_up()
             log.rename(tmp_path / "gone")
             log.write_bytes(b"")
@@ -306,7 +306,7 @@ async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
             await session.catch_up()
             known = ops_in(session.store.correlation)
         log.write_bytes(b"".join(lines))
-        async with Session([LogFile(log, "supervisor")]) as session:
+        async with Session([LogFile(log)]) as session:
             await session.catch_up()
             whole = ops_in(session.store.correlation)
         assert [op[:3] for op in known] == [op[:3] for op in whole]

@@ -62,7 +62,7 @@ class CopiedLog:
         self.directory = directory
         self.left_out = 0
         self._most = COPIES_READ if most is None else most
-        self._parser = LogParser(source=str(directory), role="agent")
+        self._parser = LogParser(str(directory))
         self._seen: dict[str, Look] = {}
         self._texts: tuple[str, ...] = ()
         self._bad: set[Path] = set()

@@ -47,13 +47,6 @@ class BlockParser(Protocol):
         """The time at the head of a line."""
 
 
-class ParserFactory(Protocol):
-    """Makes the parser for a log."""
-
-    def __call__(self, source: str, role: str) -> BlockParser:
-        """A new parser."""
-
-
 class FromStart(msgspec.Struct, frozen=True):
     """Read the whole file, and rotated ones before it that are small, or were written since `at`."""
 

@@ -21,7 +21,6 @@ from jobtui.backends.log_start import (
     Beginning,
     BlockParser,
     FromTime,
-    ParserFactory,
     Start,
     TailBytes,
     begins_with,
@@ -42,10 +41,10 @@ OVERLAP = 2 * SECOND
 
 
 class LogFile(PolledSource):
-    """A growing log file. `name` is the path as it was given, `role` who writes it, or `auto`.
+    """A growing log file. `name` is the path as it was given.
 
     `start` says where to begin reading. `limits` bound what is held at once. The parser factory is called
-    whenever reading begins.
+    with the name whenever reading begins.
     """
 
     kind = "logfile"
@@ -53,15 +52,13 @@ class LogFile(PolledSource):
     def __init__(
         self,
         path: Path,
-        role: str = "auto",
         *,
         start: Start | None = None,
-        parser_factory: ParserFactory = LogParser,
+        parser_factory: Callable[[str], BlockParser] = LogParser,
         limits: Limits | None = None,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(str(path))
-        self.role = role
         self._path = path
         self._parser_factory = parser_factory
         self._limits = limits or Limits()
@@ -82,7 +79,7 @@ class LogFile(PolledSource):
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
 
     def _make_parser(self) -> BlockParser:
-        return self._parser_factory(source=self.name, role=self.role)
+        return self._parser_factory(self.name)
 
     @property
     def beginning(self) -> Beginning | None:
@@ -101,7 +98,6 @@ class LogFile(PolledSource):
     def starting_at(self, at: Nanos) -> "LogFile":
         fresh = LogFile(
             self._path,
-            self.role,
             start=FromTime(at),
             parser_factory=self._parser_factory,
             limits=self._limits,

@@ -74,7 +74,7 @@ def _log_file(spec: SourceSpec, window: Window) -> "Source":
 
     from_time = None if window.since is None else FromTime(window.since)
     start = FromStart(window.since) if window.whole else from_time
-    return LogFile(_path(spec), spec.role.value, start=start)
+    return LogFile(_path(spec), start=start)
 
 
 def _journal(spec: SourceSpec, window: Window) -> "Source":

@@ -199,7 +199,7 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
     try:
         with a_worker(f"doctor on {path}") as worker:
             seen = await worker.run(lambda: survey(tail_lines(path)))
-            finding.newest_at = await worker.run(lambda: newest_time(path, spec.role.value))
+            finding.newest_at = await worker.run(lambda: newest_time(path))
     except SourceError as error:
         finding.faults.append(str(error))
         return

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from jobtui.formats.schema import MATCH_LIMIT, LogFormat, Shape, load, sift
+from jobtui.formats.schema import MATCH_LIMIT, Shape, load, sift
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_parts, utc_of
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
@@ -153,10 +153,9 @@ class Parsed(NamedTuple):
 class LogParser:
     """Turns the blocks of one log, in order, into records: of one file after the other, as it was rotated."""
 
-    def __init__(self, source: str, role: str = "auto", log_format: LogFormat | None = None) -> None:
+    def __init__(self, source: str) -> None:
         self._source = source
-        self._role = role
-        self._format = log_format or load("sirepo")
+        self._format = load("sirepo")
         self._times = TimeReader()
         self._pid: tuple[str, int | None] = "", None
         self._newest = Nanos(0)

@@ -215,7 +215,7 @@ class RemoteLines:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._parser = LogParser(source=address, role="agent")
+        self._parser = LogParser(address)
         self._texts: tuple[str, ...] = ()
         self._place = 0
         self._looked_at: float | None = None

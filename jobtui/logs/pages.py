@@ -267,9 +267,9 @@ def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
             raise source_error(error, path) from error
 
 
-def newest_time(path: Path, role: str) -> Nanos | None:
+def newest_time(path: Path) -> Nanos | None:
     """The newest time near the end of a log, None when no line there has one. Raises SourceError."""
     newest = Nanos(look(path).mtime_ns)
-    parser = LogParser(source=str(path), role=role)
+    parser = LogParser(str(path))
     times = (parser.time_of(line, newest) for line in tail_lines(path, NEWEST_BYTES))
     return max((at for at in times if at is not None), default=None)

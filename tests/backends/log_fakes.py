@@ -21,7 +21,7 @@ QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
 
 class KeepingParser:
-    def __init__(self, source: str, role: str = "auto") -> None:
+    def __init__(self, source: str) -> None:
         self.source = source
         self.blocks: list[tuple[int, int, bytes]] = []
 
@@ -53,8 +53,8 @@ class Parsers:
     def __init__(self) -> None:
         self.made: list[KeepingParser] = []
 
-    def __call__(self, source: str, role: str) -> KeepingParser:
-        self.made.append(KeepingParser(source, role))
+    def __call__(self, source: str) -> KeepingParser:
+        self.made.append(KeepingParser(source))
         return self.made[-1]
 
     @property

@@ -54,7 +54,7 @@ async def test_a_source_that_has_no_lines() -> None:
 
 
 async def test_every_line_of_a_capture_is_found_again() -> None:
-    logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
+    logs = [LogFile(LOCAL / "supervisor.log"), LogFile(LOCAL / "server.log")]
     async with Session([SirepoDb(LOCAL), *logs], SystemClock()) as session:
         await session.catch_up()
         job_reader = SessionJobReader(lambda: session.sources, session.reach_back)

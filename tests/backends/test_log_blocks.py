@@ -374,7 +374,7 @@ def test_a_log_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing):
         [*tail_lines(tmp_path / "gone.log")]
     with pytest.raises((SourceDenied, SourceMissing)):
-        newest_time(tmp_path / "gone.log", "auto")
+        newest_time(tmp_path / "gone.log")
 
 
 @given(data=st.binary(max_size=300).map(lambda data: data.replace(b"\0", b"")), size=st.integers(1, 400))
@@ -393,9 +393,9 @@ def test_the_newest_time_of_a_log_is_found(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_bytes((CAPTURES / "local" / "supervisor.log").read_bytes())
     os.utime(path, (to_seconds(NOW), to_seconds(NOW)))
-    newest = newest_time(path, "supervisor")
+    newest = newest_time(path)
     assert newest is not None
     assert to_rfc3339(newest) == "2026-11-20T20:36:01Z"
     empty = tmp_path / "empty.log"
     empty.touch()
-    assert newest_time(empty, "auto") is None
+    assert newest_time(empty) is None

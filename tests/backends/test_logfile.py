@@ -523,7 +523,7 @@ class FollowedFile(RuleBasedStateMachine):
         self.now = 0.0
         self.parsers = Parsers()
         self.follower = FollowerOfEach(
-            self.path, lambda: self.parsers("log", "auto"), FromStart(), LIMITS, lambda: self.now
+            self.path, lambda: self.parsers("log"), FromStart(), LIMITS, lambda: self.now
         )
         self.files = [Written(self.path)]
         self.renamed: list[Written] = []

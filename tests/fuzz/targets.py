@@ -103,8 +103,8 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _log(data: bytes, role: str) -> None:
-    parser = LogParser("a.log", role)
+def _log(data: bytes) -> None:
+    parser = LogParser("a.log")
     parser.parse(data, 0, 1, NOW)
     parser.time_of(data[:40], NOW)
 
@@ -328,7 +328,7 @@ STREAMS = {"status": "success", "data": {"resultType": "streams", "result": [STR
 TRACEPARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 TARGETS: Mapping[str, Target] = {
-    **{f"log-{role}": Target(partial(_log, role=role), LOGS) for role in ("auto", "supervisor", "server")},
+    "log": Target(_log, LOGS),
     "survey": Target(lambda data: survey(data.splitlines()), LOGS),
     "site-log": Target(
         lambda data: SiteLogParser("a", "balsam").parse(data, 0, 1, NOW), ("balsam/site_logs/*",)

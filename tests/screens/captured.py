@@ -103,7 +103,7 @@ JOB = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
 async def opened(
     root: Path = CAPTURE, job: JobId = JOB, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    logs = [LogFile(CAPTURE / "supervisor.log", "supervisor"), LogFile(CAPTURE / "server.log", "server")]
+    logs = [LogFile(CAPTURE / "supervisor.log"), LogFile(CAPTURE / "server.log")]
     async with Session([SirepoDb(root), *logs], FixedClock(NOW)) as session:
         app = JobtuiApp(session, job)
         async with app.run_test(size=size) as pilot:

@@ -206,7 +206,7 @@ JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
 
 
 def an_app(open_at: JobId | None = None) -> JobtuiApp:
-    sources = (SirepoDb(LOCAL), LogFile(LOGS[0], "supervisor"), LogFile(LOGS[1], "server"))
+    sources = (SirepoDb(LOCAL), LogFile(LOGS[0]), LogFile(LOGS[1]))
     return JobtuiApp(Session(sources, FixedClock(NOW)), open_at, words=WORDS)
 
 

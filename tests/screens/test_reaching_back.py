@@ -26,7 +26,7 @@ from tests.widgets.widget_app import press, screen_text, text
 
 
 def a_session(log: Path = CAPTURE / "supervisor.log") -> Session:
-    tail = LogFile(log, "supervisor", start=TailBytes(2_000))
+    tail = LogFile(log, start=TailBytes(2_000))
     return Session([SirepoDb(CAPTURE), tail], FixedClock(NOW))
 
 

@@ -75,9 +75,7 @@ async def test_a_log_tells_from_when_on_it_was_read(tmp_path: Path) -> None:
     path = tmp_path / SUPERVISOR_LOG
     path.write_bytes(play.logs[SUPERVISOR_LOG])
     for size, is_whole in ((1_000, False), (1 << 30, True)):
-        async with Session(
-            [LogFile(path, "supervisor", start=TailBytes(size))], FixedClock(play.now)
-        ) as session:
+        async with Session([LogFile(path, start=TailBytes(size))], FixedClock(play.now)) as session:
             await session.catch_up()
             (health,) = session.store.sources()
             assert (health.begins_at is None) is is_whole
