@@ -89,15 +89,16 @@ async def _report(reader: Reader) -> Exit:
         return Exit.USAGE
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
+    series, times = list[Series](), list[StateTime]()
     try:
-        made = [_made(reader, what, query, one) for one in materials]
+        for material in materials:
+            of_one, stays = _made(reader, what, query, material)
+            suffix = f", {material.name}" if len(materials) > 1 else ""
+            series += [one._replace(name=f"{one.name}{suffix}") for one in of_one]
+            times += [one._replace(state=f"{one.state}{suffix}") for one in stays]
     except ReportError as error:
         complain(str(error))
         return reader.settle(Exit.FAILED)
-    if len(made) > 1:
-        made = [_named(one, material.name) for one, material in zip(made, materials, strict=True)]
-    series = [one for some, _ in made for one in some]
-    times = [one for _, some in made for one in some]
     report = Report(
         "report",
         lambda: {
@@ -111,16 +112,6 @@ async def _report(reader: Reader) -> Exit:
         lambda width, colour: _lines(reader, series, times, width, colour),
     )
     return answer(report, reader, Exit.FINE)
-
-
-def _named(
-    made: tuple[tuple[Series, ...], tuple[StateTime, ...]], name: str
-) -> tuple[tuple[Series, ...], tuple[StateTime, ...]]:
-    series, times = made
-    return (
-        tuple(one._replace(name=f"{one.name}, {name}") for one in series),
-        tuple(one._replace(state=f"{one.state}, {name}") for one in times),
-    )
 
 
 def _made(

@@ -5,7 +5,6 @@ A log record is put under its own time, so are changes; what is of no time is pu
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -29,25 +28,18 @@ States = Callable[[Job], Iterable[tuple[Nanos, Job]]]
 """Gives what a job was and since when."""
 
 
-class _Delivered(NamedTuple):
-    kind: str
-    name: str
-    batch: Batch | None
-    error: str = ""
-
-
 class Gathering:
     """Keeps in memory what was delivered and answered, see `backends.base.Observer`."""
 
     def __init__(self) -> None:
-        self._delivered: list[_Delivered] = []
+        self._delivered: list[tuple[str, str, Batch | str]] = []
         self._answers: list[tuple[str, str, What, str, object]] = []
 
     def delivered(self, source: Source, batch: Batch) -> None:
-        self._delivered.append(_Delivered(source.kind, source.name, batch))
+        self._delivered.append((source.kind, source.name, batch))
 
     def failed(self, source: Source, error: str) -> None:
-        self._delivered.append(_Delivered(source.kind, source.name, None, error))
+        self._delivered.append((source.kind, source.name, error))
 
     def beside(self, job_reader: JobReader) -> JobReader:
         return RecordingJobReader(
@@ -59,7 +51,8 @@ class Gathering:
 
     @property
     def jobs(self) -> int:
-        return len({job.id for one in self._delivered if one.batch for job in one.batch.jobs})
+        batches = (one for _, _, one in self._delivered if isinstance(one, Batch))
+        return len({job.id for batch in batches for job in batch.jobs})
 
     def write(self, path: Path, about: About, states: States, wanted: Callable[[JobId], bool]) -> int:
         """Make the bundle, of jobs only those that are wanted; its size in bytes. Raises RecordingError."""
@@ -83,12 +76,9 @@ class Gathering:
         self, states: States, wanted: Callable[[JobId], bool], at: Nanos
     ) -> dict[tuple[str, str], list[tuple[Nanos, Batch | str]]]:
         found: dict[tuple[str, str], list[tuple[Nanos, Batch | str]]] = {}
-        for one in self._delivered:
-            pieces = found.setdefault((one.kind, one.name), [])
-            if one.batch is None:
-                pieces.append((at, one.error))
-            else:
-                pieces += _pieces(_only(one.batch, wanted), states)
+        for kind, name, one in self._delivered:
+            pieces = found.setdefault((kind, name), [])
+            pieces += [(at, one)] if isinstance(one, str) else _pieces(_only(one, wanted), states)
         return found
 
 
