@@ -40,7 +40,6 @@ _UNNAMED = frozenset(
     {"job_cmd_started", "scancel", "sbatch_refused", "supervisor_lost", "slurm_state_unexpected"}
 )
 SHAPES = _NAMED | _UNNAMED | {"agent_started"}
-"""Names of the shapes that this pass reads."""
 
 _Process = tuple[str, str | None, int | None]
 

@@ -10,14 +10,11 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, AgentState, HeldOp
 
 AGENTS_KEPT = 10_000
-"""Agents kept; the oldest are dropped first."""
 PROCESSES_KEPT = 10_000
-"""Processes kept with their agent; the oldest are dropped first."""
 CONTAINER_ID_LENGTH = 12
 """How many digits of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
 WHY_LENGTH = 300
 CLUSTER_LOG = "job_agent.log"
-"""The name of an agent's log on a cluster."""
 
 _EXEC_DIR = re.compile(
     r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<container>[^/]+)|local/\w+)/?$", re.ASCII

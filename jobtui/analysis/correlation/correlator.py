@@ -48,7 +48,6 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
 
 KNOWN = 200_000
-"""Journal entries that are recognized; the oldest are forgotten."""
 LINES_KNOWN = 50_000
 """Lines of files that are recognized, at least; at most three times as many."""
 SURE = 2
@@ -138,7 +137,6 @@ class Once:
 
 
 PLACES_KEPT = 200
-"""Damaged places kept for each log, the newest."""
 
 
 class Hearing:
@@ -196,41 +194,8 @@ def _components() -> dict[str, Component]:
     return {shape.name: shape.component for shape in load("sirepo").shapes}
 
 
-LINES_KEPT = 100_000
 FORMAT = "balsam_site"
 WHY = "its state is known by events, this is what its site wrote"
-
-
-class SiteLines:
-    """Lines of site logs by job, in the order of their files."""
-
-    def __init__(self, most: int = LINES_KEPT) -> None:
-        self._most = most
-        self._order: deque[JobId] = deque()
-        self._by_job: dict[JobId, deque[LogRecord]] = {}
-
-    def read(self, record: LogRecord) -> JobId | None:
-        job_id = JobId(record.fields.get("jid") or "")
-        if not job_id:
-            return None
-        self._by_job.setdefault(job_id, deque()).append(record)
-        self._order.append(job_id)
-        if len(self._order) > self._most:
-            own = self._by_job[oldest := self._order.popleft()]
-            own.popleft()
-            if not own:
-                del self._by_job[oldest]
-        return job_id
-
-    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        own = self._by_job.get(job_id, ())
-        return tuple(Unlinked(job_id, step_of(r, *site_shapes()[r.shape], Certainty.JID), WHY) for r in own)
-
-    def take_in(self, other: "SiteLines") -> None:
-        for job_id, lines in other._by_job.items():
-            if job_id not in self._by_job:
-                self._by_job[job_id] = lines
-                self._order.extendleft([job_id] * len(lines))
 
 
 @cache
@@ -295,7 +260,6 @@ class SupervisorPass(PassState):
 
 
 RUNS_COMPARED = 300
-"""How many earlier runs give the usual length of a run."""
 
 
 COMPARED = frozenset(HANDLERS) | {"api_called"}
@@ -314,7 +278,6 @@ class Correlator(Correlation):
         self._supervisors: dict[str, SupervisorPass] = {}
         self._agent_pass = AgentPass(self._ops, self._agents)
         self._hearing = Hearing()
-        self._site_lines = SiteLines()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         changed: set[JobId | None] = set()
@@ -354,8 +317,9 @@ class Correlator(Correlation):
             return self._events.noted(jid, record) if (jid := job_of(record)) else None
         if shape in AGENT_SHAPES:
             return self._agent_pass.read(record)
-        if shape in site_shapes():
-            return self._site_lines.read(record)
+        if shape in site_shapes() and (job_id := JobId(record.fields.get("jid") or "")):
+            self._events.keep(job_id, record, *site_shapes()[shape], Certainty.JID, WHY)
+            return job_id
         return self._events.called(record) if shape == "api_called" else None
 
     def take_in(self, other: "Correlator") -> None:
@@ -370,7 +334,6 @@ class Correlator(Correlation):
         self._restarts.take_in(other._restarts, keys)
         self._agent_pass.take_in(other._agent_pass)
         self._hearing.take_in(other._hearing)
-        self._site_lines.take_in(other._site_lines)
 
     def _supervisor(self, source: str) -> SupervisorPass:
         found = self._supervisors.get(source)
@@ -426,7 +389,6 @@ class Correlator(Correlation):
         return (
             *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
             *self._events.unlinked_of(job_id),
-            *self._site_lines.unlinked_of(job_id),
             *(
                 Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
                 for r in (*notes, *self._agent_pass.waiting_for(job_id))

@@ -416,4 +416,3 @@ HANDLERS: Mapping[str, Handler] = {
     "stray_message": _stray_message,
     **dict.fromkeys(_WAYPOINTS, _on_the_way),
 }
-"""The handler of each shape."""

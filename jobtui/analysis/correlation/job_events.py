@@ -15,7 +15,6 @@ from jobtui.model.ops import Certainty, Component, Step, Unlinked
 JOBS_KEPT = 20_000
 """Jobs whose events are kept; those without news for the longest time are dropped first."""
 EVENTS_KEPT = 100
-"""Events of each kind kept for one job, the newest."""
 MERE_CHECKS = frozenset({"sbatch_agent_ready"})
 """Ops that are created as a check, not assigned, and dropped. Their request then makes another op."""
 NEAR = 3 * SECOND

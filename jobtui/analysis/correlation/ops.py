@@ -141,7 +141,6 @@ class OpTrack:
         self.take_room(_size(added))
 
     def remove(self, step: str, place: tuple[int | None, str]) -> None:
-        """Remove a step that belongs to another op."""
         kept = [one for one in self.steps if one.step != step or place_of(one) != place]
         self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
         self.steps, self.frozen = kept, None
@@ -176,7 +175,6 @@ class OpTrack:
         self.room = Room()
 
     def take_room(self, size: int) -> None:
-        """Count more bytes for it."""
         self.size += size
         self.room.taken += size
 

@@ -258,4 +258,3 @@ HANDLERS: Mapping[str, Handler] = {
     "cancel": _cancel,
     **dict.fromkeys(_OF_AN_OP, _of_op),
 }
-"""The handler of each shape."""

@@ -40,7 +40,6 @@ class AgentMessage(NamedTuple):
 
 
 NOTHING = AgentMessage(None, None, None, None, None)
-"""The parts of an empty text."""
 
 
 def read_message(text: str) -> AgentMessage:
@@ -64,7 +63,6 @@ def read_message(text: str) -> AgentMessage:
 
 STEP = "supervisor restarted"
 KEPT = 100
-"""Restarts kept for each log."""
 
 
 @dataclass(slots=True, eq=False)
@@ -188,7 +186,6 @@ class Restarts:
 
 
 def not_after(time: Nanos | None, at: Nanos) -> bool:
-    """Whether a time is known, and none after `at`."""
     return time is not None and time <= at
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.correlation.correlator import Correlator, SiteLines
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.correlation.job_events import EVENTS_KEPT
 from jobtui.backends.balsam.site_logs import FILES_FOLLOWED, SiteLogs, SitePlace
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import FixedClock
@@ -115,12 +116,11 @@ async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
 
 
 def test_lines_are_kept_within_a_bound_the_oldest_go() -> None:
-    lines = SiteLines(most=3)
-    for number in range(5):
-        fields: dict[str, str | None] = {"jid": f"balsam/{number % 2}"}
-        lines.read(LogRecord("f", number, number, None, 1, "site_advanced", fields, "x"))
-    kept = [one.step.line for job in (0, 1) for one in lines.unlinked_of(JobId(f"balsam/{job}"))]
-    assert sorted(kept) == [2, 3, 4]
+    correlator, fields = Correlator(), dict[str, str | None](jid="balsam/3")
+    for number in range(EVENTS_KEPT + 5):
+        correlator.feed([LogRecord("f", number, number, None, 1, "site_advanced", fields, "x")])
+    kept = [one.step.line for one in correlator.unlinked_of(JobId("balsam/3"))]
+    assert kept == [*range(5, EVENTS_KEPT + 5)]
 
 
 def test_they_are_lines_of_the_job_for_the_correlator() -> None:
