@@ -26,9 +26,9 @@ from jobtui.analysis.filter_syntax import (
     Comparison,
     FilterError,
     Node,
-    Not,
     Value,
     Word,
+    compile_node,
     leaves,
     parse_nodes,
 )
@@ -62,7 +62,7 @@ class Filter:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._test = _compile(node)
+        self._test: Test = compile_node(node, _word_test, make_test)
         self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
 
     @property
@@ -133,37 +133,14 @@ def _as_value(word: str) -> str:
     return word if re.fullmatch(_PLAIN_VALUE, word) else str(Value(word, quoted=True))
 
 
-def _compile(node: Node) -> Test:
-    if isinstance(node, Comparison):
-        return make_test(node)
-    if isinstance(node, Word):
-        return _word_test(node.value)
-    if isinstance(node, Not):
-        inner = _compile(node.node)
-        return lambda job, now, context: not inner(job, now, context)
-    tests = [_compile(part) for part in node.nodes]
-    if isinstance(node, All):
-        return _all_of(tests)
-    return lambda job, now, context: any(test(job, now, context) for test in tests)
-
-
-def _all_of(tests: list[Test]) -> Test:
-    if len(tests) == 1:
-        return tests[0]
-    if len(tests) == 2:
-        first, second = tests
-        return lambda job, now, context: first(job, now, context) and second(job, now, context)
-    return lambda job, now, context: all(test(job, now, context) for test in tests)
-
-
-def _word_test(value: Value) -> Test:
-    word = value.text
+def _word_test(node: Word) -> Test:
+    word = node.value.text
     if job_id := word if split_jid(word) else jid_of_run_dir(word):
         return lambda job, now, context: job.id == job_id
     if container := split_container(word):
         return lambda job, now, context: job.owner == container.uid
     low = word.lower()
-    if value.quoted:
+    if node.value.quoted:
         return lambda job, now, context: low in _haystack(job)
     if low == STUCK:
         return lambda job, now, context: needs_person(job, now) or low in _haystack(job)
