@@ -76,3 +76,5 @@ def ways(*names: str) -> list[Any]:
 
 
 each_way = pytest.mark.parametrize("way", ways(*READERS))
+each_program = pytest.mark.parametrize("way", ways("journalctl", "gatewayd"))
+"""Each program that reads journals: over ssh it is journalctl again, which costs a server and logins."""

@@ -18,7 +18,7 @@ from jobtui.model.journal import At, Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.live import Writer, writer
 from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import READERS, Host, MakeReader, Way, each_way, ways
+from tests.backends.journal.readers import READERS, Host, MakeReader, Way, each_program, ways
 from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
 
 pytestmark = [needs_journal_tools]
@@ -183,7 +183,7 @@ def numbers(*values: int) -> list[str]:
 
 
 @quickly
-@each_way
+@each_program
 @pytest.mark.parametrize("start", [Head(), At(Nanos(START_US * 1_000))], ids=["head", "at"])
 async def test_what_a_host_sends_late_is_not_lost(way: Way, tmp_path: Path, start: FollowStart) -> None:
     with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
@@ -202,7 +202,7 @@ async def test_what_a_host_sends_late_is_not_lost(way: Way, tmp_path: Path, star
             assert follower.losses == 0
 
 
-@each_way
+@each_program
 async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
     way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,7 +221,7 @@ async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
 
 
 @quickly
-@each_way
+@each_program
 async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
     way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +246,7 @@ async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
 
 
 @quickly
-@each_way
+@each_program
 async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
     with ExitStack() as stack:
         one, two, three = (stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS)
@@ -269,7 +269,7 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
 
 
 @quickly
-@each_way
+@each_program
 async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
     """What comes late is given also to who starts again where another stopped."""
     with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
@@ -287,7 +287,7 @@ async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) 
 
 
 @quickly
-@each_way
+@each_program
 async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> None:
     with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
         two.write([from_host("node2", n) for n in (1, 6)])
@@ -301,7 +301,7 @@ async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> N
             assert second.losses == 0
 
 
-@each_way
+@each_program
 async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
     """Hosts may send in the same microsecond: none of that is taken for lost, or given twice."""
     for host in HOSTS:
@@ -344,7 +344,7 @@ def send_some(writers: dict[str, Writer], waiting: dict[str, list[int]], draw: r
         del left[:count]
 
 
-@each_way
+@each_program
 async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -> None:
     with two_writers(tmp_path) as (one, two):
         one.write(from_host("node1", n) for n in range(0, 400, 2))

@@ -16,7 +16,7 @@ from jobtui.model.pages import LogLine
 from tests.analysis.captured import seen, true_ops
 from tests.backends.journal.live import writer
 from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
-from tests.backends.journal.readers import Way, each_way
+from tests.backends.journal.readers import Way, each_program
 from tests.journal_captures import container_rows, exported, supervisor_rows
 from tests.waiting import LONG_S
 
@@ -34,7 +34,7 @@ async def read(source: Journal, correlator: Correlator) -> int:
     return count
 
 
-@each_way
+@each_program
 async def test_ops_are_as_they_were_and_all_that_were_sent_have_arrived(way: Way, journals: Path) -> None:
     with way.open(journals) as make_reader:
         source = Journal("captured", make_reader, since=Nanos(0))
@@ -50,7 +50,7 @@ async def test_ops_are_as_they_were_and_all_that_were_sent_have_arrived(way: Way
         await again.aclose()
 
 
-@each_way
+@each_program
 async def test_its_lines_are_read_both_ways(way: Way, journals: Path) -> None:
     with way.open(journals) as make_reader:
         source = Journal("captured", make_reader, since=Nanos(0))
@@ -88,7 +88,7 @@ DROPPED = {
 }
 
 
-@each_way
+@each_program
 async def test_what_journald_dropped_is_told(way: Way, tmp_path: Path) -> None:
     said = entry(40, f"Suppressed 2431 messages from {UNIT}", N_DROPPED="2431", UNIT=UNIT, **DROPPED)
     other = entry(41, "Suppressed 5 messages from cron.service")  # not by journald: a line like any other
