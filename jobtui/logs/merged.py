@@ -91,19 +91,12 @@ class MergedReading:
 
     def _forward(self, lines: Sequence[LogLine]) -> list[LogLine]:
         done = [line for line in lines if self.is_journal or line.end - line.place > line.size]
-        if self._latest is None:
-            self._latest = next((line.at for line in done if line.at is not None), None)
-        keyed = []
-        for line in done:
-            if isinstance(self.log, JournalPages):
-                at = time_at(line.place)
-            else:
-                before = self._latest or self.log.changed_at
-                at = max(before, line.at or before)
-            self._latest = max(self._latest or at, at)
-            keyed.append(self._keyed(line, at))
+        latest = self._latest
+        if latest is None and not isinstance(self.log, JournalPages):
+            latest = next((line.at for line in done if line.at is not None), self.log.changed_at)
+        keyed = self._keyed(done, latest or Nanos(0))
         if done:
-            self._read_to = done[-1].end
+            self._read_to, self._latest = done[-1].end, _order(keyed[-1])
         if keyed and self.oldest is None:
             self.oldest = _order(keyed[0])
         return keyed
@@ -129,26 +122,26 @@ class MergedReading:
     def _backward(self, lines: Sequence[LogLine]) -> list[LogLine]:
         """Keyed as `_forward` does, and none later than what was read before."""
         limit = self.oldest if self.oldest is not None else self._now()
-        latest: Nanos | None = next((line.at for line in lines if line.at is not None), None)
+        first = next((line.at for line in lines if line.at is not None), limit)
+        return self._keyed(lines, first, limit)
+
+    def _keyed(self, lines: Sequence[LogLine], at: Nanos, limit: Nanos | None = None) -> list[LogLine]:
+        """Lines at their places in the order of time: in a file none is before the one before it, or `at`."""
         keyed = []
         for line in lines:
-            if self.is_journal:
-                latest = time_at(line.place)
-            else:
-                latest = max(latest or limit, line.at or latest or limit)
-            latest = min(latest, limit)
-            keyed.append(self._keyed(line, latest))
+            at = time_at(line.place) if self.is_journal else max(at, line.at or at)
+            at = at if limit is None else min(at, limit)
+            place = self._place(at, line.place)
+            keyed.append(
+                msgspec.structs.replace(
+                    line,
+                    place=place,
+                    end=place + line.end - line.place,
+                    at=line.at if line.stamped or self.is_journal else at,
+                    origin=line.origin or self.name,
+                )
+            )
         return keyed
-
-    def _keyed(self, line: LogLine, at: Nanos) -> LogLine:
-        place = self._place(at, line.place)
-        return msgspec.structs.replace(
-            line,
-            place=place,
-            end=place + line.end - line.place,
-            at=line.at if line.stamped or self.is_journal else at,
-            origin=line.origin or self.name,
-        )
 
     def _place(self, at: Nanos, within: Place) -> Place:
         return ((int(at) << ORIGIN_BITS) + self._number << PLACE_BITS) + within

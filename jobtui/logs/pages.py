@@ -82,7 +82,8 @@ class LogPages(Log):
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._begin_anew("cut off and written anew", kept=segments[:-1], closed=current)
+                self._event = "cut off and written anew"
+                self._replace((*segments[:-1], Segment(open_file(self._path), current.end)))
             return self.extent
         current.grow()
         # Whoever writes has not taken the new file yet: what comes goes into the old one.
@@ -101,12 +102,6 @@ class LogPages(Log):
             raise
         kept = self.segments[:-1] if goes_on else self.segments
         self._event = self._event if goes_on else "rotated"
-        self._replace((*kept, fresh))
-
-    def _begin_anew(self, event: str, *, kept: tuple[Segment, ...], closed: Segment) -> None:
-        base = closed.end
-        fresh = Segment(open_file(self._path), base)
-        self._event = event
         self._replace((*kept, fresh))
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:
