@@ -245,7 +245,9 @@ class EngineFollowing:
             walk=self._walk,
         )  # fmt: skip
         found = await self.engine.rows(question)
-        fresh = [row for row in found.rows if row.id not in self._given and self._is_wanted(row)]
+        after = self._after
+        wanted = (row for row in found.rows if after is None or (row.at, row.id) > after)
+        fresh = [row for row in wanted if row.id not in self._given]
         self._note(fresh)
         if found.is_partial:
             self._is_at_edge = True
@@ -262,9 +264,6 @@ class EngineFollowing:
                 last = Nanos(last + INSTANT_NS)
             self._begin = last
         return fresh, self._is_at_edge
-
-    def _is_wanted(self, row: EngineRow) -> bool:
-        return self._after is None or (row.at, row.id) > self._after
 
     def _note(self, rows: list[EngineRow]) -> None:
         now = self._clock.now()

@@ -116,9 +116,5 @@ def added_lines(before: Sequence[str], after: Sequence[CopiedLine]) -> tuple[Seq
     for length in range(min(len(before), len(texts)), 0, -1):
         if before[-1] == texts[length - 1] and list(before[-length:]) == texts[:length]:
             return after[length:], False
-    return after, bool(before) and bool(texts) and not _begins_log(texts[0])
-
-
-def _begins_log(text: str) -> bool:
-    """Whether a line can be the first of a log: the environment is printed first."""
-    return _ENVIRONMENT.match(text) is not None
+    # A log begins with the environment
+    return after, bool(before) and bool(texts) and _ENVIRONMENT.match(texts[0]) is None

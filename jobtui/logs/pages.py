@@ -82,8 +82,8 @@ class LogPages(Log):
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._event = "cut off and written anew"
                 self._replace((*segments[:-1], Segment(open_file(self._path), current.end)))
+                self._event = "cut off and written anew"
             return self.extent
         current.grow()
         # Whoever writes has not taken the new file yet: what comes goes into the old one.

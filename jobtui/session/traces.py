@@ -67,9 +67,9 @@ class SessionTraces:
 
     async def fetch(self, trace_id: TraceId) -> TraceAnswer:
         """A trace, read again from every source; the store knows it then too."""
-        return await self._fetch(trace_id, None)
+        return await self._fetch(trace_id)
 
-    async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None) -> TraceAnswer:
+    async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None = None) -> TraceAnswer:
         *_, last = [answer async for answer in self._arriving(trace_id, grew_at)]
         return last
 
@@ -92,7 +92,9 @@ class SessionTraces:
                 yield answer
             last = answer
         assert last is not None
-        while (expected := expects_more()) or await self._is_waited_for(last.trace, grew_at):
+        while (expected := expects_more()) or await _aside(
+            last.trace, partial(is_waited_for, last.trace, self._clock.now(), grew_at)
+        ):
             if expected:
                 grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
             share_s = SHARE * (time.monotonic() - begun)
@@ -125,9 +127,6 @@ class SessionTraces:
 
     async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
         return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
-
-    async def _is_waited_for(self, trace: Trace | None, grew_at: Nanos | None) -> bool:
-        return await _aside(trace, partial(is_waited_for, trace, self._clock.now(), grew_at))
 
     async def search(self, search: TraceSearch) -> TraceList:
         """The traces that are wanted, each once, the newest first."""

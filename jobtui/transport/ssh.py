@@ -409,7 +409,8 @@ class SshShell:
             raise SourceError(f"{self.name}: {self._wrong}")
         if self._sharing is None:
             self._sharing = await self._find_sharing()
-        return self._start(*_options(*OPTIONS, *self._sharing), *self._target, line)
+        options = (word for option in (*OPTIONS, *self._sharing) for word in ("-o", option))
+        return self._start(*options, *self._target, line)
 
     def fault(self, said: str, code: int, printed: str) -> SourceError:
         of_ssh = faults_of("ssh")
@@ -544,10 +545,6 @@ async def printed_by(
     data = None if at < 0 else bytes(memoryview(printed)[at + len(line) :])
     noise = in_words((printed if at < 0 else printed[:at]).decode("utf-8", "replace"))
     return Printed(data, code, running.said, noise, len(printed) >= most_bytes)
-
-
-def _options(*options: str) -> tuple[str, ...]:
-    return tuple(word for option in options for word in ("-o", option))
 
 
 SOCKET_PATH_BYTES = 104

@@ -169,10 +169,8 @@ async def ways_from_job(client: TraceClient, job: Job, names: tuple[str, ...]) -
     if search is None:
         return by_attribute
     told = await client.search(search)
-    traces = [
-        trace for one in _nearest(told.traces, job) if (trace := await _fetched(client, one)) is not None
-    ]
-    return Ways((), candidates(traces, job, names), (*by_attribute.notes, *told.notes))
+    fetched = [(await client.fetch(one.trace_id)).trace for one in _nearest(told.traces, job)]
+    return Ways((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
 
 
 async def ways_by_attribute(client: TraceClient, job_id: str, names: tuple[str, ...]) -> Ways:
@@ -191,10 +189,6 @@ async def ways_by_attribute(client: TraceClient, job_id: str, names: tuple[str, 
 def _nearest(summaries: Iterable[TraceSummary], job: Job) -> list[TraceSummary]:
     queued = job.queued_at or 0
     return sorted(summaries, key=lambda one: abs((one.started_at or 0) - queued))[:MOST_LOOKED_AT]
-
-
-async def _fetched(client: TraceClient, summary: TraceSummary) -> Trace | None:
-    return (await client.fetch(summary.trace_id)).trace
 
 
 HOST = "host.name"
@@ -223,14 +217,10 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     mine = {written for written in owners.values() if written and is_same_job(written, job_id)}
     if mine:
         return _without(trace, owners, mine, "an attribute of its spans")
-    hosts = _process_of_each(tree, lambda span: _text(span.resource.attributes.get(HOST)))
+    hosts = _process_of_each(tree, lambda span: str(span.resource.attributes.get(HOST) or "") or None)
     if host and not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
         return _without(trace, hosts, {host}, f"its host {host}")
     return Alone(trace, {})
-
-
-def _text(value: object) -> str | None:
-    return str(value) if value else None
 
 
 def _process_of_each(tree: Tree, claim: Claim) -> dict[SpanId, str | None]:
@@ -324,7 +314,9 @@ def trace_op(
         status=OpStatus.REPLIED if grows else OpStatus.ENDED,
         jid=job_id,
         result="error" if found.has_failed else None if found.is_unfinished else "ok",
-        error=_error(found),
+        error=next(
+            (cause.message or cause.span.name for cause in found.causes if not cause.is_handled), None
+        ),
         created_at=tree.started_at,
         ended_at=None if grows else tree.ended_at,
         certainty=link.certainty,
@@ -338,10 +330,6 @@ def span_of(step: Step) -> tuple[TraceId, SpanId] | None:
         return None
     span_id, _, trace_id = step.source.removeprefix(_SOURCE).partition(" of trace ")
     return TraceId(trace_id), SpanId(span_id)
-
-
-def _error(found: Findings) -> str | None:
-    return next((cause.message or cause.span.name for cause in found.causes if not cause.is_handled), None)
 
 
 def _chosen(found: Findings, layout: Layout) -> list[TraceLine]:

@@ -58,7 +58,7 @@ class ElasticEngine:
         asked, found = await self._search(asked)
         if found.missing:
             self.doubts.add(found.missing)
-        rows = list(rows_of(found.hits, row_of, self._lose, ValueError))
+        rows = list(rows_of(found.hits, row_of, lambda _, why: self.doubts.add(why), ValueError))
         is_all = len(found.hits) < asked.most
         walk = asked.walk
         if walk is not None and found.missing:
@@ -69,9 +69,6 @@ class ElasticEngine:
             walk.after = order if walk.point and len(order) > 1 else None  # else it may be one of several
             walk.point = point
         return Rows(rows, is_all, bool(found.missing))
-
-    def _lose(self, hit: Mapping[str, object], why: str) -> None:
-        self.doubts.add(why)
 
     async def _search(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
         """The answer, to a smaller question where it would be too large, and that question."""
