@@ -1,5 +1,6 @@
 """Records of every kind with hostile text in each of their fields, new ones too: they are made of types."""
 
+from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -11,7 +12,7 @@ from jobtui.model.ids import JobId
 from tests.builders import ago
 
 AnyRecord = TypeVar("AnyRecord")
-hints_of = cache(get_type_hints)
+hints_of: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 DEEPEST = 3
 """Records within records that are filled too."""
 

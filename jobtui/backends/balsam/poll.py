@@ -394,9 +394,7 @@ class Questions:
         return step
 
     def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
-        fresh = [change for change in self._each(told, self._known.take_change) if change is not None]
-        self._known.forget_seen()
-        return fresh
+        return [change for change in self._each(told, self._known.take_change) if change is not None]
 
     def _of_events(self, page: "_Events", *, more: bool) -> Batch:
         changes = self._changes(page.rows)
@@ -616,6 +614,8 @@ class Known:
         if known_at == change.at:
             return None
         self.went_back = self.went_back or known_at is not None
+        if len(self._seen) > SEEN_KEPT // 2:  # in two halves, so that forgetting takes no time
+            self._seen_before, self._seen = self._seen, {}
         self._seen[change.id] = change.at
         self.newest = max(self.newest, change.at)
         self._lives.setdefault(self._number(change), Lifetime()).take(change)
@@ -704,11 +704,6 @@ class Known:
                 assert row.batch_job_id is not None
                 found[row.batch_job_id] = min(life.started_at, found.get(row.batch_job_id, life.started_at))
         return found
-
-    def forget_seen(self) -> None:
-        """Keep the newest of what was seen, in two halves, so that forgetting takes no time."""
-        if len(self._seen) > SEEN_KEPT // 2:
-            self._seen_before, self._seen = self._seen, {}
 
     def _number(self, change: StateChange) -> int:
         return whole(change.job_id[self._prefix :], 0)

@@ -30,10 +30,8 @@ from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import Look, OpenFile, open_file, rotated
 from jobtui.transport.files import look as look_at
 
-PIECE_BYTES = 64 << 10
-"""Events read at a time: some hundreds, so that taking them in holds up nobody."""
-LARGE_PIECE_BYTES = 4 << 20
-"""Lines of output read at a time, of which few tell anything; and the largest event."""
+PIECE_BYTES = 1 << 20
+"""Read at a time of a file that grows. A larger event is skipped."""
 LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
 MOST_BYTES = 64 << 20
@@ -185,24 +183,19 @@ class CondorFile(PolledFile[ReadPlace]):
         begin = begin._replace(look=look)
         if begin.offset == 0:
             self._reader = EventReader(self.name)
-        size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
-        for most in (size, max(size, LARGE_PIECE_BYTES)):
-            data = opened.source.read(begin.offset, most)
-            at_end = begin.offset + len(data) >= look.size
-            facts, skips, taken = self._interpret(form, data, begin)
-            if taken or at_end:
-                break
-        else:
-            taken, skips = (
-                len(data),
-                [self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")],
-            )
+        data = opened.source.read(begin.offset, self._piece_bytes)
+        at_end = begin.offset + len(data) >= look.size
+        facts, skips, taken = self._interpret(form, data, begin)
+        if not taken and not at_end:
+            taken = len(data)
+            skips = [self._skip(begin.offset, f"{taken} bytes hold nothing that is whole")]
         unfinished = at_end and bool(data[taken:].strip(b" \t\r\n\0"))
         lines = data.count(b"\n", 0, taken) if begin.line else 0
         end = begin._replace(
             offset=begin.offset + taken, line=begin.line + lines, is_all=at_end, skips=int(unfinished)
         )
-        end = _with_head(opened, end)
+        if (size := min(HEAD_KNOWN_BYTES, end.offset)) != end.head_size:
+            end = end._replace(head_size=size, head=_sum_of(opened, size))
         note = None
         if begin.offset == 0 and look.size > self._most_bytes + len(data):
             note = f"is large: of {look.size >> 20} MiB only the beginning and the end are read"
@@ -253,12 +246,6 @@ def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
 
 def _begins_alike(opened: OpenFile, place: ReadPlace) -> bool:
     return _sum_of(opened, place.head_size) == place.head
-
-
-def _with_head(opened: OpenFile, place: ReadPlace) -> ReadPlace:
-    """A place in a log, with what the log is known by again."""
-    size = min(HEAD_KNOWN_BYTES, place.offset)
-    return place if size == place.head_size else place._replace(head_size=size, head=_sum_of(opened, size))
 
 
 def _sum_of(opened: OpenFile, size: int) -> int:

@@ -281,10 +281,10 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
         status,
         native,
         source,
-        intern(record.uid or _owner_of(jid)),
+        intern(record.uid or _named_in(jid, "uid")),
         name if name is None or len(name) <= LONGEST_TEXT else _short(name),
         intern(record.simulationType or ""),
-        intern(record.computeModel or _model_of(jid)),
+        intern(record.computeModel or _named_in(jid, "model")),
         intern(record.jobRunMode or ""),
         queued_at,
         started_at,
@@ -309,14 +309,8 @@ def _status(native: str | None) -> tuple[JobStatus, str, int]:
     return _STATUS.get(native) or (JobStatus.UNKNOWN, native or "", _NEVER)
 
 
-def _owner_of(jid: JobId) -> str:
-    parts = split_jid(jid)
-    return parts.uid if parts else ""
-
-
-def _model_of(jid: JobId) -> str:
-    parts = split_jid(jid)
-    return parts.model if parts else ""
+def _named_in(jid: JobId, part: str) -> str:
+    return getattr(split_jid(jid), part, "")
 
 
 def _nanos(seconds: int | None) -> Nanos | None:

@@ -6,7 +6,7 @@ ended. Touched by one thread only.
 
 import operator
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from sys import intern
 from typing import NamedTuple
 
@@ -191,10 +191,12 @@ class Known:
     def __init__(self, source: str, label: str) -> None:
         self._source = source
         self._label = label
-        self._queue: dict[str, SlurmJob] = {}
+        self.queue: dict[str, SlurmJob] = {}
+        """What is in the queue, by the key of each; for some minutes also what has ended."""
         self._ended: dict[str, SlurmJob] = {}
         self._left: dict[str, Nanos] = {}
-        self._queue_at = Nanos(0)
+        self.queue_at = Nanos(0)
+        """When the queue was asked for last, 0 before it was."""
         self._disputed: dict[str, SlurmJob] = {}
         """What the other command says of jobs on whose state they disagree."""
         self._sent: dict[str, _Sent] = {}
@@ -226,25 +228,25 @@ class Known:
 
     def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
         """Learn from an answer of squeue, which was asked `now`."""
-        self._queue_at = now
+        self.queue_at = now
         self.priorities = {}
         read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
         fresh = {key_of(job): job for job in read.jobs}
         self._components |= {job.raw: job for job in read.jobs if "+" in job.id}
         self.is_cut = answer.is_cut
         if answer.is_cut:  # what is missing may be in the part that was not read
-            fresh = {**self._queue, **fresh}
+            fresh = {**self.queue, **fresh}
         for key, job in fresh.items():
-            if (before := self._queue.get(key)) is not job:
+            if (before := self.queue.get(key)) is not job:
                 self._note_runs(key, before, job, self._ended.get(key))
-        for key, job in self._queue.items():
+        for key, job in self.queue.items():
             if key not in fresh and (job.status.is_live or key not in self._ended):
                 self._left.setdefault(key, now)
         self._left = {key: at for key, at in self._left.items() if key not in fresh}
-        kept = {key: self._queue[key] for key in self._left if key in self._queue}
-        self._queue = {**kept, **fresh}
+        kept = {key: self.queue[key] for key in self._left if key in self.queue}
+        self.queue = {**kept, **fresh}
         self._settle_left(now)
-        self.wants_accounting = any(self._is_untold(job, now) for job in self._queue.values())
+        self.wants_accounting = any(self._is_untold(job, now) for job in self.queue.values())
         seen = self._note_reasons(now)
         return msgspec.structs.replace(self._news(read), reasons=seen)
 
@@ -252,22 +254,13 @@ class Known:
         """What pending jobs wait for that waited for something else before, with what that was."""
         before, self._reasons, seen = self._reasons, {}, []
         for key in self.priorities:
-            news = (now, self._queue[key].reason or "None")
+            news = (now, self.queue[key].reason or "None")
             known = before.get(key, news)
             if known[1] != news[1]:
                 seen += [ReasonSeen(system_job_id(self._label, key), *one) for one in (known, news)]
                 known = news
             self._reasons[key] = known
         return tuple(seen)
-
-    @property
-    def has_queue(self) -> bool:
-        """Whether the queue was read."""
-        return self._queue_at > 0
-
-    def queued(self) -> Mapping[str, SlurmJob]:
-        """What is in the queue, by the key of each; for some minutes also what has ended."""
-        return self._queue
 
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
         read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
@@ -289,7 +282,7 @@ class Known:
     def _take_account(self, key: str, job: SlurmJob) -> None:
         """Learn of one run of a job; those before it are told of as well."""
         known = self._ended.get(key)
-        self._note_runs(key, known, job, self._queue.get(key))
+        self._note_runs(key, known, job, self.queue.get(key))
         if known is not None and _is_older(job, known):
             return
         if job.ended_at is not None and not job.status.is_live:
@@ -340,26 +333,26 @@ class Known:
         """Drop what left the queue as soon as accounting tells its end."""
         for key in [key for key in self._left if self._is_told(key)]:
             del self._left[key]
-            self._queue.pop(key, None)
-        for key in [key for key, job in self._queue.items() if key in self._left and job.is_rest]:
-            del self._left[key], self._queue[key]
+            self.queue.pop(key, None)
+        for key in [key for key, job in self.queue.items() if key in self._left and job.is_rest]:
+            del self._left[key], self.queue[key]
         for key in list(self._left)[: max(0, len(self._left) - MOST_ENDED)]:  # those that left first
             self.has_let_go = True
-            del self._left[key], self._queue[key]
+            del self._left[key], self.queue[key]
         self._unseen = {
             key for key, at in self._left.items() if not self.has_accounting or now - at > UNSEEN_S * SECOND
         }
-        both = self._queue.keys() & self._ended.keys() - self._left.keys()
+        both = self.queue.keys() & self._ended.keys() - self._left.keys()
         ended = {  # how it ended there counts also when the queue knows it no more
             key: job
             for key, job in self._disputed.items()
-            if not job.status.is_live and key in self._ended.keys() - self._queue.keys()
+            if not job.status.is_live and key in self._ended.keys() - self.queue.keys()
         }
-        found = ((key, disputing(self._queue[key], self._ended[key], self._queue_at)) for key in both)
+        found = ((key, disputing(self.queue[key], self._ended[key], self.queue_at)) for key in both)
         self._disputed = ended | {key: job for key, job in found if job is not None}
 
     def _is_told(self, key: str) -> bool:
-        queued, ended = self._queue.get(key), self._ended.get(key)
+        queued, ended = self.queue.get(key), self._ended.get(key)
         return ended is not None and (queued is None or not _is_older(ended, queued))
 
     def _is_untold(self, job: SlurmJob, now: Nanos) -> bool:
@@ -376,11 +369,11 @@ class Known:
             self._ended = dict(newest)
 
     def _news(self, read: _Read) -> Batch:
-        now = {**self._ended, **self._queue}
+        now = {**self._ended, **self.queue}
         jobs: list[Job] = []
 
         def tell(key: str) -> None:
-            queued, ended = self._queue.get(key), self._ended.get(key)
+            queued, ended = self.queue.get(key), self._ended.get(key)
             disputing = self._disputed.get(key)
             runs = len(self._runs.get(key, ()))
             basis = queued, ended, key in self._left, key in self._unseen, disputing, runs
@@ -425,7 +418,7 @@ class Known:
         return job
 
     def _made(self, key: str) -> SlurmJob:
-        queued, ended = self._queue.get(key), self._ended.get(key)
+        queued, ended = self.queue.get(key), self._ended.get(key)
         if queued is None:
             assert ended is not None
             return ended

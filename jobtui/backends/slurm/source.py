@@ -231,7 +231,7 @@ class Slurm(PolledSource):
     async def _ask_queue(self, *, is_first: bool = False) -> None:
         """Read the queue, by one squeue at a time; nothing where it was read and this is to be the first."""
         async with self._asking:
-            if is_first and self._known.has_queue:
+            if is_first and self._known.queue_at:
                 return
             self._queue_pace.begin()
             asked_at = self._clock.now()
@@ -328,7 +328,7 @@ class Slurm(PolledSource):
     async def _queue(self) -> Queue:
         """The queue as the table has it; read once where nobody polls. Raises SourceError."""
         await self._ask_queue(is_first=True)
-        return Queue(self._known.queued(), self._known.priorities)
+        return Queue(self._known.queue, self._known.priorities)
 
     @property
     def cluster(self) -> str:
