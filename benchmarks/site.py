@@ -88,7 +88,7 @@ class Site:
         self._thread = threading.Thread(target=self._live, name="rush", daemon=True)
         (self._directory / "db" / "supervisor-job").mkdir(parents=True)
         self._logs = SiteLogs(self._directory)
-        begin = Nanos(time.time_ns()) if start is None else start
+        begin = Nanos(time.time_ns() - with_past * PAST_S * SECOND) if start is None else start
         settings = _settings(self._directory, round(rate * USERS_PER_RATE), begin)
         self._witness = Witness(NOTES_KEPT)
         self._world = WatchedWorld(seed, settings, self._witness, disk=RealDisk(self._directory))
