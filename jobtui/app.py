@@ -373,11 +373,9 @@ class JobtuiApp(TerminalApp[None]):
             self.show_all_again()
             return
         if self._shared.paused_at is None:
-            for screen in self.screens():
-                screen.pause_begins()
             self._shared.pause()
             if isinstance(self.screen, LiveScreen):
-                self.screen.show_pause()
+                self.screen.pause_begins()
             return
         self._shared.resume()
         for screen in self.screens():

@@ -7,11 +7,10 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.model.secrets import mask_text
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
-from jobtui.render.lanes import SHORT_CELLS, SHORT_NAMES
-from jobtui.render.spans import Span
+from jobtui.render.spans import Paragraph
 from jobtui.render.styles import STATUS_STYLES, WORDS, glyph
 from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import NONE, Align, Zone, date_time, duration, fit, show
+from jobtui.render.text import NONE, Align, Zone, date_time, duration, show
 
 
 def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
@@ -70,7 +69,7 @@ def _whole(run: Run, seconds: float) -> float:
     return float(int(seconds)) if run.status.is_live else seconds
 
 
-def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Span]:
+def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Paragraph]:
     """What is known of a run, beside the same of a good one; what is alike steps back."""
     left, right = _facts(run, now), _facts(good, now) if good else {}
     heads = [Head("", least=8), Head(f"RUN {run.number} {state_text(run)}", least=20)]
@@ -81,10 +80,10 @@ def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator
         [Cell(name), Cell(left[name] or NONE), Cell(right.get(name) or NONE)][: len(heads)] for name in names
     ]
     heading, *lines = table_lines(heads, rows, cells)
-    yield Span(heading, "heading")
+    yield Paragraph(heading, "heading")
     for name, line in zip(names, lines, strict=True):
         differs = not good or left[name] != right[name]
-        yield Span(line, ("error" if name == "error" else "") if differs else "dim")
+        yield Paragraph(line, ("error" if name == "error" else "") if differs else "dim")
 
 
 def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
@@ -103,37 +102,13 @@ def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
     return {name: show(text or "") for name, text in (*told.items(), *own.items())} | texts
 
 
-TIME_CELLS = 9
-MARK = "  ◂ first difference"
-SLOWER_MARK = "  ◂ slower"
-LEAST_CELLS = 16
-"""Fewest cells for the words of a step."""
-
-
-def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Span]:
+def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Paragraph]:
     """A heading and a line for each step, no wider than `cells`; what is alike steps back."""
-    longest = max((len(_words(pair)) for pair in pairs), default=0)
-    words = max(LEAST_CELLS, min(longest, cells - 2 * TIME_CELLS - len(MARK)))
-    heads = "".join(fit(f"RUN {number}", TIME_CELLS, align="right") for number in numbers)
-    yield Span(fit(f"{fit('STEP', words)}{heads}", cells).rstrip(), "heading")
-    for pair in pairs:
-        times = "".join(_step_time(took) for took in (pair.left, pair.right))
-        mark = MARK if pair.parts else SLOWER_MARK if pair.component and pair.is_slower else ""
-        yield Span(fit(f"{fit(_words(pair), words)}{times}{mark}", cells).rstrip(), _step_style(pair))
-
-
-def _words(pair: StepPair) -> str:
-    """Who and what, and how often where that is not once."""
-    if pair.component is None:
-        return show(pair.text)
-    counts = [took.times if took else 0 for took in (pair.left, pair.right)]
-    often = f" ×{counts[0]} ×{counts[1]}" if max(counts) > 1 else ""
-    return f"  {fit(SHORT_NAMES[pair.component], SHORT_CELLS)}{show(pair.text)}{often}"
-
-
-def _step_time(took: Took | None) -> str:
-    text = NONE if took is None else "" if took.seconds is None else duration(took.seconds)
-    return fit(text, TIME_CELLS, align="right")
+    heads = step_heads(*(f"RUN {number}" for number in numbers))
+    heading, *lines = table_lines(heads, [_step_row(pair) for pair in pairs], cells)
+    yield Paragraph(heading, "heading")
+    for pair, line in zip(pairs, lines, strict=True):
+        yield Paragraph(line, _step_style(pair))
 
 
 def _step_style(pair: StepPair) -> str:
@@ -145,12 +120,17 @@ def _step_style(pair: StepPair) -> str:
 
 
 FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("OTHER", least=12))
-STEP_HEADS = (
-    Head("STEP", least=16),
-    Head("THIS", "right", least=6),
-    Head("OTHER", "right", least=6),
-    Head("", least=4),
-)
+
+
+def step_heads(left: str, right: str) -> tuple[Head, ...]:
+    return (
+        Head("STEP", least=16),
+        Head(left, "right", least=6),
+        Head(right, "right", least=6),
+        Head("", least=4),
+    )
+
+
 PARTS, SLOWER = "first difference", "slower"
 
 
@@ -169,7 +149,9 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
     yield from table_lines(FACT_HEADS, [_fact_row(pair) for pair in found.facts], width, colour)
     if found.steps:
         yield ""
-        yield from table_lines(STEP_HEADS, [_step_row(pair) for pair in found.steps], width, colour)
+        yield from table_lines(
+            step_heads("THIS", "OTHER"), [_step_row(pair) for pair in found.steps], width, colour
+        )
     for file in found.files:
         yield ""
         yield from _file_lines(file, colour)
@@ -196,7 +178,9 @@ def _step_row(pair: StepPair) -> list[Cell]:
     indent = "" if pair.component is None else f"  {pair.component.value} "
     mark = PARTS if pair.parts else SLOWER if pair.component is not None and pair.is_slower else ""
     style = "warning" if pair.parts else "" if pair.component is None or pair.is_in_one else "settled"
-    words = Cell(f"{indent}{show(pair.text)}", style)
+    counts = [took.times if took else 0 for took in (pair.left, pair.right)]
+    often = f" ×{counts[0]} ×{counts[1]}" if max(counts) > 1 else ""
+    words = Cell(f"{indent}{show(pair.text)}{often}", style)
     return [
         words,
         Cell(_took_cell(pair.left), style),

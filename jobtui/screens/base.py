@@ -83,8 +83,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         if Keymap.actions is not ACTIONS:
             self._bindings = BindingsMap(_bindings(actions_at(self.PLACE)))
         self._pending = NO_CHANGES
-        self._due = NO_CHANGES
-        """What changed before a pause and is to be shown in it, when one comes back here."""
         self._flushed_at = 0.0
         self._flush_is_due = False
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -237,9 +235,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self.show_pause()
         if self.shared.paused_at is None:
             self._go_on()
-        elif self._due != NO_CHANGES:
-            due, self._due = self._due, NO_CHANGES
-            self.take(due)
+        else:
+            self._flush()
 
     def show_pause(self) -> None:
         words = self.shared.notice() or self._fault_words or None
@@ -258,15 +255,13 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self.show_pause()
 
     def pause_begins(self) -> None:
-        """Show the pending changes if current; else keep them for when it is."""
-        if self.is_current:
-            self._flush()
-        else:
-            self._due, self._pending = self._pending, NO_CHANGES
+        """Show what changed before it; what changes in it is kept by `shared`."""
+        self.show_pause()
+        self._flush()
 
     def pause_ended(self) -> None:
         """Show all that waited: now if current, else when it is."""
-        self._pending, self._due = self._due | self._pending, NO_CHANGES
+        self._pending |= self.shared.waiting
         self._missed_pause = True
         if self.is_current:
             self.show_pause()
@@ -295,8 +290,10 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self.show_pause()
 
     def _collect(self, changes: Changes) -> None:
+        if self.shared.paused_at is not None:
+            return
         self._pending |= changes
-        if not self._flush_is_due and self.shared.paused_at is None:
+        if not self._flush_is_due:
             self._flush_is_due = True
             wait_s = self._flushed_at + FLUSH_S - monotonic()
             if wait_s > 0:
@@ -306,7 +303,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def _flush(self) -> None:
         self._flush_is_due = False
-        if self._pending == NO_CHANGES or not self.is_current or self.shared.paused_at is not None:
+        if self._pending == NO_CHANGES or not self.is_current:
             return
         self._flushed_at = monotonic()
         changes, self._pending = self._pending, NO_CHANGES

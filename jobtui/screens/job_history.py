@@ -28,7 +28,6 @@ from jobtui.render.runs import (
     side_by_side,
     step_lines,
 )
-from jobtui.render.spans import Span
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ReadingScreen
@@ -170,18 +169,17 @@ class HistoryTab(JobTab):
         cells = max(1, self.size.width - 3)
         good = self._subject.good if cells >= SIDE_BY_SIDE_CELLS else None
         facts = side_by_side(run, good, self.shared.now(), cells)
-        lines = (*facts, Span(""), *self._steps(run, good, cells))
-        self._about.set_text(Paragraph(span.text, span.style) for span in lines)
+        self._about.set_text((*facts, Paragraph(), *self._steps(run, good, cells)))
 
-    def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Span]:
+    def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
         subject = self._subject
         if subject is None or good is None or subject.run is None or subject.run.number != run.number:
             return
         if not subject.ops or not subject.good_ops:
             unknown = run if not subject.ops else good
-            yield Span(f"No op of run {unknown.number} in what was read of the logs.", "dim")
+            yield Paragraph(f"No op of run {unknown.number} in what was read of the logs.", "dim")
             if subject.ops and self.shared.job_reader.begins_after(good.queued_at or NEVER):
-                yield Span(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
+                yield Paragraph(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
             return
         pairs = step_pairs(subject.ops, subject.good_ops, self.shared.now())
         yield from step_lines(pairs, (run.number, good.number), cells)

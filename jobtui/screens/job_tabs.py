@@ -19,7 +19,7 @@ from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Component, Op, Step, Unlinked
 from jobtui.model.verdicts import Fact, NextStep, Verdict
 from jobtui.render.job_files import document_lines
-from jobtui.render.lanes import CERTAINTY_WORDS, certainty_words
+from jobtui.render.lanes import certainty_words
 from jobtui.render.log_lines import tags
 from jobtui.render.sources import Judgement
 from jobtui.render.text import Zone, date_time, show
@@ -253,18 +253,19 @@ class TimelineTab(StepTab):
 
     def _line_text(self) -> Iterator[Paragraph]:
         step, op = self._timeline.step, self._ops.record
-        if step is None:
-            return
-        yield Paragraph(where(step, full=True), "accent")
-        if step.at is not None:
-            yield Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim")
-        yield Paragraph("")
-        yield Paragraph(show(step.text))
-        yield from map(Paragraph, self._detail.more if self._detail.step == step else ())
-        yield Paragraph("")
-        yield Paragraph(certainty_words(step.component, step.certainty), "dim")
+        if step is not None:
+            yield from line_text(step, self._detail.more if self._detail.step == step else ())
         if op is not None:
             yield from _op_text(op)
+
+
+def line_text(step: Step, more: Iterable[str]) -> Iterator[Paragraph]:
+    """The whole record of a step, and how sure it is that it belongs there."""
+    yield Paragraph(where(step, full=True), "accent")
+    if step.at is not None:
+        yield Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim")
+    yield from (Paragraph(), Paragraph(show(step.text)), *map(Paragraph, more), Paragraph())
+    yield Paragraph(certainty_words(step.component, step.certainty), "dim")
 
 
 def _op_text(op: Op) -> Iterator[Paragraph]:
@@ -395,12 +396,7 @@ class WhyTab(JobTab):
             self._read("command", [Paragraph(show(item.why), "dim"), *_below(item.command)])
 
     async def _open_step(self, step: Step) -> None:
-        more = await self.lines_after(step)
-        text = [Paragraph(where(step, full=True), "accent")]
-        if step.at is not None:
-            text.append(Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim"))
-        text += [Paragraph(), Paragraph(show(step.text)), *map(Paragraph, more)]
-        self._read("log line", [*text, Paragraph(), Paragraph(CERTAINTY_WORDS[step.certainty], "dim")], step)
+        self._read("log line", [*line_text(step, await self.lines_after(step))], step)
 
     def _read(self, title: str, text: list[Paragraph], step: Step | None = None) -> None:
         from jobtui.screens.export import step_taken

@@ -78,7 +78,6 @@ class TracePane(Container):
         if self._only_failures and failed_keys(picture.found) != self._failed:
             self._show_failures()
         self._know_path()
-        self.show_words()
 
     def move(self, move: Move) -> None:
         (self.waterfall if self.waterfall.is_active else self._detail).move(move)
@@ -124,12 +123,10 @@ class TracePane(Container):
             self.workers.cancel_group(self, FILTERING)
             failed = self._failed = failed_keys(found)
             self.waterfall.set_filter(lambda span: span.span_id in failed)
-            self.show_words()
 
     def toggle_path(self) -> None:
         self.waterfall.toggle_path()
         self._know_path()
-        self.show_words()
 
     def _know_path(self) -> None:
         if self.waterfall.lacks_path and self._finding is not self.waterfall.found:
@@ -149,7 +146,6 @@ class TracePane(Container):
         if found is not None and passes is not None:
             passes = await asyncio.to_thread(known_test, passes, found.tree.spans)
         self.waterfall.set_filter(passes)
-        self.show_words()
 
     def read(self) -> None:
         text = [*self.paragraphs()]
@@ -183,6 +179,7 @@ class TracePane(Container):
         if is_other:
             self._detail.move(Move.TOP)
 
+    @on(Waterfall.Viewed)
     def show_words(self) -> None:
         words = " · ".join(self._words())
         self.post_message(self.Filtered())
@@ -318,26 +315,21 @@ class TraceScreen(FilteringScreen):
 
     def action_zoom(self, factor: float) -> None:
         self._pane.waterfall.zoom(factor)
-        self._pane.show_words()
 
     def action_pan(self, part: float) -> None:
         self._pane.waterfall.pan(part)
-        self._pane.show_words()
 
     def action_zoom_to(self) -> None:
         self._pane.waterfall.zoom_to_line()
-        self._pane.show_words()
 
     def action_whole(self) -> None:
         self._pane.waterfall.show_whole()
-        self._pane.show_words()
 
     def action_path(self) -> None:
         self._pane.toggle_path()
 
     def action_squeeze(self) -> None:
         self._pane.waterfall.toggle_squeeze()
-        self._pane.show_words()
 
     def action_compare(self) -> None:
         open_screen(self.app, Place.TRACE_CHANGES, self.shared, self.trace_id)

@@ -79,14 +79,7 @@ class TabLine(LineView):
             spans += [Span(f" {name} ", "sorted" if is_current else "dim"), Span("─", "rule", 1)]
         if width_of(spans) > self.cells:
             spans = [Span(fit(f"─ {self.current} ", self.cells), "sorted", self.cells)]
-        room = self.cells - width_of(spans)
-        words = f" {fit(self.words, room - 6).rstrip()} " if self.words and room > 12 else ""
-        filling = "─" * (room - width(words) - (2 if words else 0))
-        return (
-            *spans,
-            Span(filling, "rule"),
-            *((Span(words, "dim"), Span("──", "rule", 2)) if words else ()),
-        )
+        return (*spans, *rule(self.cells - width_of(spans), self.words))
 
 
 class NoticeLine(LineView):

@@ -141,6 +141,6 @@ def rule(cells: int, text: str = "") -> Line:
     room = cells - 6
     if not text or room < 1:
         return (Span("─" * cells, "rule", cells),)
-    words = f" {fit(text, room - 2).rstrip()} "
+    words = f" {fit(text, room).rstrip()} "
     taken = width(words)
     return (Span("─" * (cells - taken - 2), "rule"), Span(words, "dim", taken), Span("──", "rule", 2))

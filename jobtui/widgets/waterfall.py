@@ -92,6 +92,9 @@ class Waterfall(RowView):
             self.line = line
             super().__init__()
 
+    class Viewed(Message):
+        """It may be looked at otherwise than before."""
+
     def __init__(self, marks: ServiceMarks) -> None:
         super().__init__()
         self._marks = marks
@@ -178,6 +181,7 @@ class Waterfall(RowView):
         self._view = self._new_view()
         self.keep_in_view()
         self.repaint()
+        self.post_message(self.Viewed())
 
     def _new_view(self) -> View | None:
         if self._picture is None or self._shown is None:
