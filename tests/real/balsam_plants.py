@@ -5,21 +5,75 @@ its launchers set them; what only time brings (heartbeats that grow old) is writ
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from tests.real.balsam_agent import SiteAgent
 from tests.real.balsam_system import BalsamSystem
 from tests.real.live import Due
 
-RAISED = "An exception occured in <bound method Sim.{}>"
+Step = tuple[str, dict[str, Any]]
+RUN: Step = ("RUN", {})
+"""Their launcher takes them and runs them."""
+AGAIN: Step = ("RESTART_READY", {})
+
+
+def moved(state: str, **detail: object) -> Step:
+    return state, detail
+
+
+def raised(what: str, why: str) -> Step:
+    return moved("FAILED", message=f"An exception occured in <bound method Sim.{what}>", exception=why)
+
+
+def could_not(what: str) -> Step:
+    return moved("FAILED", message=f"An exception occured while {what}", exception="x")
+
+
+def error(code: int, why: str = "at first") -> Step:
+    return moved("RUN_ERROR", returncode=code, error=why)
 
 
 class Planted(NamedTuple):
     job: int
     family: str
     due: Due
+
+
+FAILED, DONE, GOOD = moved("FAILED"), moved("RUN_DONE"), moved("POSTPROCESSED")
+ARGUMENTS, APP = "constructing the job command line", "loading the App 1"
+BROKE = "ValueError: no such element"
+FAMILIES: Mapping[str, tuple[Sequence[Step], Due]] = {
+    "finished": ((RUN, DONE, GOOD), Due("completed")),
+    "runs": ((RUN,), Due("running")),
+    "waits for room": ((moved("PREPROCESSED"),), Due("waiting_allocation")),
+    "pre-processing": (
+        (raised("preprocess", "no such deck"),), Due("prepare_failed", ("pre-processing", "no such deck"))),
+    "exit code": ((RUN, error(47, BROKE), FAILED), Due("program_failed", ("return code 47: ValueError",))),
+    "exit code, again": (
+        (RUN, error(12), AGAIN, RUN, error(101, BROKE), raised("handle_error", "KeyError: 3")),
+        Due("program_failed", ("return code 101: ValueError",), ("at first",))),
+    "bad arguments": (
+        (moved("PREPROCESSED"), could_not(ARGUMENTS)),
+        Due("prepare_failed", ("could not start", "command line"))),
+    "bad arguments, again": (
+        (RUN, error(77), AGAIN, could_not(ARGUMENTS)),
+        Due("prepare_failed", ("could not start it again",), ("return code",))),
+    "wrong app": ((could_not(APP),), Due("prepare_failed", ("loading the App",))),
+    "wrong app after the run": (
+        (RUN, DONE, could_not(APP)), Due("postprocess_failed", ("loading the App",))),
+    "post-processing": (
+        (RUN, DONE, raised("postprocess", "KeyError: energy")),
+        Due("postprocess_failed", ("KeyError: energy",), ("before it ran", "return code"))),
+    "post-processing, again": (
+        (RUN, error(91), AGAIN, RUN, DONE, raised("postprocess", "KeyError: energy")),
+        Due("postprocess_failed", ("KeyError: energy",), ("before it ran", "return code", "at first"))),
+    "reset": ((RUN, error(66), FAILED, AGAIN, RUN, DONE, GOOD), Due("completed", (), ("66", "at first"))),
+    "reset, runs on": ((RUN, error(66), FAILED, AGAIN, RUN), Due("running", (), ("66", "at first"))),
+}  # fmt: skip
+"""What befalls jobs of each, step by step."""
 
 
 class Plants:
@@ -37,9 +91,8 @@ class Plants:
     def all(self) -> None:
         """Plant every family in an order of chance, then what must not be swept by what comes after it."""
         families: list[Callable[[], None]] = [
-            self.finished, self.not_prepared, self.exit_code, self.bad_arguments, self.wrong_app,
-            self.postprocess, self.parents, self.stage_in, self.timeout, self.killed, self.no_allocation,
-            self.site_down, self.swept, self.reset_again,
+            *(partial(self.stepwise, family) for family in FAMILIES), self.parents, self.stage_in,
+            self.timeout, self.killed, self.no_allocation, self.site_down, self.swept,
         ]  # fmt: skip
         self._random.shuffle(families)
         for family in families:
@@ -48,7 +101,8 @@ class Plants:
 
     def by_clocks(self) -> None:
         """Plant what is told by the server's clock: who was heard of just now, and who long ago."""
-        self.finished()
+        for family in ("finished", "runs", "waits for room"):
+            self.stepwise(family)
         self.site_down()
         self.dead_launcher()
 
@@ -69,87 +123,16 @@ class Plants:
         agent.run(jobs)
         return jobs
 
-    def _done(self, agent: SiteAgent) -> list[int]:
-        jobs = self._running(agent)
-        agent.move(jobs, "RUN_DONE")
-        return jobs
-
-    def finished(self) -> None:
-        """Jobs that did well, that run, and that wait for room."""
-        agent = self._site()
-        done = self._done(agent)
-        agent.move(done, "POSTPROCESSED")
-        self._say(done, "finished", "completed")
-        self._say(self._running(agent), "runs", "running")
-        waiting = agent.add_jobs(self._each)
-        agent.move(waiting, "PREPROCESSED")
-        self._say(waiting, "waits for room", "waiting_allocation")
-
-    def not_prepared(self) -> None:
-        """Their pre-processing raised."""
+    def stepwise(self, family: str) -> None:
         agent = self._site()
         jobs = agent.add_jobs(self._each)
-        agent.move(jobs, "FAILED", message=RAISED.format("preprocess"), exception="no such deck")
-        self._say(jobs, "pre-processing", "prepare_failed", "pre-processing", "no such deck")
-
-    def exit_code(self) -> None:
-        """Their program ended with an error, some at the second run, some with a handler that raised."""
-        agent = self._site()
-        for again in (False, True):
-            code, earlier = self._random.sample(range(1, 140), 2)
-            jobs = self._running(agent)
-            if again:
-                agent.move(jobs, "RUN_ERROR", returncode=earlier, error="at first")
-                agent.move(jobs, "RESTART_READY")
+        steps, due = FAMILIES[family]
+        for nth, (state, detail) in enumerate(steps):
+            if state != "RUN" or nth == 0:
+                agent.move(jobs, "PREPROCESSED" if state == "RUN" else state, 0.0, **detail)
+            if state == "RUN":
                 agent.run(jobs)
-            agent.move(jobs, "RUN_ERROR", returncode=code, error="ValueError: no such element")
-            handler = {"message": RAISED.format("handle_error"), "exception": "KeyError: 3"} if again else {}
-            agent.move(jobs, "FAILED", 0.0, **handler)
-            said = f"return code {code}: ValueError"
-            self._say(jobs, f"exit code, {again=}", "program_failed", said, never=("at first",))
-
-    def bad_arguments(self) -> None:
-        """A launcher could not make their command line, some after a run that ended with an error."""
-        agent = self._site()
-        why = {"message": "An exception occured while constructing the job command line", "exception": "x"}
-        jobs = agent.add_jobs(self._each)
-        agent.move(jobs, "PREPROCESSED")
-        agent.move(jobs, "FAILED", 0.0, **why)
-        self._say(jobs, "bad arguments", "prepare_failed", "could not start", "command line")
-        jobs = self._running(agent)
-        agent.move(jobs, "RUN_ERROR", returncode=77, error="at first")
-        agent.move(jobs, "RESTART_READY")
-        agent.move(jobs, "FAILED", 0.0, **why)
-        self._say(
-            jobs, "bad arguments, again", "prepare_failed", "could not start it again", never=("return code",)
-        )
-
-    def wrong_app(self) -> None:
-        """Their app could not be loaded, before the run and after it."""
-        agent = self._site()
-        why = {"message": f"An exception occured while loading the App {agent.app['id']}", "exception": "y"}
-        jobs = agent.add_jobs(self._each)
-        agent.move(jobs, "FAILED", 0.0, **why)
-        self._say(jobs, "wrong app", "prepare_failed", "loading the App")
-        jobs = self._done(agent)
-        agent.move(jobs, "FAILED", 0.0, **why)
-        self._say(jobs, "wrong app after the run", "postprocess_failed", "loading the App")
-
-    def postprocess(self) -> None:
-        """Their post-processing raised, also after an earlier run that ended with an error."""
-        agent = self._site()
-        for again in (False, True):
-            jobs = self._running(agent)
-            if again:
-                agent.move(jobs, "RUN_ERROR", returncode=91, error="at first")
-                agent.move(jobs, "RESTART_READY")
-                agent.run(jobs)
-            agent.move(jobs, "RUN_DONE")
-            agent.move(jobs, "FAILED", message=RAISED.format("postprocess"), exception="KeyError: energy")
-            never = ("before it ran", "return code", "at first")
-            self._say(
-                jobs, f"post-processing, {again=}", "postprocess_failed", "KeyError: energy", never=never
-            )
+        self.planted += [Planted(job, family, due) for job in jobs]
 
     def parents(self) -> None:
         """A parent failed, was deleted, was reset, or runs; and what waits for a job that cannot start."""
@@ -201,7 +184,7 @@ class Plants:
         agent = self._site()
         jobs = self._running(agent)
         agent.move(jobs, "RUN_TIMEOUT")
-        agent.move(jobs, "FAILED", message=RAISED.format("handle_timeout"), exception="no more")
+        agent.move(jobs, "FAILED", 0.0, **raised("handle_timeout", "no more")[1])
         agent.finish(ran=timedelta(minutes=60))
         self._say(jobs, "timeout, given up", "timed_out", "no more")
 
@@ -250,21 +233,6 @@ class Plants:
         self._system.call("DELETE", f"/sessions/{agent.session['id']}")
         agent.finish(ran=timedelta(minutes=20))
         self._say(jobs, "launcher swept", "allocation_killed", "Session expired")
-
-    def reset_again(self) -> None:
-        """Failed, was reset, and did well or runs again: what failed is over."""
-        agent = self._site()
-        for runs_on in (False, True):
-            jobs = self._running(agent)
-            agent.move(jobs, "RUN_ERROR", returncode=66, error="at first")
-            agent.move(jobs, "FAILED")
-            agent.move(jobs, "RESTART_READY")
-            agent.run(jobs)
-            if not runs_on:
-                agent.move(jobs, "RUN_DONE")
-                agent.move(jobs, "POSTPROCESSED")
-            code = "running" if runs_on else "completed"
-            self._say(jobs, f"reset, {runs_on=}", code, never=("66", "at first"))
 
     def dead_launcher(self) -> None:
         """Their launcher died, and the server has not noticed yet."""

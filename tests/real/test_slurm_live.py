@@ -13,7 +13,6 @@ from jobtui.model.clock import SECOND
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from tests.commands.running import Runner
 from tests.real.live import Watched
 from tests.real.slurm_system import SlurmSystem, a_cluster, local_slurm
 from tests.waiting import wait_for
@@ -156,44 +155,6 @@ async def test_hostile_names_come_as_they_are(system: SlurmSystem) -> None:
     await watched.source.aclose()
 
 
-def test_commands_tell_why_jobs_wait_and_how_they_ended(
-    system: SlurmSystem, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = Runner(capsys)
-    held = system.submit("true", "--hold")
-    later = system.submit("true", "--begin=now+1hour")
-    failed = system.submit("echo oops >&2; exit 7", "--output=out-%j.txt", "--error=err-%j.txt")
-    array = system.submit('[ "$SLURM_ARRAY_TASK_ID" != 2 ]', "--array=1-3")
-    canceled = system.submit("sleep 600")
-    wait_for(
-        lambda: "RUNNING" in system.run("squeue", "-h", "-j", canceled, "-o", "%T"), timeout_s=PATIENCE_S
-    )
-    system.run("scancel", canceled)
-    after = system.submit("true", f"--dependency=afterok:{failed}")
-    wait_for(
-        lambda: f"{array}_3" in " ".join(_ended(system)) and canceled in _ended(system), timeout_s=PATIENCE_S
-    )
-    wait_for(
-        lambda: "NeverSatisfied" in system.run("squeue", "-h", "-j", after, "-o", "%r"), timeout_s=PATIENCE_S
-    )
-    expected = {held: "held", later: "slurm_queued", failed: "program_failed", after: "never_starts",
-                f"{array}_2": "program_failed", f"{array}_1": "completed", canceled: "canceled"}  # fmt: skip
-    for number, verdict in expected.items():
-        said = run("--slurm", "local", "explain", f"slurm/{number}", "--json").json
-        assert said["verdict"] == verdict, (number, said)
-        assert said["evidence"]
-    shown = run("--slurm", "local", "show", f"slurm/{failed}").out
-    assert f"err-{failed}.txt" in shown
-    assert "exit 7:0" in shown
-    assert "RUNNING" in run("--slurm", "local", "timeline", f"slurm/{failed}").out
-    assert run("--slurm", "local", "show", f"slurm/{array}", "--json").json["job"]["status"] == "failed"
-    assert [row["id"] for row in run("--slurm", "local", "jobs", "id:" + failed, "--json").json["jobs"]]
-
-
-def _ended(system: SlurmSystem) -> list[str]:
-    return [job_id.removeprefix("slurm/") for job_id in accounted(system)]
-
-
 def has_status(watched: Watched, job_id: JobId, status: JobStatus) -> bool:
     job = watched.store.job(job_id)
     return job is not None and job.status is status
@@ -213,28 +174,6 @@ async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
     await watched.until(lambda: has_status(watched, job, JobStatus.COMPLETED), 5.0)
     assert watched.health().state is SourceState.OK
     await watched.source.aclose()
-
-
-async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> None:
-    watched = Watched(local_slurm())
-    number = system.submit("sleep 600", "--requeue", "--time=20")
-    job = JobId(f"slurm/{number}")
-    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=PATIENCE_S)
-    await watched.poll()
-    system.run("scontrol", "requeue", number)
-    wait_for(lambda: "PENDING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=PATIENCE_S)
-    # Within the second in which its first run was killed slurmd would refuse it, and it would fail
-    system.run("scontrol", "update", f"JobId={number}", "StartTime=now+3seconds")
-    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=180)
-    for told in (watched, Watched(local_slurm())):
-        for _ in range(3):
-            await told.source.changed(5.0)
-            await told.poll()
-        known = told.store.job(job)
-        assert known is not None
-        assert known.runs == 2
-        await told.source.aclose()
-    system.run("scancel", number)
 
 
 async def test_a_daemon_that_hangs_is_given_up(system: SlurmSystem) -> None:
