@@ -136,9 +136,10 @@ def run_completion(context: "Context") -> Exit:
     done = begun.rpartition(":")[0] + ":" if shell == "bash" and ":" in begun else ""
     for word, text in fits or paths:
         word = word.removeprefix(done)
-        name = word.replace(":", "\\:") if shell == "zsh" and text else word
-        between = {"zsh": ":", "fish": "\t"}.get(shell, "")
-        sys.stdout.write(f"{name}{between}{text}\n" if between and text else f"{word}\n")
+        if shell == "zsh" and not word.startswith(":"):
+            word = word.replace(":", "\\:")
+        between = {"zsh": ":", "fish": "\t"}.get(shell, "") if text else ""
+        sys.stdout.write(f"{word}{between}{text if between else ''}\n")
     return Exit.FINE
 
 

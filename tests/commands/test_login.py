@@ -30,12 +30,16 @@ def path(plain_environment: Path) -> Path:
     return plain_environment / ".balsam" / "client.yml"
 
 
+def enter(program: PtyProgram, password: bytes) -> None:
+    program.wait_seen(b"User [")
+    program.press(b"operator\n")
+    program.wait_seen(b"Password: ")
+    program.press(password + b"\n")
+
+
 def test_by_password(url: str, path: Path, run: Runner) -> None:
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
-        program.wait_seen(b"User [")
-        program.press(b"operator\n")
-        program.wait_seen(b"Password: ")
-        program.press(b"right-password\n")
+        enter(program, b"right-password")
         program.wait_seen(b"logged in to")
         assert program.wait_end(20) == 0
         assert b"right-password" not in program.seen
@@ -47,10 +51,7 @@ def test_by_password(url: str, path: Path, run: Runner) -> None:
 
 def test_a_wrong_password(url: str, path: Path) -> None:
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
-        program.wait_seen(b"User [")
-        program.press(b"operator\n")
-        program.wait_seen(b"Password: ")
-        program.press(b"wrong\n")
+        enter(program, b"wrong")
         program.wait_seen(b"the password is wrong")
         assert program.wait_end(20) == 1
     assert not path.exists()
@@ -84,10 +85,7 @@ def test_a_login_to_a_second_server_is_kept_beside_the_first(url: str, path: Pat
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
         program.wait_seen(b"[b]eside it")
         program.press(b"b\n")
-        program.wait_seen(b"User [")
-        program.press(b"operator\n")
-        program.wait_seen(b"Password: ")
-        program.press(b"right-password\n")
+        enter(program, b"right-password")
         program.wait_seen(b"logged in to")
         assert program.wait_end(20) == 0
     assert read_login(str(path)).token == "theirs"

@@ -81,13 +81,6 @@ def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> N
     Recording(tmp_path / "r").close()
 
 
-def test_a_bundle_takes_no_name_that_is_there(tmp_path: Path, run: Runner) -> None:
-    (there := tmp_path / "b.jobtui").write_text("mine")
-    assert run(*sources_of("local"), "bundle", JID, "-o", there).code == 5
-    assert there.read_text() == "mine"
-    assert list(tmp_path.iterdir()) == [there]
-
-
 def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
     (log := tmp_path / "supervisor.log").write_text("")
     line = "Nov 20 20:34:{:02d} {:5d} 0 x.py:1:f line\n"
@@ -237,12 +230,14 @@ def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runne
     assert path.read_bytes() == torn[0]
 
 
-@pytest.mark.parametrize("make", [newer, with_a_view])
-def test_a_file_made_to_be_endless_is_refused(tmp_path: Path, make: object, run: Runner) -> None:
-    make(tmp_path / "r")  # type: ignore[operator]
+@pytest.mark.parametrize(("make", "said"), [(newer, "renew jobtui"), (with_a_view, "has other tables")])
+def test_a_file_of_another_layout_is_refused(
+    tmp_path: Path, make: Callable[[Path], None], said: str, run: Runner
+) -> None:
+    make(tmp_path / "r")
     ran = run("replay", tmp_path / "r", "jobs")
-    assert ran.code == 5
-    assert ran.err.count("\n") == 1
+    assert (ran.code, ran.err.count("\n")) == (5, 1)
+    assert said in ran.err
 
 
 def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Path) -> None:

@@ -35,6 +35,13 @@ def moved(capture: str, tmp_path: Path) -> list[str]:
     return [word.replace(str(CAPTURES / capture), str(tmp_path / capture)) for word in sources_of(capture)]
 
 
+def bundled(capture: str, tmp_path: Path, run: Runner) -> tuple[str, Path]:
+    """A job of a capture, and a bundle of it."""
+    jid, file = sorted(expected(capture)["jobs"])[0], tmp_path / "one.jobtui"
+    assert run("bundle", jid, "-o", file, "--at", AT, *sources_of(capture)).code == 0
+    return jid, file
+
+
 @pytest.mark.parametrize("capture", TRUE_CAPTURES)
 def test_a_bundle_answers_as_the_system_did_when_that_is_gone(
     capture: str, tmp_path: Path, run: Runner
@@ -92,9 +99,7 @@ def entries(file: Path) -> Iterator[str]:
 
 
 def test_no_secret_gets_into_a_bundle(tmp_path: Path, run: Runner) -> None:
-    file = tmp_path / "one.jobtui"
-    jid = sorted(expected("docker")["jobs"])[0]
-    run("bundle", jid, "-o", file, "--at", AT, *sources_of("docker"))
+    _, file = bundled("docker", tmp_path, run)
     agents = {
         word
         for log in (CAPTURES / "docker").glob("*.log")
@@ -125,6 +130,7 @@ def test_a_file_is_never_written_over(tmp_path: Path, run: Runner) -> None:
     assert ran.code == 5
     assert "File exists" in ran.err
     assert file.read_text() == "mine"
+    assert [*tmp_path.iterdir()] == [file]
 
 
 @pytest.mark.parametrize(
@@ -148,21 +154,8 @@ def test_what_is_no_recording_is_one_clear_line(
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_recording_of_a_later_jobtui_is_refused(tmp_path: Path, run: Runner) -> None:
-    file = tmp_path / "one.jobtui"
-    jid = sorted(expected("local")["jobs"])[0]
-    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
-    with sqlite3.connect(file) as db:
-        db.execute("PRAGMA user_version = 99")
-    ran = run("replay", file, "explain", jid)
-    assert ran.code == 5
-    assert "renew jobtui" in ran.err
-
-
 def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runner) -> None:
-    file = tmp_path / "one.jobtui"
-    jid = sorted(expected("local")["jobs"])[0]
-    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    jid, file = bundled("local", tmp_path, run)
     with sqlite3.connect(file) as db:
         ((source,),) = db.execute("SELECT id FROM source WHERE name LIKE '%supervisor.log'")
         ((last,),) = db.execute("SELECT max(seq) FROM entry WHERE what = 'batch' AND source = ?", (source,))
@@ -181,9 +174,7 @@ def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runne
     ],
 )
 def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_path: Path, run: Runner) -> None:
-    file = tmp_path / "one.jobtui"
-    jid = sorted(expected("local")["jobs"])[0]
-    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    _, file = bundled("local", tmp_path, run)
     ran = run("replay", file, *words)
     assert ran.code == 2
     assert said in ran.err
@@ -232,9 +223,7 @@ def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path) -
 
 
 def test_what_a_recording_replays_is_valid_json_on_every_command(tmp_path: Path, run: Runner) -> None:
-    file = tmp_path / "one.jobtui"
-    jid = sorted(expected("sbatch")["jobs"])[0]
-    run("bundle", jid, "-o", file, "--at", AT, *sources_of("sbatch"))
+    jid, file = bundled("sbatch", tmp_path, run)
     for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"]):
         ran = run("replay", file, *words, "--json")
         assert json.loads(ran.out)["schema"].startswith("jobtui/"), words

@@ -58,12 +58,6 @@ def test_no_bytes_make_it_raise_anything_else(data: bytes, what: What) -> None:
         unpacked(what, data)
 
 
-def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.recording.database.LARGEST_BYTES", 1000)
-    with pytest.raises(Damaged):
-        unpacked(What.FAILURE, packed("x" * 100_000))
-
-
 def test_it_delivers_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
     path = written(
         tmp_path / "r",
