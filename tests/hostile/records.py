@@ -23,7 +23,7 @@ def hostile(kind: type[AnyRecord], text: str, /, **fields: Any) -> AnyRecord:
 
 
 def _filled(kind: type[AnyRecord], text: str, depth: int, fields: dict[str, Any]) -> AnyRecord:
-    hints = hints_of(kind)  # type: ignore[arg-type]  # mypy does not see that types are hashable
+    hints = hints_of(kind)
     names = _field_names(kind)
     values = {name: _value(hints[name], text, depth) for name in names if name not in fields}
     return kind(**values, **fields)
