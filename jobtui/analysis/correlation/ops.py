@@ -8,7 +8,6 @@ longer held.
 """
 
 import re
-from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -246,8 +245,7 @@ class OpIndex:
         self._next_key = 1
         self._all: deque[OpTrack] = deque()
         self._by_prefix: dict[str, list[OpTrack]] = {}
-        self._open: dict[str, list[OpTrack]] = {}
-        self._all_open: dict[int, OpTrack] = {}
+        self._open: dict[int, OpTrack] = {}
         self._by_jid: dict[JobId, list[OpTrack]] = {}
         self._created = 0
         self._dropped_since: Nanos | None = None
@@ -266,8 +264,7 @@ class OpIndex:
         self._created += 1
         self._all.append(track)
         self._by_prefix.setdefault(op, []).append(track)
-        self._open.setdefault(op, []).append(track)
-        self._all_open[track.key] = track
+        self._open[track.key] = track
         self._keep_bounds()
         return track
 
@@ -294,28 +291,19 @@ class OpIndex:
 
     def open_with(self, op: str, fits: Fits) -> list[OpTrack]:
         """Open ops with this prefix that fit, oldest first."""
-        tracks = self._open.get(op)
-        if not tracks:
-            return []
-        found = [track for track in tracks if track.is_open and fits(track)]
-        if len(tracks) > 8 and len(found) * 4 < len(tracks):
-            self._open[op] = [track for track in tracks if track.is_open]
-        return found
+        return [track for track in self._by_prefix.get(op, ()) if track.is_open and fits(track)]
 
     def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:
         """Open and ended ops with this prefix that fit, oldest first."""
         return [track for track in self._by_prefix.get(op, ()) if fits(track)]
 
     def open_ops(self) -> list[OpTrack]:
-        self._all_open = {key: track for key, track in self._all_open.items() if track.is_open}
-        return list(self._all_open.values())
+        self._open = {key: track for key, track in self._open.items() if track.is_open}
+        return list(self._open.values())
 
     def reopen(self, track: OpTrack, status: OpStatus) -> None:
         track.reopen(status)
-        self._all_open[track.key] = track
-        tracks = self._open.setdefault(str(track.op), [])
-        if track not in tracks:
-            insort(tracks, track, key=lambda track: track.key)
+        self._open[track.key] = track
 
     def take_in(self, other: "OpIndex") -> dict[int, int]:
         """Add the ops of another index that are not known here, or only from a later line on.
@@ -335,11 +323,9 @@ class OpIndex:
             track.move_to(self._room)
             self._all.appendleft(track)
             self._by_prefix.setdefault(str(track.op), []).insert(0, track)
-            if track.is_open:
-                self._open.setdefault(str(track.op), []).insert(0, track)
             if track.jid is not None:
                 self._by_jid.setdefault(track.jid, []).insert(0, track)
-        self._all_open = {track.key: track for track in self._all if track.is_open}
+        self._open = {track.key: track for track in self._all if track.is_open}
         self._keep_bounds()
         return keys
 
@@ -401,8 +387,7 @@ class OpIndex:
     def _forget(self, track: OpTrack) -> None:
         track.leave_room()
         _remove(self._by_prefix, str(track.op), track)
-        _remove(self._open, str(track.op), track)
-        self._all_open.pop(track.key, None)
+        self._open.pop(track.key, None)
         if track.jid is not None:
             _remove(self._by_jid, track.jid, track)
 
