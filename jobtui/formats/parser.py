@@ -24,6 +24,7 @@ a message of a release that is not known yet.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -45,25 +46,7 @@ Clocks and zones differ, and a log that goes back for a whole year is rare.
 """
 
 
-class TimeReader:
-    """Times of one file: `Mon DD HH:MM:SS` at the head of a line, the year taken from what is newest."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._newest = Nanos(-1)
-        self._at: Nanos | None = None
-
-    def read(self, text: str, newest: Nanos) -> Nanos | None:
-        """The time `text` stands for, the latest one not after `newest`; None when it is no time.
-
-        Lines come in runs of the same second, so the last answer is kept.
-        """
-        if text != self._text or newest != self._newest:
-            self._text, self._newest = text, newest
-            self._at = latest(text, newest)
-        return self._at
-
-
+@lru_cache(maxsize=256)  # lines come in runs of the same second
 def latest(text: str, newest: Nanos) -> Nanos | None:
     """The latest time written `Mon DD HH:MM:SS` that is not more than SKEW after `newest`.
 
@@ -156,7 +139,6 @@ class LogParser:
     def __init__(self, source: str) -> None:
         self._source = source
         self._format = load("sirepo")
-        self._times = TimeReader()
         self._pid: tuple[str, int | None] = "", None
         self._newest = Nanos(0)
         self._held: dict[str, str] = {}
@@ -196,7 +178,7 @@ class LogParser:
         return skips
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
-        return self._times.read(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
+        return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
 
     def read_message(
         self, text: str, offset: int, line: int, at: Nanos | None, pid: int | None
@@ -226,7 +208,7 @@ class LogParser:
         if matched is None:
             return
         if time:
-            at = self._times.read(time, self._newest)
+            at = latest(time, self._newest)
             if own_pid != self._pid[0]:  # lines come in runs of the same process
                 self._pid = own_pid, whole(own_pid)
             pid = self._pid[1]
@@ -278,7 +260,7 @@ class LogParser:
         matched = self._format.match(message, func, head)
         if matched is None:
             return False
-        at = self._times.read(time, self._newest)
+        at = latest(time, self._newest)
         self._add(matched, message, line, offset, at, whole(pid), container)
         return True
 

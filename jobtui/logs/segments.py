@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
-from jobtui.formats.parser import TIME_LENGTH, TimeReader
+from jobtui.formats.parser import TIME_LENGTH, latest
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
@@ -326,8 +326,8 @@ class Segment:
             elif not text.is_whole:
                 self.event = f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
         self._mark = self._mark_in(self.source)
-        self.pages = PageReader(self.source, base, self._timer())
-        self.index = LineIndex(self.source, self.size, self._timer())
+        self.pages = PageReader(self.source, base, self._time_of)
+        self.index = LineIndex(self.source, self.size, self._time_of)
 
     @property
     def end(self) -> int:
@@ -364,16 +364,14 @@ class Segment:
 
     def look_through(self) -> bool:
         if self.index.is_outgrown(self.size):
-            self.index = LineIndex(self.source, self.size, self._timer())
+            self.index = LineIndex(self.source, self.size, self._time_of)
         return self.index.step(self.size)
 
     def _mark_in(self, source: ByteSource) -> bytes:
         return mark_before(source.read, self.size)
 
-    def _timer(self) -> TimeOf:
-        """What reads the time at the head of a line. It remembers the last one: each thread has its own."""
-        times = TimeReader()
-        return lambda line: times.read(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
+    def _time_of(self, line: bytes) -> Nanos | None:
+        return latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
 
     def errors(self, begin: int, end: int) -> Iterator[int]:
         """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
@@ -385,5 +383,5 @@ class Segment:
 
     def offset_of_time(self, at: Nanos) -> int | None:
         """Where the first line of this time or later begins; None when none is so late, or has a time."""
-        offset = offset_of_time(self.source, self.size, at, self._timer())
+        offset = offset_of_time(self.source, self.size, at, self._time_of)
         return offset if offset is not None and offset < self.size else None

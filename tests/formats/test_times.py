@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.job_output import read_date
-from jobtui.formats.parser import MONTHS, SKEW, TimeReader, latest
+from jobtui.formats.parser import MONTHS, SKEW, latest
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 
 TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "times.toml").read_text())
@@ -58,16 +58,6 @@ def test_a_time_is_never_further_ahead_than_clocks_differ(newest: datetime, at: 
 def test_no_text_raises(text: str, newest: int) -> None:
     found = latest(text, Nanos(newest))
     assert found is None or found <= newest + SKEW
-
-
-def test_a_reader_follows_both_the_text_and_what_is_newest() -> None:
-    times = TimeReader()
-    first, later = nanos("2026-11-20T21:00:00"), nanos("2027-11-20T21:00:00")
-    assert times.read("Nov 20 20:00:00", first) == nanos("2026-11-20T20:00:00")
-    assert times.read("Nov 20 20:00:00", later) == nanos("2027-11-20T20:00:00")
-    assert times.read("Nov 20 20:00:01", later) == nanos("2027-11-20T20:00:01")
-    assert times.read("no time at all..", later) is None
-    assert times.read("Nov 20 20:00:01", later) == nanos("2027-11-20T20:00:01")
 
 
 @pytest.mark.parametrize(("text", "at", "is_local"), TABLES["dates"])
