@@ -120,7 +120,7 @@ PLANTED: dict[str, tuple[Callable[[Any], int], str]] = {
     "no JSON": (lambda words: print("{") or 0, "prints no JSON"),
     "a wait that does not end": (_waits, "did not end"),
     "a loop that does not end": (_turns, "did not end"),
-    "memory": (lambda words: len(bytearray(b"x") * whole.MOST_BYTES) and 0, "bytes of memory"),
+    "memory": (lambda words: len(bytearray(b"x") * 2 * whole.MOST_BYTES) and 0, "bytes of memory"),
 }
 """What a command may do wrong, and what is said of it."""
 
@@ -131,7 +131,7 @@ def test_what_a_command_does_wrong_is_found(planted: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(whole, "main", command)
     if "did not end" in said:
         monkeypatch.setattr(whole, "HANG_S", 0.3)
-    monkeypatch.setattr(whole, "MOST_BYTES", whole.taken() + (50 << 20))
+    monkeypatch.setattr(whole, "MOST_BYTES", whole.taken(whole.forget_peak()) + (50 << 20))
     with pytest.raises(Wrong, match=said):
         whole.said(["jobs", "--json"])
     monkeypatch.setattr(whole, "main", lambda words: print("{}") or 0)

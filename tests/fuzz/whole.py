@@ -119,21 +119,24 @@ class _Limit:
         signal.setitimer(signal.ITIMER_REAL, left)
 
 
-def _forget_peak() -> None:
-    """The most memory that was taken is counted from here."""
+def forget_peak() -> int:
+    """Count the most memory that is taken from here; gives what is taken now."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
+    return _own_peak()
 
 
-def taken() -> int:
-    """The most memory that this process took, or one of its children."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+def _own_peak() -> int:
     try:
         found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
     except OSError:
         found = None
-    own = int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return max(children, own << 10)
+    return (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10
+
+
+def taken(before: int) -> int:
+    """The most memory that this process took beside what it had before, or one of its children."""
+    return max(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10, _own_peak() - before)
 
 
 def said(words: Sequence[str], run: Callable[[_Limit], Any] | None = None) -> Said:
@@ -141,7 +144,7 @@ def said(words: Sequence[str], run: Callable[[_Limit], Any] | None = None) -> Sa
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
     named = shlex.join(words)
     FAULTS.clear()
-    _forget_peak()
+    before = forget_peak()
     try:
         with redirect_stdout(out), redirect_stderr(err), _Limit(HANG_S) as limit:
             code = main(words) if run is None else run(limit)
@@ -155,6 +158,8 @@ def said(words: Sequence[str], run: Callable[[_Limit], Any] | None = None) -> Sa
         texts.append(stream.buffer.getvalue().decode("utf-8", "replace"))
     result = Said(code, *texts)
     _judge(named, words, result)
+    if (peak := taken(before)) > MOST_BYTES:
+        raise Wrong(f"{named}: took {peak:,} bytes of memory")
     return result
 
 
@@ -175,8 +180,6 @@ def _judge(named: str, words: Sequence[str], result: Said) -> None:
             raise Wrong(f"{named}: prints no JSON: {error}") from None
         if told:
             raise Wrong(f"{named}: faults of jobtui: {told}")
-    if (peak := taken()) > MOST_BYTES:
-        raise Wrong(f"{named}: took {peak:,} bytes of memory")
 
 
 @contextmanager
