@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from jobtui.backends.discovery import Discovered, discover
 from jobtui.backends.suggestions import suggest
@@ -17,7 +16,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn
 from jobtui.commands.streams import Exit, complain
-from jobtui.config import ConfigError, check_text, user_file, written_tables
+from jobtui.config import ConfigError, Written, check_text, user_file, written_tables
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Kind
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
@@ -28,17 +27,10 @@ HEADS = (Head("SETTING", least=7), Head("VALUE", least=16), Head("FROM", least=1
 CSV_COLUMNS = ("name", "value", "origin")
 
 
-class Row(NamedTuple):
-    """One setting. `value` is a list for those that may be given several times."""
-
-    name: str
-    value: list[str] | str | None
-    origin: str
-
-
 def run(context: Context) -> Exit:
     warn(context)
-    rows, tables, config = _rows(context), _tables(context), context.config
+    rows, config = _rows(context), context.config
+    tables = list(written_tables(config.file, config.profile)) if config.file is not None else []
     report = Report(
         "config",
         lambda: {
@@ -59,18 +51,18 @@ def run(context: Context) -> Exit:
     return Exit.FINE
 
 
-def _rows(context: Context) -> list[Row]:
+def _rows(context: Context) -> list[Written]:
     config = context.config
     rows = []
     for setting in SETTINGS:
         effective = config.settings[setting.name]
         values = [mask_text(value) for value in effective.values]
         value = values if setting.repeatable else values[-1] if values else None
-        rows.append(Row(setting.name, value, mask_text(effective.origin)))
+        rows.append(Written(setting.name, value, mask_text(effective.origin)))
     if not config.sources:
         found = {finding.spec.setting: finding for finding in discover(surroundings())}
         rows = [
-            Row(row.name, [mask_text(found[row.name].spec.target)], found[row.name].origin)
+            Written(row.name, [mask_text(found[row.name].spec.target)], found[row.name].origin)
             if row.name in found
             else row
             for row in rows
@@ -78,17 +70,7 @@ def _rows(context: Context) -> list[Row]:
     return rows
 
 
-def _tables(context: Context) -> list[Row]:
-    config = context.config
-    if config.file is None:
-        return []
-    return [
-        Row(mask_text(name), mask_text(value), mask_text(origin))
-        for name, value, origin in written_tables(config.file, config.profile)
-    ]
-
-
-def _cells(row: Row) -> list[Cell]:
+def _cells(row: Written) -> list[Cell]:
     value = ", ".join(row.value) if isinstance(row.value, list) else row.value
     return [Cell(row.name), Cell(show(value or NONE)), Cell(show(row.origin), "settled")]
 

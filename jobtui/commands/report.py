@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -59,15 +60,15 @@ POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
 STAY_HEADS = (Head(HEADS[0]), *(Head(title, "right") for title in HEADS[1:]))
 
 
+@dataclass(slots=True)
 class Material:
     """Changes of jobs' states and allocations, of one system."""
 
-    def __init__(self, name: str, words: Words) -> None:
-        self.name = name
-        self.words = words
-        self.changes: list[StateChange] = []
-        self.allocations: list[Allocation] = []
-        self.nodes: dict[JobId, float] = {}
+    name: str
+    words: Words
+    changes: list[StateChange] = field(default_factory=list)
+    allocations: list[Allocation] = field(default_factory=list)
+    nodes: dict[JobId, float] = field(default_factory=dict)
 
 
 def run(context: Context) -> Exit:

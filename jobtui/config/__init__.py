@@ -11,6 +11,7 @@ from jobtui.config.file import parse_file as parse_file
 from jobtui.config.file import user_file as user_file
 from jobtui.config.settings import Config as Config
 from jobtui.config.settings import Effective as Effective
+from jobtui.config.settings import Written as Written
 from jobtui.config.settings import check_text as check_text
 from jobtui.config.settings import load as load
 from jobtui.config.settings import resolved as resolved

@@ -2,9 +2,11 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from jobtui.backends.registry import servers
+from jobtui.grammar import ENVIRONMENT_PREFIX
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
 
@@ -73,18 +75,15 @@ def with_access(
     authority: Access,
     accesses: Mapping[str, Access],
     environ: Mapping[str, str],
-    prefix: str,
-    servers: Collection[str],
 ) -> tuple[SourceSpec, ...]:
-    """The same sources; servers with what tables say of them, and over that variables that begin so.
+    """The same sources; servers with what tables say of them, and over that what variables say.
 
-    `servers` are the settings that name servers. Variables do not say of which one they are.
-    Raises ValueError where there are several.
+    Variables do not say of which server they are. Raises ValueError where there are several.
     """
     found = []
     for spec in sources:
-        if spec.setting in servers:
-            name = f"{prefix}{spec.setting.upper()}"
+        if spec.setting in servers():
+            name = f"{ENVIRONMENT_PREFIX}{spec.setting.upper()}"
             said = access_of_environment(name, environ)
             if said.has_login and sum(one.setting == spec.setting for one in sources) > 1:
                 raise ValueError(

@@ -382,28 +382,31 @@ def _with_access(
 
     authority = Access(ca_file="".join(settings["ca_file"].values[-1:]))
     try:
-        return with_access(sources, authority, accesses, environ, ENVIRONMENT_PREFIX, servers())
+        return with_access(sources, authority, accesses, environ)
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
 
 class Written(NamedTuple):
-    """An entry of a table: its name from the table on, its value in words, and where it stands."""
+    """A setting or an entry of a table: its value or values in words, and where it stands."""
 
     name: str
-    value: str
+    value: list[str] | str | None
     origin: str
 
 
 def written_tables(path: str, profile: str | None) -> Iterator[Written]:
     """The entries of all tables that hold with this profile. Raises ConfigError when it cannot be read."""
+    from jobtui.model.secrets import mask_text  # only what prints them needs it
+
     file = read_file(path, "")
     for name in TABLES:
         for keys, table, holds in file.tables(name, profile):
             for at, value in _leaves(keys, table) if holds else ():
                 named = at[len(keys) - 1 :]
                 is_open = name != "servers" or str(at[-1]).endswith(("user", "_file"))
-                yield Written(dotted(named), _value_words(value) if is_open else "given", file.origin(at))
+                words = _value_words(value) if is_open else "given"
+                yield Written(*map(mask_text, (dotted(named), words, file.origin(at))))
 
 
 def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object]]:

@@ -52,17 +52,16 @@ class Kernel:
         self.at(when, future.pass_on)
         return future
 
-    def run(self, until: Nanos | None = None) -> None:
-        """Do what is due up to `until`, and be then there; without `until`, until nothing is due any more."""
+    def run(self, until: Nanos) -> None:
+        """Do what is due up to `until`, and be then there."""
         heap = self._heap
-        while heap and (until is None or heap[0][0] <= until):
+        while heap and heap[0][0] <= until:
             when, _, timer = heappop(heap)
             if timer.action is None:
                 continue
             self.now = Nanos(when)
             timer.action()
-        if until is not None:
-            self.now = max(self.now, until)
+        self.now = max(self.now, until)
 
 
 class Future(Generic[T]):
@@ -143,8 +142,8 @@ class TaskGroup:
         self.tasks: dict[Task, None] = {}
         self.closed = False
 
-    def spawn(self, start: Start, at: Nanos | None = None) -> None:
-        self._kernel.at(self._kernel.now if at is None else at, Task(self, start).step)
+    def spawn(self, start: Start) -> None:
+        self._kernel.at(self._kernel.now, Task(self, start).step)
 
     def close(self) -> None:
         """End every task of the group. Called by one of them, that one runs on to where it waits next."""

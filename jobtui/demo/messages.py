@@ -51,9 +51,8 @@ class Ids:
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request to the supervisor.
 
-    `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `serial` is the
-    run that the browser means (0: any), `force` asks for a run even when the result is there. `password_ok`
-    is what an sbatch login brings (None: no login).
+    `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `force` asks for a
+    run even when the result is there. `password_ok` is what an sbatch login brings (None: no login).
     """
 
     api: str
@@ -68,7 +67,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     is_parallel: bool = False
     mode: str = ""
     method: str | None = None
-    serial: int = 0
     force: bool = False
     password_ok: bool | None = None
 

@@ -230,9 +230,6 @@ class Job:
     def live(self) -> bool:
         return self.record["status"] in LIVE
 
-    def is_meant(self, request: Request) -> bool:
-        return not request.serial or self.record["computeJobSerial"] == request.serial
-
     def reset(self, request: Request) -> None:
         hash_text = "HashIsUnused" if request.is_parallel else None
         if not request.is_parallel and request.api != "api_statelessCompute":
@@ -305,7 +302,6 @@ class Job:
     def receive(self, message: Message) -> None:
         record = self.record
         if record["computeJobSerial"] != message.serial:
-            self.log("serial_differs", self, record["computeJobSerial"], message.serial)
             return
         changes: dict[str, Any] = {"alert": None}
         if record["status"] in {"canceled", "completed", "error"}:
@@ -435,9 +431,6 @@ class Driver:
         if self.ready.done:
             return True
         await self._start(op)
-        if op.is_destroyed:
-            self.log("destroyed_starting", op)
-            return False
         self.log("await_agent", self, op)
         await self.ready
         self.log("agent_there", self, op)
@@ -623,10 +616,7 @@ class Supervisor:
             driver.receive(message, socket)
 
     def update(self, message: Message) -> None:
-        job = self.jobs.get(message.jid or "")
-        if job is None:
-            self.log("inactive_job", message.jid, message)
-        else:
+        if (job := self.jobs.get(message.jid or "")) is not None:
             job.receive(message)
 
     # requests
@@ -677,10 +667,8 @@ class Supervisor:
         """Start a run, unless one is under way or its result is there. Raises LoginNeeded, RequestFault."""
         job = self.job(request)
         if job.live:
-            if not job.is_meant(request) or request.force:
-                return AgentAnswer(state="error")
-            return _status(job, request)
-        if not request.force and job.is_meant(request) and job.record["status"] == "completed":
+            return AgentAnswer(state="error") if request.force else _status(job)
+        if not request.force and job.record["status"] == "completed":
             return await self.run_status(request)
         return await self._run(job, request)
 
@@ -697,7 +685,7 @@ class Supervisor:
         )
         written = job.record["dbUpdateTime"]
         try:
-            op, message = await job.exchange("run", request, "compute")
+            _, message = await job.exchange("run", request, "compute")
         except Exception as error:
             if job.record["dbUpdateTime"] == written:
                 self.log("run_exception", job, error)
@@ -707,16 +695,6 @@ class Supervisor:
             raise
         if message is None:
             return CANCELED
-        state = message.reply.get("state") if message.reply else None
-        if state != "ok":
-            if job.record["dbUpdateTime"] == written:
-                job.update_status(status=state)
-            op.destroy()
-            return AgentAnswer(state=str(state))
-        if job.status_op is not op:
-            self.log("run_op_changed", job)
-            op.destroy()
-            return CANCELED
         return await self.run_status(request)
 
     async def run_status(self, request: Request) -> AgentAnswer:
@@ -724,18 +702,14 @@ class Supervisor:
         job = self.job(request)
         if job.live and not job.status_op:
             await self._ask_agent(job, request)
-        answer = _status(job, request)
+        answer = _status(job)
         if job.record["isParallel"] or answer.state != "completed":
             return answer
-        message = await job.analyze(request, "sequential_result")
-        if message and message.reply and message.reply.get("state") == "error":
-            job.missing(request)
-            return AgentAnswer(state="missing")
+        await job.analyze(request, "sequential_result")
         return answer
 
     async def _ask_agent(self, job: Job, request: Request) -> None:
         record = job.record
-        written = record["dbUpdateTime"]
         asked = msgspec.structs.replace(
             request,
             api="api_runStatus",
@@ -747,13 +721,7 @@ class Supervisor:
         if message is None or message.reply is None:
             return
         reply = dict(message.reply)
-        if job.status_op is not op:
-            self.log("status_op_changed", job, reply)
-            op.destroy()
-        elif job.record["dbUpdateTime"] != written:
-            self.log("status_db_updated", job, reply)
-            op.destroy()
-        elif reply["state"] == "unknown":
+        if reply["state"] == "unknown":
             self.log("sbatch_unknown", job, reply)
         else:
             self.log("status_change", job, reply)
@@ -771,7 +739,7 @@ class Supervisor:
 
     async def run_cancel(self, request: Request) -> AgentAnswer:
         job = self.job(request)
-        if not job.is_meant(request) or not job.live:
+        if not job.live:
             self.log("cancel_ignored", job)
         else:
             await job.cancel()
@@ -806,10 +774,8 @@ class Supervisor:
                 driver.socket.close()
 
 
-def _status(job: Job, request: Request) -> AgentAnswer:
+def _status(job: Job) -> AgentAnswer:
     record = job.record
-    if not job.is_meant(request):
-        return AgentAnswer(state="missing")
     serial, next_s = record["computeJobSerial"], record["nextRequestSeconds"]
     return AgentAnswer(state=record["status"], serial=serial, next_s=next_s)
 

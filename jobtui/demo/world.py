@@ -24,6 +24,7 @@ from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, Site
 from jobtui.model.clock import Nanos
 
 FIRST_PORT = 44_292
+DOWN_S = 2.0
 RETRY_S = 3.0
 """How long a browser waits before it asks again when the server could not answer."""
 PLANS = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
@@ -230,7 +231,7 @@ class World(Site):
     def advance(self, until: Nanos) -> None:
         self.kernel.run(until)
 
-    async def restart(self, *, crash: bool = False, down_s: float = 2.0) -> None:
+    async def restart(self, *, crash: bool = False) -> None:
         """Stop the supervisor (in good order, or not) and start another one, unless that is under way."""
         if self._restarting:
             return
@@ -247,7 +248,7 @@ class World(Site):
 
             self.tasks.spawn(stop)
             await stopped
-        await self.kernel.sleep(down_s)
+        await self.kernel.sleep(DOWN_S)
         self.supervisor = self.new_supervisor()
         self.supervisor.start()
         self._restarting = False

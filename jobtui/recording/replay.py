@@ -534,11 +534,10 @@ KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
 class RecordingReplay:
     """See `backends.base.Replay`. `clock` is a time in the recording: first when it was made."""
 
-    def __init__(self, path: Path, at: Nanos | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.recording = Recording(path)
         about = self.recording.about
-        present = about.at if about.job_id else self.recording.ends_at or about.at
-        self.clock = ReplayClock(present if at is None else at)
+        self.clock = ReplayClock(about.at if about.job_id else self.recording.ends_at or about.at)
         self._opened = OpenRecording(self.recording, Worker(f"replay {path}"), self.clock)
 
     def in_place_of(self, source: Source) -> Source:
