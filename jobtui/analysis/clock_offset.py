@@ -47,7 +47,7 @@ class Bounds:
             low = max((low for low, _ in pairs if low is not None), default=None)
             high = min((high for _, high in pairs if high is not None), default=None)
             if low is None or high is None or low <= high:
-                found[clocks] = Offset(low, high, len(pairs))
+                found[clocks] = Offset(low, high)
         return found
 
 

@@ -130,14 +130,10 @@ HERE = ""
 
 
 class Offset(NamedTuple):
-    """How far a clock is ahead of another, in seconds: at least `low`, at most `high`, from `pairs` messages.
-
-    A bound is None if no message gives it.
-    """
+    """How far a clock is ahead of another, in seconds: at least `low`, at most `high`; None if not known."""
 
     low: float | None
     high: float | None
-    pairs: int = 0
 
     @property
     def spread_s(self) -> float | None:

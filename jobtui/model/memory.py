@@ -42,10 +42,6 @@ class Share(msgspec.Struct, frozen=True):
     usual_share: float
     interval: tuple[float, float]
 
-    @property
-    def lift(self) -> float:
-        return self.share / self.usual_share if self.usual_share else float("inf")
-
 
 class Seen(msgspec.Struct, frozen=True):
     """A signature: when it was first and last seen, how often, for how many users, and what goes with it.

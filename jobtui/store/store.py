@@ -37,7 +37,6 @@ LET_GO = 100
 """When there are too many, so much more than needed goes as the most divided by this."""
 
 _order = attrgetter("at", "id", "source")
-_at = attrgetter("at")
 
 
 class ChangeLog:
@@ -97,12 +96,6 @@ class ChangeLog:
     def all(self) -> Sequence[StateChange]:
         """Every change that is kept, oldest first; not to be changed."""
         return self._changes
-
-    def between(self, since: Nanos | None, until: Nanos | None) -> Sequence[StateChange]:
-        """Those of a stretch of time, both ends included."""
-        begin = 0 if since is None else bisect_left(self._changes, since, key=_at)
-        end = len(self._changes) if until is None else bisect_right(self._changes, until, key=_at)
-        return self._changes[begin:end]
 
     def of_job(self, job_id: JobId) -> tuple[StateChange, ...]:
         return self._by_job.get(job_id, ())

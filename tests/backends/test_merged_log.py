@@ -206,7 +206,7 @@ async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None
         write(one, second, text)
     for at_s, text in ((1.3, "b"), (5.0, "d")):
         write(other, at_s, text, host="v7")
-    offsets = {("v3", "v7"): Offset(-0.2, 0.4, 3)}
+    offsets = {("v3", "v7"): Offset(-0.2, 0.4)}
     merged = merged_of({"a": journal_pages(one), "b": journal_pages(other)}, offsets=lambda: offsets)
     extent = await merged.look()
     page = await merged.before(LAST, 10)

@@ -270,14 +270,6 @@ def test_what_is_far_older_costs_only_itself(monkeypatch: pytest.MonkeyPatch) ->
     assert 0 < len(looked_at) < 100
 
 
-def test_a_stretch_of_time_has_both_its_ends() -> None:
-    log = ChangeLog()
-    log.add([change(number, at) for number, at in enumerate((10, 20, 30, 40))])
-    assert [one.at for one in log.between(Nanos(20), Nanos(30))] == [20, 30]
-    assert [one.at for one in log.between(None, Nanos(10))] == [10]
-    assert [one.at for one in log.between(Nanos(31), None)] == [40]
-
-
 def test_the_oldest_are_let_go_and_counted() -> None:
     log = ChangeLog(most=100)
     log.add([change(number, number, job=1 if number < 5 else 2) for number in range(105)])
