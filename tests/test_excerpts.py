@@ -3,8 +3,6 @@
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 
 from jobtui.commands.help import FIRST_STEPS
 from jobtui.grammar import COMMANDS
-from tests.commands.running import CAPTURES, ROOT, Runner, environment, jobtui
+from tests.commands.running import CAPTURES, ROOT, Runner, in_turn
 from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -153,37 +151,27 @@ def test_every_line_is_installation_a_setting_or_a_question() -> None:
     assert settings()
 
 
-@pytest.mark.parametrize("line", TYPED)
-def test_it_works_as_typed(line: str, tmp_path: Path) -> None:
+def test_everything_works_as_typed(tmp_path: Path) -> None:
     capture = CAPTURES / "docker"
     (tmp_path / "db").mkdir()
     for name in ("supervisor-job", "user"):
         (tmp_path / "db" / name).symlink_to(capture / name)
     for name in ("supervisor.log", "server.log"):
         (tmp_path / name).symlink_to(capture / name)
-    function = f'jobtui() {{ {shlex.quote(sys.executable)} -m jobtui "$@"; }}'
-    script = "\n".join([function, *settings(), line]).replace(DATABASE, str(tmp_path / "db"))
-    ran = subprocess.run(
-        ["sh", "-c", script],
-        cwd=tmp_path,
-        env={**environment(), "JOBTUI_AT": AT},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    words = [word for word in line.split()[1:] if word != "demo"] or [""]
-    assert ran.returncode == EXPECTED.get(words[0], 1 if words[0] else 0), ran.stderr
-    assert ran.stdout
-    assert "Traceback" not in ran.stderr
+    words = [word for line in settings() for word in shlex.split(line)[1:]]
+    environ = dict(word.replace(DATABASE, str(tmp_path / "db")).split("=", 1) for word in words)
+    lines = [shlex.split(line)[1:] for line in TYPED]
+    for line, ran in zip(lines, in_turn(*lines, cwd=tmp_path, JOBTUI_AT=AT, **environ), strict=True):
+        first = next((word for word in line if word != "demo"), "")
+        assert ran.code == EXPECTED.get(first, 1 if first else 0), (line, ran.err)
+        assert ran.out
+        assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("line", [words for words, _ in FIRST_STEPS])
-def test_first_steps_of_the_help_are_possible(line: str) -> None:
+def test_first_steps_of_the_help_are_possible() -> None:
     place = CAPTURES / "docker"
     names = {"DIR": str(place), "supervisor=FILE": f"supervisor={place / 'supervisor.log'}", "ID": "COebzySB"}
-    words = [names.get(word, word) for word in line.split()[1:]]
-    ran = jobtui(*words, env=environment(JOBTUI_AT=AT, SIREPO_SRDB_ROOT=str(place)))
-    assert ran.code in (0, 1), ran.err
-    assert ran.out
+    lines = [[names.get(word, word) for word in line.split()[1:]] for line, _ in FIRST_STEPS]
+    for ran in in_turn(*lines, JOBTUI_AT=AT, SIREPO_SRDB_ROOT=str(place)):
+        assert ran.code in (0, 1), ran.err
+        assert ran.out

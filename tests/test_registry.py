@@ -1,37 +1,30 @@
 """Each kind of source has one descriptor: a new one appears everywhere by one line."""
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jobtui.backends import registry
 from jobtui.backends.registry import SOURCES
+from jobtui.model.health import SourceHealth
+from jobtui.render.sources import labels
+from tests import reference
+from tests.commands.running import in_turn
 from tests.modules import MODULES, PACKAGE
+from tests.toy_source import TOY as TOY_KIND
 
 WORDS = frozenset({one.kind for one in SOURCES} | {one.setting for one in SOURCES}) - {""}
 ASKED = frozenset({"kind", "setting"})
 """What is compared: the kind of a source, the setting that names it."""
 TOY = """
-import sys
 from jobtui.analysis import systems
 from jobtui.backends import registry
 from tests import toy_source
 
 registry.SOURCES = (*registry.SOURCES, toy_source.TOY)
 systems.SYSTEMS = (*systems.SYSTEMS, toy_source.TOY_SYSTEM)
-from jobtui.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-TABLE = """
-from jobtui.backends import registry
-from tests import toy_source
-
-registry.SOURCES = (*registry.SOURCES, toy_source.TOY)
-from tests.reference import sources_table
-print("\\n".join(sources_table()))
 """
 
 
@@ -105,39 +98,24 @@ def test_no_two_kinds_have_one_name() -> None:
     assert len(set(named)) == len(named)
 
 
-def run_with_toy(*words: str, code: str = TOY) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        capture_output=True, text=True, timeout=60, cwd=PACKAGE.parent, check=False,
-    )  # fmt: skip
-
-
-def test_a_new_source_appears_everywhere_by_one_line(tmp_path: Path) -> None:
+def test_a_new_source_and_system_appear_everywhere_by_one_line_each(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text(f'toy = ["{tmp_path}/here"]\n')
-    assert "--toy FILE" in run_with_toy("--help").stdout
-    assert "--toy" in run_with_toy("completion", "bash", "--", "--t").stdout
-    assert "toy" in run_with_toy("--config", str(config), "config").stdout
-    checked = run_with_toy("--config", str(config), "doctor", "--json")
-    assert '"kind": "toy_file"' in checked.stdout.replace('":"', '": "'), checked.stderr
-    listed = run_with_toy("--config", str(config), "jobs", "--json")
-    assert "toy/1" in listed.stdout, listed.stderr
-    assert "| `--toy FILE` |" in run_with_toy(code=TABLE).stdout
+    asked = {
+        "--help": "--toy FILE", "completion bash -- --t": "--toy", "config": "toy",
+        "doctor --json": '"kind":"toy_file"', "jobs --json": "toy/1",
+        "explain toy/1": "It is going, as toys do",
+    }  # fmt: skip
+    told = in_turn(*(["--config", str(config), *line.split()] for line in asked), before=TOY)
+    for line, ran in zip(asked, told, strict=True):
+        assert asked[line] in ran.out.replace('": "', '":"'), (line, ran.err)
 
 
-def test_the_jobs_of_a_new_system_are_explained_by_its_file(tmp_path: Path) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text(f'toy = ["{tmp_path}/here"]\n')
-    explained = run_with_toy("--config", str(config), "explain", "toy/1")
-    assert "It is going, as toys do" in explained.stdout, explained.stderr
-
-
-async def test_a_new_source_is_on_the_screen_of_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    from jobtui.backends import registry
-    from jobtui.model.health import SourceHealth
-    from jobtui.render.sources import labels
-    from tests.toy_source import TOY as KIND
-
-    monkeypatch.setattr(registry, "SOURCES", (*SOURCES, KIND))
-    assert labels([SourceHealth(name="/srv/a", kind=KIND.kind)]) == ["toy"]
-    assert KIND.kind in registry.kinds_that_give(registry.Gives.JOBS)
+def test_a_new_source_is_on_the_screen_of_sources_and_in_the_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "SOURCES", (*SOURCES, TOY_KIND))
+    monkeypatch.setattr(reference, "SOURCES", registry.SOURCES)
+    assert labels([SourceHealth(name="/srv/a", kind=TOY_KIND.kind)]) == ["toy"]
+    assert TOY_KIND.kind in registry.kinds_that_give(registry.Gives.JOBS)
+    assert "| `--toy FILE` |" in "".join(reference.sources_table())

@@ -2,13 +2,11 @@
 
 import ast
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ import pytest
 from jobtui.commands.streams import Exit
 from jobtui.transport import files
 from jobtui.transport.files import read_given, read_small
+from tests.commands.running import in_turn
 from tests.waiting import LONG_S
 
 PACKAGE = Path(__file__).parents[1] / "jobtui"
@@ -176,32 +175,11 @@ COMMANDS = (
 @pytest.mark.parametrize("make", [a_pipe, an_endless_device])
 def test_no_command_hangs_on_a_file_that_is_odd(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(odd := tmp_path / "odd")
-    with ExitStack() as stack:
-        running = {words: stack.enter_context(started(words, odd)) for words in COMMANDS}
-        outs = {words: program.communicate(timeout=LONG_S)[0] for words, program in running.items()}
-    offenders = {
-        words: (running[words].returncode, out)
-        for words, out in outs.items()
-        if running[words].returncode == Exit.FAULT or b"Traceback" in out or not out.strip()
-    }
+    lines = [[word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words] for words in COMMANDS]
+    told = in_turn(*lines, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
+    offenders = [
+        (words, ran)
+        for words, ran in zip(COMMANDS, told, strict=True)
+        if ran.code == Exit.FAULT or "Traceback" in ran.err or not (ran.out + ran.err).strip()
+    ]
     assert not offenders
-
-
-@contextmanager
-def started(words: Sequence[str], odd: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A command in a group of processes of its own, which ends with it."""
-    command = [word.format(odd=odd, dir=odd.parent, fixtures=FIXTURES) for word in words]
-    with subprocess.Popen(
-        [sys.executable, "-m", "jobtui", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=PACKAGE.parent,
-        env={**os.environ, "HOME": str(odd.parent), "XDG_CONFIG_HOME": str(odd.parent)},
-        start_new_session=True,
-    ) as program:
-        try:
-            yield program
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(program.pid, signal.SIGKILL)

@@ -5,13 +5,14 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from jobtui.cli import main
+from tests.waiting import LONG_S
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "fixtures" / "sirepo"
@@ -64,6 +65,28 @@ def jobtui(
     return Ran(
         done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     )
+
+
+IN_TURN = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+%s
+from jobtui.cli import main
+for words in json.loads(sys.argv[1]):
+    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace") for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        code = main(words)
+    print(json.dumps([code, *(one.flush() or one.buffer.getvalue().decode() for one in streams)]), flush=True)
+"""
+
+
+def in_turn(*lines: Sequence[str], before: str = "", cwd: Path = ROOT, **environ: str) -> list[Ran]:
+    """What is said to each of these words, all in one process: starting one costs most of the time."""
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN % before, json.dumps(lines)], cwd=cwd, env=environment(**environ),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=4 * LONG_S, check=True,
+    )  # fmt: skip
+    return [Ran(*json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def sources_of(capture: str) -> list[str]:
