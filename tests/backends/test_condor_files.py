@@ -12,6 +12,7 @@ from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
 from jobtui.model.source_errors import SourceError
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
+from tests.polling import polled
 from tests.tracing import CAPTURES
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
@@ -20,9 +21,7 @@ BEGIN = "Fri Nov 20 20:40:06 UTC 2026 7.0@s.example.org BEGIN EXECUTION a.sh\n"
 
 async def all_of(source: CondorFile) -> list[Batch]:
     """Every batch there is; closes the source."""
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = await polled(source)
     await source.aclose()
     return batches
 
@@ -169,9 +168,7 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
     for rotation in range(rotations):
         log.rotate()
         log.write(6, 1, 4 + rotation)
-    batches = [first, await source.poll(first.cursor)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = [first, *await polled(source, first.cursor)]
     await source.aclose()
     assert sum(batch.skip_count for batch in batches) == 0
     book, _ = book_of(*(batch.condor for batch in batches))

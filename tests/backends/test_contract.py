@@ -15,6 +15,7 @@ from jobtui.model.source_errors import SourceError
 from tests.backends.engines.rigs import ENGINE_RIGS
 from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
+from tests.polling import polled
 from tests.waiting import LONG_S
 
 """No test waits so long: it is what a source is allowed where it should be woken."""
@@ -39,9 +40,7 @@ async def source(rig: Rig) -> AsyncIterator[Source]:
 
 async def read_on(source: Source, cursor: str | None = None) -> tuple[str, list[Batch]]:
     """Every batch from `cursor` on, and where that ends."""
-    batches = [await source.poll(cursor)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = await polled(source, cursor)
     return batches[-1].cursor, batches
 
 

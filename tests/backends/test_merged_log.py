@@ -27,6 +27,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos, Offset, to_rfc3339
 from jobtui.model.pages import Extent, Level, Log, LogLine, LogUnreadable, Query, SearchState
 from tests.analysis.captured import NEWEST, ROOT
 from tests.journal_memory import T0, MemoryJournal
+from tests.polling import polled
 from tests.waiting import LONG_S
 
 UNIT = "sirepo_job_supervisor.service"
@@ -423,9 +424,7 @@ async def test_many_directories_are_read_in_slices(tmp_path: Path, monkeypatch: 
     for number, uid in enumerate(users):
         write_copy(tmp_path, "20261120204749-start.log", records(number), uid=uid)
     source = AgentCopies(tmp_path, lambda: users)
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = await polled(source)
     assert [prefix for batch in batches for prefix in prefixes(batch)] == [f"ab{n:02}" for n in range(30)]
     assert len(batches) > 10
     assert not (await source.poll(batches[-1].cursor)).more

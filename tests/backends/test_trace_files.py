@@ -7,14 +7,13 @@ import pytest
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
+from tests.polling import polled
 from tests.tracing import CAPTURES, capture_file
 
 
 async def read(source: TraceFile, cursor: str | None = None) -> tuple[list[Batch], str]:
     """Every batch since a cursor, and where that ends."""
-    batches = [await source.poll(cursor)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = await polled(source, cursor)
     return batches, batches[-1].cursor
 
 

@@ -15,10 +15,11 @@ from jobtui.model.clock import Nanos, time_of_iso, to_rfc3339
 from jobtui.model.pages import Query
 from tests.backends.archive.elastic_server import StrictElastic, served
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document, read_on
+from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
 from tests.backends.journal.source_rig import UNIT
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.loopback import QuietHandler, on_loopback
+from tests.polling import polled
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 LINE = re.compile(r"([A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d) +(\d+)")
@@ -92,7 +93,7 @@ def test_a_job_is_explained_as_out_of_the_log_file(engine: Callable[[], Any], ru
 async def test_its_streams_are_logs_to_be_paged_and_searched() -> None:
     documents = {f"d{n:04}": journald_document(n / 10, f"line {n} of many") for n in range(500)}
     source = elastic_journal(StrictElastic(documents, index="logs", keywords=True))
-    await read_on(source)
+    await polled(source)
     book = SessionLogs(lambda: [source])
     assert book.names() == (f"{UNIT.removesuffix('.service')}@v3",)
     log = book.open(book.names()[0])

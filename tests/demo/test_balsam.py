@@ -12,9 +12,9 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.login import read_login
 from jobtui.backends.balsam.records import STATUSES, EventRow
 from jobtui.backends.balsam.source import Balsam
-from jobtui.backends.base import Batch
 from jobtui.demo.balsam import ENDED, TOKEN, BalsamSite, serving
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from tests.polling import polled
 
 NOW = Nanos(1_795_206_870 * SECOND)
 FOLLOWS = {
@@ -85,17 +85,10 @@ def test_what_is_long_over_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(ended) < 80
 
 
-async def everything(source: Balsam) -> list[Batch]:
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
-    return batches
-
-
 async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None:
     url, _, clock = served
     source = Balsam(BalsamClient(url, lambda: TOKEN), clock=clock)
-    batches = await everything(source)
+    batches = await polled(source)
     assert not sum(batch.skip_count for batch in batches)
     site = grown()
     jobs = {job.id: job.native_status for batch in batches for job in batch.jobs}
@@ -104,7 +97,7 @@ async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None
     assert changes == {event["id"] for event in site.events}
     assert {one.id for batch in batches for one in batch.allocations} == set(site.batch_jobs)
     clock.advance(600)
-    later = await everything(source)
+    later = await polled(source)
     grew = grown(1, 600)
     assert max(change.id for batch in later for change in batch.changes) == grew.events[-1]["id"]
     await source.aclose()

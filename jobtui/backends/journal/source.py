@@ -189,9 +189,7 @@ class Journal(PolledSource):
         begin = self._begin()
         whole = Nanos(begin // SECOND * SECOND)
         began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
-        condition = self.condition
-        unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
-        return "; ".join(filter(None, (began, condition.note or unread, told, self.gaps.words)))
+        return "; ".join(filter(None, (began, self.condition.note, told, self.gaps.words)))
 
     # What a record was made of.
 

@@ -17,9 +17,9 @@ from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.journal import Beside, Head, Tail
 from tests.backends.archive.elastic_server import StrictElastic, transport_of
 from tests.backends.engines.loki_server import StrictLoki
+from tests.backends.journal.reading import all_backward, all_forward, messages
 from tests.backends.journal.source_rig import DROPPED, KEY, LINE, UNIT
 from tests.conftest import NOW
 
@@ -28,36 +28,12 @@ URL = "http://elastic.test/logs"
 LOKI_URL = "http://loki.test"
 
 
-async def read_on(source: Source) -> list[Batch]:
-    """Every batch from the beginning on."""
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
-    return batches
-
-
 async def forward(reader: EngineJournal, most: int) -> list[str]:
-    found: list[str] = []
-    start: Head | Beside = Head()
-    while True:
-        part = await reader.forward(start, (), most)
-        found += [entry.message for entry in part.entries]
-        if part.at_edge:
-            return found
-        assert part.cursor is not None
-        start = Beside(part.cursor)
+    return messages(await all_forward(reader, most=most))
 
 
 async def backward(reader: EngineJournal, most: int) -> list[str]:
-    found: list[str] = []
-    start: Tail | Beside = Tail()
-    while True:
-        part = await reader.backward(start, (), most)
-        found[:0] = [entry.message for entry in part.entries]
-        if part.at_edge:
-            return found
-        assert part.cursor is not None
-        start = Beside(part.cursor)
+    return messages(await all_backward(reader, most=most))
 
 
 def at_second(number: float) -> Nanos:

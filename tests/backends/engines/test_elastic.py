@@ -34,11 +34,11 @@ from tests.backends.engines.rigs import (
     ended_job,
     forward,
     journald_document,
-    read_on,
 )
 from tests.backends.journal.source_rig import LINE
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
+from tests.polling import polled
 
 QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
 
@@ -172,7 +172,7 @@ async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
     elastic = index_of(lines(3))
     elastic.timed_out = True
     source = elastic_journal(elastic)
-    batches = await read_on(source)
+    batches = await polled(source)
     assert "ran out of time" in (batches[-1].note or "")
     assert sum(len(batch.records) for batch in batches) == 3
     await source.aclose()
@@ -180,7 +180,7 @@ async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
 
 async def test_an_index_of_another_kind_is_one_clear_line() -> None:
     source = elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
-    batches = await read_on(source)
+    batches = await polled(source)
     assert "no document has systemd.unit" in (batches[-1].note or "")
     assert "is journald the right preset?" in (batches[-1].note or "")
     await source.aclose()
@@ -384,7 +384,7 @@ async def test_json_of_any_kind_in_a_hit_costs_that_hit() -> None:
     body = {"hits": {"hits": [*odd, good]}, "aggregations": {"0": {"buckets": 3}, "1": []}}
     elastic.fault = lambda: reply(200, json.dumps(body).encode())
     source = elastic_journal(elastic)
-    batches = await read_on(source)
+    batches = await polled(source)
     assert sum(len(batch.records) for batch in batches) == 1
     assert "a hit has no id, no time, or no document" in (batches[-1].note or "")
     await source.aclose()

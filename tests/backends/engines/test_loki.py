@@ -21,10 +21,10 @@ from tests.backends.engines.rigs import (
     forward,
     journal_line,
     loki_journal,
-    read_on,
 )
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.conftest import NOW
+from tests.polling import polled
 
 QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
 
@@ -77,7 +77,7 @@ async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
     ]
     loki = StrictLoki([(at, labels, text) for at, labels, text in lines])
     source = loki_journal(loki, "preset=journald_json")
-    (batch, *_) = await read_on(source)
+    (batch, *_) = await polled(source)
     (record,) = batch.records
     assert (record.pid, record.source) == (7, "sirepo_job_supervisor@v3")
     assert all(" | json" in one["query"] for one in loki.sent)
@@ -87,7 +87,7 @@ async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:
 async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
     loki = StrictLoki([journal_line(0, LINE.format(0), job="mine"), journal_line(1, LINE.format(1))])
     source = loki_journal(loki, 'query={job="mine"}')
-    batches = await read_on(source)
+    batches = await polled(source)
     assert sum(len(batch.records) for batch in batches) == 1
     assert all(one["query"].startswith('{job="mine"}') for one in loki.sent)
     await source.aclose()
@@ -96,7 +96,7 @@ async def test_a_query_of_ones_own_is_asked_as_it_is() -> None:
 async def test_other_labels_than_the_usual_are_one_clear_line() -> None:
     loki = StrictLoki([(at_second(1), {"job": "systemd-journal", "service": "x"}, "line")])
     source = loki_journal(loki)
-    batches = await read_on(source)
+    batches = await polled(source)
     assert "no stream has a label unit, syslog_identifier, container_name" in (batches[-1].note or "")
     await source.aclose()
 

@@ -20,6 +20,7 @@ from tests.analysis.captured import seen, true_ops
 from tests.journal_captures import container_rows, one_journal, supervisor_rows
 from tests.journal_memory import T0, MemoryJournal, in_order
 from tests.loopback import Timer
+from tests.polling import polled
 
 SUPERVISOR: dict[str, Any] = {"unit": "sirepo_job_supervisor.service", "host": "v3", "pid": 7}
 SEND = (
@@ -32,9 +33,7 @@ def whole(journal: MemoryJournal, name: str = "memory") -> Journal:
 
 
 async def read(source: Journal, cursor: str | None = None) -> tuple[str, list[Batch]]:
-    batches = [await source.poll(cursor)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
+    batches = await polled(source, cursor)
     return batches[-1].cursor, batches
 
 

@@ -12,6 +12,7 @@ from jobtui.recording.database import About, Recording, What
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedSource
 from jobtui.transport.worker import a_worker
+from tests.polling import polled
 
 NOW = Nanos(1_795_206_870 * SECOND)
 MB = 1 << 20
@@ -49,10 +50,3 @@ def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSourc
         found = asyncio.run(polled(kind(OpenRecording(recording, worker, clock), "logfile", "a.log", number)))
     recording.close()
     return found
-
-
-async def polled(source: ReplayedSource) -> list[Batch]:
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
-    return batches
