@@ -13,7 +13,7 @@ a list of words. 22.05 was run; 23.11, 24.05 and 24.11 were compared with what c
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -325,7 +325,8 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
     named = _NAME.search(text)
     if named is None:
         return None
-    said = {**_shown_fields(text[: named.start()]), **_shown_fields(text[named.end("user") :])}
+    said = fields_of_line(text[: named.start()], _LAST_COUNTS)
+    said |= fields_of_line(text[named.end("user") :], _LAST_COUNTS)
     said |= {"JobName": named["name"], "UserId": named["user"]}
     array, task, raw = (text_of(said.get(key, "")) for key in ("ArrayJobId", "ArrayTaskId", "JobId"))
     is_one = task.isdecimal()
@@ -340,13 +341,13 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
     return settled(msgspec.convert({**values, **names, **ids, "is_whole": True}, SlurmJob)), said
 
 
-def _shown_fields(text: str) -> dict[str, str]:
-    """`Name=value` by name, a value up to the next of them."""
+def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, str]:
+    """`Name=value` by name, the first of a name, of some the last; a value goes up to the next name."""
     places = list(_FIELD.finditer(text))
+    ends = [place.start() for place in places[1:]] + [len(text)]
     found: dict[str, str] = {}
-    for number, place in enumerate(places):
-        end = places[number + 1].start() if number + 1 < len(places) else len(text)
-        if place[1] not in found or place[1] in _LAST_COUNTS:
+    for place, end in zip(places, ends, strict=False):
+        if place[1] not in found or place[1] in last_counts:
             found[place[1]] = text[place.end() : end].strip()
     return found
 

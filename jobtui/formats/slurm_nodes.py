@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jobtui.formats.slurm import duration_of, text_of, time_of
+from jobtui.formats.slurm import duration_of, fields_of_line, text_of, time_of
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.numbers import real, whole
 from jobtui.model.pending import Limit, NodeTally
@@ -17,7 +17,6 @@ from jobtui.model.slurm import LIMIT, SET_APART, Controller, Node, Partition, wo
 MOST_NODES = 100_000
 MOST_REASONS = 5
 """Reasons for which nodes are down or drained that are named."""
-_FIELD = re.compile(r"(?<!\S)([A-Za-z][A-Za-z0-9_:/]*)=")
 _REASON_BY = re.compile(r" \[([^@\]]*)@([^\]]*)\]")
 _LIST = re.compile(r"([^,\[]*)(?:\[([0-9,-]*)\])?([^,\[]*)(?:,|$)")
 _TRES = re.compile(
@@ -26,16 +25,6 @@ _TRES = re.compile(
 _EACH = re.compile(r"(?<!\S)([^\s{]+)=\{([^{}]*)\}")
 _STAT = re.compile(r"^[ \t]*([A-Za-z][^:\n]*):[ \t]*(\S.*)$", re.MULTILINE)
 _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
-
-
-def fields_of_line(line: str) -> dict[str, str]:
-    """`Name=value` by name, the first of a name; a value goes up to the next name."""
-    places = list(_FIELD.finditer(line))
-    ends = [place.start() for place in places[1:]] + [len(line)]
-    found: dict[str, str] = {}
-    for place, end in zip(places, ends, strict=False):
-        found.setdefault(place[1], line[place.end() : end].strip())
-    return found
 
 
 def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:

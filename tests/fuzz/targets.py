@@ -57,6 +57,7 @@ from jobtui.formats.slurm import (
     SQUEUE,
     accounted_job,
     ends_in_json,
+    fields_of_line,
     jobs_with_steps,
     queued_job,
     rows_of,
@@ -65,7 +66,6 @@ from jobtui.formats.slurm import (
 from jobtui.formats.slurm_nodes import (
     controller_of,
     expanded,
-    fields_of_line,
     gres_of,
     has_features,
     nodes_of,
