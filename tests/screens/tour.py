@@ -34,7 +34,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("job-script", ("s",), "no script", FAILED), Stop("job-raw", ("r",), '"runs": 3', FAILED),
     Stop("error", ("e",), "esc back", FAILED), Stop("logs", ("2",), "errors 39"),
     Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
-    Stop("logs-values", ("2", "c", "j"), "FIELD"), Stop("agents", ("3", "j"), "t7K7"),
+    Stop("logs-values", ("2", "c"), "FIELD"), Stop("agents", ("3", "j"), "t7K7"),
     Stop("nodes", ("colon", *"nodes", "enter", "j"), "not_responding"),
     Stop("charts", ("4",), "jobs running"),
     Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
