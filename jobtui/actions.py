@@ -197,7 +197,10 @@ class Clash(NamedTuple):
 
 def key_named(text: str) -> str:
     """The key that is meant by `ctrl+x`, `F5`, `/`, `g`, as the table of actions has it. Raises NoSuchKey."""
-    *modifiers, name = [*text[:-2].split("+"), "+"] if text.endswith("++") else _parts(text)
+    before, plus, name = text.rpartition("+")
+    if plus and not name:
+        before, name = before.removesuffix("+"), "+"
+    modifiers = before.split("+") if before else []
     lowered = name.lower()
     if len(name) == 1:
         key = name if name.isalnum() else _BY_SHOWN.get(name) or _sign(name)
@@ -210,10 +213,6 @@ def key_named(text: str) -> str:
     if modifiers and len(name) == 1 and modifiers[-1] == "ctrl":
         key = key.lower()
     return "+".join((*modifiers, key))
-
-
-def _parts(text: str) -> list[str]:
-    return [text] if text == "+" else text.split("+")
 
 
 def _sign(char: str) -> str:

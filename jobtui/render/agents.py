@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jobtui.analysis.paths import AgentLog, LogPlace
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.numbers import counted
-from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.model.ops import Agent, AgentState
 from jobtui.render.columns import (
     HIGHEST_PRIORITY,
     Cells,
@@ -209,7 +209,10 @@ def agent_record(agent: Agent, log: AgentLog) -> Document:
     return {
         **fields_of(agent, "agent driver kind uid", masks=False),
         **fields_of(agent, "host container state connected_at last_message_at messages"),
-        "ops": [_held_record(op) for op in agent.ops],
+        "ops": [
+            {"op": op.op, "name": op.name, "job": op.jid, "sent_at": time_or_null(op.sent_at)}
+            for op in agent.ops
+        ],
         "log": text_or_null(log.described or None),
         "since": time_or_null(agent.since),
         **fields_of(agent, "started_at container_id restarts", masks=False),
@@ -218,7 +221,3 @@ def agent_record(agent: Agent, log: AgentLog) -> Document:
         "log_command": text_or_null(log.command or None),
         "log_note": text_or_null(log.note or None),
     }
-
-
-def _held_record(op: HeldOp) -> Document:
-    return {"op": op.op, "name": op.name, "job": op.jid, "sent_at": time_or_null(op.sent_at)}

@@ -233,8 +233,9 @@ def _glyphs(job: Job, context: RowContext, between: str = "") -> str:
     return f"{mark}{between}{glyph(job.status)}"
 
 
-def _state_style(job: Job, context: RowContext) -> str:
-    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else STATUS_STYLES[job.status]
+def _care(job: Job, context: RowContext) -> str:
+    """Weight only where a person should look."""
+    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else PLAIN_STYLE
 
 
 DISPUTED = "sources disagree"
@@ -250,11 +251,6 @@ def _waits_cell(job: Job, context: RowContext) -> str:
     if context.is_disputed(job):
         text = f"{DISPUTED}, {text}" if text else DISPUTED
     return show(text) if text else ""
-
-
-def _waits_style(job: Job, context: RowContext) -> str:
-    """Weight only where a person should look; a reason is never pale."""
-    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else PLAIN_STYLE
 
 
 def _since_cell(job: Job, context: RowContext) -> str:
@@ -332,7 +328,8 @@ _WHOLE_HOSTS_FROM = 160
 JOB_COLUMNS: tuple[Column, ...] = (
     Column(
         key="state", header="  STATE", about="what it is doing; ! where a person should look",
-        cell=lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}", style=_state_style,
+        cell=lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}",
+        style=lambda job, context: _care(job, context) or STATUS_STYLES[job.status],
         sort=lambda job: _STATUS_ORDER[job.status], cells=fixed(12), priority=100,
         narrow=(Narrow(80, fixed(2), _glyphs, ""),),
     ),
@@ -365,7 +362,7 @@ JOB_COLUMNS: tuple[Column, ...] = (
     Column(
         key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
         sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
-        style=_waits_style, cells=Cells(36, 52, 10_000), priority=70,
+        style=_care, cells=Cells(36, 52, 10_000), priority=70,
         narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000))),
     ),
     _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False,

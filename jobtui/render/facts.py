@@ -90,12 +90,9 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
     if job.started_at is not None:
         yield f"waited {duration(job.waited_s(now))}"
         elapsed_s = job.elapsed_s(now)
-        yield f"runs {duration(_whole(elapsed_s))}" if job.status.is_live else f"ran {duration(elapsed_s)}"
+        whole_s = None if elapsed_s is None else float(int(max(0.0, elapsed_s)))
+        yield f"runs {duration(whole_s)}" if job.status.is_live else f"ran {duration(elapsed_s)}"
     yield from (FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now))
-
-
-def _whole(seconds: float | None) -> float | None:
-    return None if seconds is None else float(int(max(0.0, seconds)))
 
 
 def cluster_words(status: SbatchStatus | None, slurm: Job | None = None) -> str:

@@ -69,13 +69,11 @@ def in_order(files: Iterable[RunFile], outputs: Sequence[str] = ()) -> list[RunF
     """As they are listed. The job's own output goes first: others may write into its directory, too."""
     there = tuple(files)
     names = {file.name for file in there}
-    first = (*outputs, *FIRST_NAMES)
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys((*outputs, *FIRST_NAMES)))}
     lost = [RunFile(name, FileKind.MISSING, 0, Nanos(0)) for name in outputs if name not in names]
-    return sorted([*lost, *there], key=lambda file: (_rank(file.name, first), -file.written_at, file.name))
-
-
-def _rank(name: str, first: Sequence[str]) -> int:
-    return first.index(name) if name in first else len(first)
+    return sorted(
+        [*lost, *there], key=lambda file: (ranks.get(file.name, len(ranks)), -file.written_at, file.name)
+    )
 
 
 def is_tailed(name: str) -> bool:
@@ -90,14 +88,6 @@ def size_text(size: int) -> str:
     return f"{size}" if unit == 0 else f"{amount:.{int(amount < 9.95)}f}{_UNITS[unit]}"
 
 
-def _written(file: RunFile, look: TimeLook) -> str:
-    return "" if file.kind is FileKind.MISSING else look.since(file.written_at)
-
-
-def _size(file: RunFile) -> str:
-    return size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
-
-
 FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
     TableColumn(
         key="name", header="", cell=lambda file, look: show(file.name), cells=Cells(10, 40, 10_000),
@@ -105,11 +95,14 @@ FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
     ),
     TableColumn(
         key="size", header="", align="right", style=lambda file, look: "dim", cells=fixed(7), priority=60,
-        cell=lambda file, look: _size(file),
+        cell=lambda file, look: (
+            size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
+        ),
     ),
     TableColumn(
-        key="written", header="", cell=_written, align="right", style=lambda file, look: "dim",
+        key="written", header="", align="right", style=lambda file, look: "dim",
         cells=fixed(8), priority=50,
+        cell=lambda file, look: "" if file.kind is FileKind.MISSING else look.since(file.written_at),
     ),
 )  # fmt: skip
 

@@ -295,7 +295,9 @@ class Histogram:
         self._places = [stretch.place for stretch in timed]
         if count >= FEWEST_BARS:
             first, last = _ends(timed)
-            self._of_place = [_bar(stretch, first, last, count) for stretch in timed]
+            cells_ns = max(1, last - first)
+            since = (stretch.at - first for stretch in timed if stretch.at is not None)
+            self._of_place = [min(count - 1, passed * count // cells_ns) for passed in since]
             self._bars = _bars(timed, self._of_place, count)
 
     def line(self, place: Place | None) -> Line:
@@ -345,10 +347,6 @@ def _time(at: Nanos, other: Nanos) -> str:
     return date_time(at)[5:16]
 
 
-def _bar(stretch: Stretch, first: Nanos, last: Nanos, bars: int) -> int:
-    return min(bars - 1, ((stretch.at or first) - first) * bars // max(1, last - first))
-
-
 def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list[Span]:
     """The bars: the lines of a stretch are spread evenly up to the beginning of the next one."""
     lines, errors = [0.0] * count, [0] * count
@@ -359,10 +357,6 @@ def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list
         errors[begin] += stretch.errors
     most = max(lines) or 1.0
     return [
-        Span(_glyph(value, most), "error" if bad else "dim", 1)
+        Span(BARS[max(1, round(8 * value / most))] if value > 0 else " ", "error" if bad else "dim", 1)
         for value, bad in zip(lines, errors, strict=True)
     ]
-
-
-def _glyph(value: float, most: float) -> str:
-    return BARS[max(1, round(value / most * (len(BARS) - 1)))] if value > 0 else BARS[0]

@@ -62,11 +62,9 @@ NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
 
 def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
     """First those that a person must look at, then by name."""
-    return sorted(nodes, key=lambda one: (not one.node.needs_person, one.source, _natural(one.node.name)))
-
-
-def _natural(name: str) -> tuple[int, str]:
-    return len(name), name
+    return sorted(
+        nodes, key=lambda one: (not one.node.needs_person, one.source, len(one.node.name), one.node.name)
+    )
 
 
 def node_table(nodes: Iterable[ListedNode], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:

@@ -26,7 +26,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
-from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
+from jobtui.model.traces import Span, SpanEvent, SpanLog
 from jobtui.render.columns import (
     Cells,
     Narrow,
@@ -83,10 +83,6 @@ def _state_cell(listed: ListedTrace, look: TimeLook) -> str:
     return f"{GLYPHS[listed.standing][0]} {listed.standing}"
 
 
-def _state_style(listed: ListedTrace, look: TimeLook) -> str:
-    return GLYPHS[listed.standing][1]
-
-
 def _source_cell(listed: ListedTrace) -> str:
     """The name of a file without its directories, the address of a server as it is."""
     source = listed.told.source
@@ -101,7 +97,7 @@ def _jobs(listed: ListedTrace, look: TimeLook) -> str:
 TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     TableColumn(
         key="state", header="  STATE", cell=_state_cell, sort=lambda listed: _ORDER.index(listed.standing),
-        style=_state_style, cells=fixed(12), priority=100,
+        style=lambda listed, look: GLYPHS[listed.standing][1], cells=fixed(12), priority=100,
         narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),),
     ),
     time_column("started", "START", lambda listed: listed.told.started_at, fixed(6), 90),
@@ -276,7 +272,7 @@ def trace_lines(
     yield from fact_lines(_facts(found, notes), cells, colour)
     for cause in found.causes[:CAUSES]:
         yield ""
-        yield from _part_lines(span_parts(found, cause.span, ()), colour)
+        yield from (paint(part.text, part.style, colour) for part in span_parts(found, cause.span, ()))
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
     yield from _unplaced_lines(found.unplaced, colour)
@@ -305,10 +301,6 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
     for wait in found.waits:
         between = f"between {show(wait.after.name)} and {show(wait.before.name)}"
         yield "waited", Cell(f"{span_time(wait.duration_ns)} {between}")
-
-
-def _part_lines(parts: Iterable[Paragraph], colour: bool) -> Iterator[str]:
-    return (paint(part.text, part.style, colour) for part in parts)
 
 
 def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
@@ -406,10 +398,13 @@ def _moment(at: Nanos) -> str:
 def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Paragraph]:
     """Events and log records by time; those of no span that came, below one that never told its end."""
     logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
-    is_killed = any(_is_killed(failure, span) for failure in found.failures)
-    if is_killed:
+    open_ids = {one.span.span_id for one in found.failures if one.kind is FailureKind.UNFINISHED}
+    if span.span_id in open_ids:
         logs = (*logs, *found.unplaced)
-    told = [(event.at, "event", _event_text(event), _event_style(event)) for event in span.events]
+    told = [
+        (event.at, "event", _event_text(event), "error" if event.name == EXCEPTION else "")
+        for event in span.events
+    ]
     told += [(log.at, log.level or "log", log.body, _level_style(log.level)) for log in logs]
     told.sort(key=lambda one: one[0])
     if len(told) > MOST_HAPPENINGS:
@@ -422,20 +417,12 @@ def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterato
         yield Paragraph(f"{head} {show(text)}", style, 30)
 
 
-def _is_killed(failure: Failure, span: Span) -> bool:
-    return failure.kind is FailureKind.UNFINISHED and failure.span.span_id == span.span_id
-
-
 def _event_text(event: SpanEvent) -> str:
     if event.name == EXCEPTION:
         words = (event.attributes.get(key) for key in ("exception.type", "exception.message"))
         return f"{event.name}  {': '.join(str(word) for word in words if word)}"
     given = "  ".join(f"{key}={value}" for key, value in event.attributes.items())
     return f"{event.name}  {given}".rstrip()
-
-
-def _event_style(event: SpanEvent) -> str:
-    return "error" if event.name == EXCEPTION else ""
 
 
 def _level_style(level: str) -> str:
@@ -455,7 +442,8 @@ def _source(span: Span) -> Iterator[Paragraph]:
     yield Paragraph(f"{ids}   parent {span.parent_id}" if span.parent_id else ids, "dim")
     yield Paragraph(show(f"{span.kind.value} {span.scope}".strip()), "dim")
     if span.resource.attributes:
-        yield Paragraph(show(_pairs(span.resource.attributes)), "dim", 2)
+        sender = (f"{key}={value}" for key, value in span.resource.attributes.items())
+        yield Paragraph(show("  ".join(sender)), "dim", 2)
     for link in span.links:
         yield Paragraph(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
     if span.dropped:
@@ -463,10 +451,6 @@ def _source(span: Span) -> Iterator[Paragraph]:
             f"{span.dropped:,} attributes, events or links were left out by its sender", "warning"
         )
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
-
-
-def _pairs(attributes: Attributes) -> str:
-    return "  ".join(f"{key}={value}" for key, value in attributes.items())
 
 
 def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Paragraph]:

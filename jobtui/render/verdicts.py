@@ -51,7 +51,8 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
     at = job.ended_at or job.started_at or job.queued_at
     since = f" since {date_time(at, local=False)}Z" if at is not None else ""
     head = f"{show(job.id)}: {show(job.status.value)}{since}"
-    sections = ([head], [_brief_cause(verdict)], evidence, unknown, steps)
+    cause = f"cause: {verdict.code.value}, {sureness(verdict)}: {show(verdict.sentence)}"
+    sections = ([head], [cause], evidence, unknown, steps)
     lines = {
         (nth, section): telling(line, BRIEF_LINE)[:BRIEF_LINE]
         for section, found in enumerate(sections)
@@ -65,10 +66,6 @@ def brief_lines(job: Job, verdict: Verdict) -> list[str]:
             left -= len(lines[place]) + 1
     told = [lines[place] for place in sorted(kept, key=lambda place: place[::-1])]
     return told if len(kept) == len(lines) else [*told, more]
-
-
-def _brief_cause(verdict: Verdict) -> str:
-    return f"cause: {verdict.code.value}, {sureness(verdict)}: {show(verdict.sentence)}"
 
 
 def _step_words(step: NextStep) -> str:

@@ -164,12 +164,8 @@ class Shared:
             self.waiting |= changes
 
     def notice(self) -> str | None:
-        if self.player is None:
-            return self._pause_words()
-
-        return replay_words(self.player)
-
-    def _pause_words(self) -> str | None:
+        if self.player is not None:
+            return replay_words(self.player)
         if self.paused_at is None:
             return None
         count = len(self.waiting.jobs) + len(self.waiting.gone)

@@ -104,7 +104,7 @@ class TracePane(Container):
         except FilterError as error:
             passes, mistake, text = None, Mistake(error.start, error.end, show(str(error))), ""
         self.filter_text, self._only_failures = text.strip(), False
-        self._let_pass(passes)
+        start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
         return mistake
 
     def toggle_failures(self) -> None:
@@ -137,9 +137,6 @@ class TracePane(Container):
         found = self.waterfall.found
         if found is not None:
             self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
-
-    def _let_pass(self, passes: SpanTest | None) -> None:
-        start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
 
     async def _filter(self, passes: SpanTest | None) -> None:
         found = self.waterfall.found

@@ -113,7 +113,8 @@ class OpList(RecordList[Op]):
     def set_ops(self, ops: Sequence[Op], hidden: int = 0) -> None:
         self._hidden = hidden
         is_known = any(op.key == self._held for op in ops)
-        self.set_records(ops, None if is_known else _newest_run(ops))
+        runs = [at for at, op in enumerate(ops) if op.name == "run"]
+        self.set_records(ops, None if is_known else runs[-1] if runs else max(0, len(ops) - 1))
 
     def tick(self) -> None:
         if any(op.status.is_open for op in self.records):
@@ -155,10 +156,6 @@ def op_line(op: Op, now: Nanos, cells: int) -> Line:
 
 def _whole(op: Op, seconds: float | None) -> float | None:
     return seconds if seconds is None or not op.status.is_open else float(int(seconds))
-
-
-def _newest_run(ops: Sequence[Op]) -> int:
-    return next((at for at in range(len(ops) - 1, -1, -1) if ops[at].name == "run"), max(0, len(ops) - 1))
 
 
 class TimelineLine(NamedTuple):

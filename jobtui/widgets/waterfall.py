@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual import events
 from textual.message import Message
 
-from jobtui.analysis.traces.axis import Axis, TraceWindow
+from jobtui.analysis.traces.axis import TraceWindow
 from jobtui.analysis.traces.critical_path import whole_path
 from jobtui.analysis.traces.failures import FailureKind, Findings
 from jobtui.analysis.traces.filters import SpanTest
@@ -188,19 +188,16 @@ class Waterfall(RowView):
             return None
         found, layout = self._picture[:2]
         self._columns = columns_in(self.cells)
+        waits = found.waits if self.squeezes else ()
         return View(
             found.tree,
             layout,
-            self._axis(max(1, self._columns.bar)),
+            self._window.axis(max(1, self._columns.bar), waits, WAIT_CELLS),
             found.failed_at,
             self._marks.of,
             self._path[1] if self.marks_path and self._path else None,
             self._shown.passes,
         )
-
-    def _axis(self, cells: int) -> Axis:
-        waits = self._picture.found.waits if self._picture and self.squeezes else ()
-        return self._window.axis(cells, waits, WAIT_CELLS)
 
     @property
     def trace_id(self) -> TraceId | None:
