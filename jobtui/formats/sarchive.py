@@ -17,7 +17,7 @@ perhaps with the cluster before it: `huppel/123`, `slurm/123`, `slurm@huppel/123
 import re
 from collections.abc import Iterator, Mapping
 
-from jobtui.model.clock import Nanos, time_of_iso
+from jobtui.model.clock import time_of_iso
 from jobtui.model.faults import contained
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted
@@ -66,7 +66,6 @@ def _variable(entry: bytes) -> Variable:
 
 
 REPLACED = "\ufffd"
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
 _TORQUE_FILE = re.compile(r"\.(?:JB|TA)\Z")
 
 
@@ -94,7 +93,7 @@ def _script_in(document: object, source: str) -> ArchivedScript | None:
         cluster=cluster if isinstance(cluster, str) else "",
         scheduler=Scheduler.TORQUE if is_torque else Scheduler.SLURM,
         environment=environment,
-        archived_at=parse_time(time) if isinstance(time, str) else None,
+        archived_at=time_of_iso(time.strip()) if isinstance(time, str) else None,
         is_lossy=REPLACED in script,
     )
 
@@ -104,15 +103,6 @@ def _environment(value: object) -> tuple[Environment | None, bool]:
         return None, False
     is_torque = bool(value) and all(_TORQUE_FILE.search(str(name)) for name in value)
     return parse_document(value, is_files=is_torque), is_torque
-
-
-def parse_time(text: str) -> Nanos | None:
-    """A time as RFC 3339 writes it, with up to nine digits of a second; None for what is none."""
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        return None
-    at = time_of_iso(f"{found[1]}T{found[2]}{found[4] or 'Z'}")
-    return None if at is None else Nanos(at + whole((found[3] or "0").ljust(9, "0"), 0))
 
 
 _ID = re.compile(

@@ -8,7 +8,6 @@ from jobtui.formats.sarchive import (
     parse_document,
     parse_environment,
     parse_script,
-    parse_time,
     parse_wanted,
     torque_tasks,
     write_environment,
@@ -89,21 +88,6 @@ def test_files_of_torque_are_no_variables() -> None:
         True,
         (),
     )
-
-
-@pytest.mark.parametrize(
-    ("text", "at"),
-    [
-        ("2026-11-20T20:50:25.000000010Z", 1_795_207_825_000_000_010),
-        ("2026-11-20T20:50:25Z", 1_795_207_825_000_000_000),
-        ("2026-11-20T21:50:25.5+01:00", 1_795_207_825_500_000_000),
-        ("2026-11-20 20:50:25", 1_795_207_825_000_000_000),
-        ("2026-13-20T20:50:25Z", None),
-        ("yesterday", None),
-    ],
-)
-def test_times_are_read_to_the_nanosecond(text: str, at: int | None) -> None:
-    assert parse_time(text) == at
 
 
 @pytest.mark.parametrize(
