@@ -206,18 +206,18 @@ def hole(file: BinaryIO) -> None:
 
 
 def pieces(piece: bytes) -> Callable[[BinaryIO], None]:
-    return lambda file: file.writelines([piece * (1 << 20)] * 300)
+    return lambda file: file.writelines([piece * (1 << 20)] * 100)
 
 
 MONSTERS = (
     (hole, ["one", "two"], "NUL bytes"),
     (pieces(b"\0"), ["one", "two"], "NUL bytes"),
-    (pieces(b"x"), ["one", "x" * 100, ""], f"{299 << 20} bytes left out of this line"),
+    (pieces(b"x"), ["one", "x" * 100, ""], f"{99 << 20} bytes left out of this line"),
 )
 
 
 @pytest.mark.parametrize(("fill", "texts", "said"), MONSTERS, ids=["a hole", "NULs", "a line"])
-async def test_hundreds_of_megabytes_without_a_line_cost_no_memory(
+async def test_many_megabytes_without_a_line_cost_no_memory(
     tmp_path: Path, fill: Callable[[BinaryIO], None], texts: list[str], said: str
 ) -> None:
     path = tmp_path / "log"
