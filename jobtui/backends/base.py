@@ -99,7 +99,6 @@ def merged(batches: Iterable[Batch]) -> Batch:
 
 
 def batch_of(told: "Telemetry") -> Batch:
-    """Spans and log records as a batch."""
     return Batch(
         cursor="",
         spans=told.spans,

@@ -83,7 +83,6 @@ class Gathered:
         return not (self.blocks or self.skip_count)
 
     def add(self, parsed: Parsed, size: int) -> None:
-        """Take in what a block of `size` bytes gave."""
         self.records += parsed.records
         self.lines += parsed.lines
         self.bytes += size
@@ -149,7 +148,6 @@ class OpenLog:
         )
 
     def is_changed(self) -> bool:
-        """Whether it was written since the last look."""
         return self.opened.packed is None and self.opened.look() != self.looked
 
     @property

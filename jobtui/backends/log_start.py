@@ -101,7 +101,6 @@ class RotatedFile(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How much text it holds, about."""
         return self.look.size * (PACKED_RATIO if self.is_packed else 1)
 
     @property

@@ -92,7 +92,6 @@ def step_words(shape: str) -> tuple[str, Component]:
 
 
 def text_of(name: str) -> str:
-    """The content of `<name>.toml` of this folder."""
     return resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")
 
 

@@ -133,7 +133,6 @@ def read_otlp(document: Document, found: ReadSpans) -> None:
 
 
 def read_otlp_lists(document: Document, found: ReadSpans) -> None:
-    """Take what stands directly in a document into `found`."""
     for key in (*SPAN_LISTS, "resourceLogs"):
         take = partial(_take_spans if key in SPAN_LISTS else _take_logs, found)
         for _ in found.each(map(as_dict, as_list(document.get(key))), take, lambda _: "resource"):

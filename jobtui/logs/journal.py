@@ -225,13 +225,11 @@ class Passage:
         self.first, self.at_begin = before.first, before.at_begin
 
     def cut_begin(self) -> None:
-        """Let go the first lines beyond PASSAGE_LINES."""
         if (surplus := len(self.kept) - PASSAGE_LINES) > 0:
             del self.kept[:surplus]
             self.first, self.at_begin = self.kept[0][0], False
 
     def cut_end(self) -> None:
-        """Let go the last lines beyond PASSAGE_LINES."""
         if len(self.kept) > PASSAGE_LINES:
             del self.kept[PASSAGE_LINES:]
             self.last = self.kept[-1][0]
@@ -275,7 +273,6 @@ class PieceReader:
         return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
     async def onward(self, start: Head | At | Beside, after: Place) -> AsyncGenerator[Piece, None]:
-        """Piece after piece up to the end."""
         async with aclosing(self._pieces(start, back=False)) as pieces:
             async for entries, at_edge in pieces:
                 lines = placed_after(await self.shown(entries), after)

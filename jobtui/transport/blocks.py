@@ -328,7 +328,6 @@ def _timed_lines(source: ByteSource, offset: int, end: int, time_of: TimeOf) -> 
 
 
 def count_lines(source: ByteSource, start: int, end: int) -> int:
-    """How many newlines are in `start` .. `end`."""
     lines = 0
     while start < end and (data := source.read(start, min(_COUNT_READ_BYTES, end - start))):
         lines += data.count(b"\n")

@@ -150,7 +150,6 @@ class PlainBytes:
         self._lock = threading.Lock()
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from `offset` on. Raises OSError."""
         with self._lock:
             return os.pread(self._fd, size, offset)
 
@@ -208,7 +207,6 @@ class PackedBytes:
         return self._window[begin : begin + size]
 
     def next_data(self, offset: int) -> int:
-        """Not known here: `offset`."""
         return offset
 
     def close(self) -> None:

@@ -325,7 +325,6 @@ class LocalShell:
         )
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
-        """No `what` came for so long."""
         return SourceUnreachable(f"{self.name}: no {what} within {seconds:g} s")
 
 
@@ -426,7 +425,6 @@ class SshShell:
         return SourceUnreachable(f"{self.name}: ssh {how}{f': {told}' if told else ''}; try: {self._by_hand}")
 
     def silence(self, seconds: float, what: str = "answer") -> SourceError:
-        """No `what` came for so long."""
         return SourceUnreachable(
             f"{self.name}: no {what} within {seconds:g} s; check that the host is up: {self._by_hand}"
         )

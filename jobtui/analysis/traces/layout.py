@@ -74,7 +74,6 @@ _NUMBER = re.compile(r"\d+")
 
 @lru_cache(maxsize=4_096)
 def shape(text: str) -> str:
-    """A name without its numbers."""
     return _NUMBER.sub("#", text)
 
 

@@ -134,7 +134,6 @@ def _unreadable_in(said: str) -> list[str]:
 
 
 def words_of(ask: Ask) -> Words:
-    """A question as journalctl takes it."""
     words = ["--follow", "--no-tail"] if ask.follows else ["--reverse"] if ask.back else []
     start = ask.start
     if isinstance(start, At):

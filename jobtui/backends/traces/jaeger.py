@@ -219,7 +219,6 @@ def summaries_in(document: Document, where: str, names: tuple[str, ...]) -> list
 
 
 def _texts(values: object) -> tuple[str, ...]:
-    """The texts among values, each once."""
     listed = values if isinstance(values, Iterable) and not isinstance(values, str) else ()
     return tuple(dict.fromkeys(one for one in listed if isinstance(one, str) and one))
 
