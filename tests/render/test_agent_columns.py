@@ -13,7 +13,7 @@ from jobtui.render.agents import (
     state_style,
     urgent_first,
 )
-from jobtui.render.columns import TimeLook, fit_columns, gap_for, sort_records
+from jobtui.render.columns import TimeLook, sort_records
 from jobtui.render.text import width
 from tests.builders import ago, an_agent
 from tests.conftest import NOW
@@ -72,14 +72,6 @@ def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> No
     assert state_style(agents[3], LOOK) == "status.failed"
 
 
-def test_agents_without_a_value_come_last_either_way() -> None:
-    agents = [an_agent("aaaa", host="v2"), an_agent("bbbb", host=None), an_agent("cccc", host="v1")]
-    for reverse, order in ((False, ["cccc", "aaaa", "bbbb"]), (True, ["aaaa", "cccc", "bbbb"])):
-        assert [
-            agent.agent for agent in sort_records(agents, AGENT_COLUMNS, "host", reverse=reverse)
-        ] == order
-
-
 @pytest.mark.parametrize("key", [column.key for column in AGENT_COLUMNS])
 def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -> None:
     bare = an_agent(
@@ -88,15 +80,6 @@ def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -
     agents = [an_agent("aaaa", why="x"), bare]
     for reverse in (False, True):
         assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
-
-
-@pytest.mark.parametrize("cells", [200, 120, 80, 60, 40, 20, 5, 1])
-def test_columns_fill_no_more_than_there_is(cells: int) -> None:
-    placed = fit_columns(cells, AGENT_COLUMNS)
-    assert sum(size for _, size in placed) + gap_for(cells) * (len(placed) - 1) <= cells
-    keys = [column.key for column, _ in placed]
-    if cells >= 40:
-        assert {"state", "agent", "user"} <= set(keys)
 
 
 def test_secrets_in_a_reason_are_masked() -> None:

@@ -1,19 +1,27 @@
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.agents import AGENT_COLUMNS
+from jobtui.render.allocations import ALLOCATION_COLUMNS
 from jobtui.render.columns import (
     DEFAULT_COLUMNS,
     JOB_COLUMNS,
     Column,
     RowContext,
+    TableColumn,
     fit_columns,
     gap_for,
     sort_records,
 )
+from jobtui.render.memory import SEEN_COLUMNS
+from jobtui.render.nodes import NODE_COLUMNS
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_STYLE, SETTLED_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import safe, width
+from jobtui.render.traces import TRACE_COLUMNS
 from tests.builders import a_job, ago
 from tests.conftest import NOW
 
@@ -110,10 +118,14 @@ def test_every_status_has_its_own_signs() -> None:
     assert all(width(sign) == 1 for sign in GLYPHS.values())
 
 
-@pytest.mark.parametrize(
-    "chosen", [DEFAULT_COLUMNS, JOB_COLUMNS, JOB_COLUMNS[-4:]], ids=["default", "all", "last"]
-)
-def test_columns_fill_no_more_than_there_is(chosen: tuple[Column, ...]) -> None:
+TABLES = {
+    "default": DEFAULT_COLUMNS, "all": JOB_COLUMNS, "last": JOB_COLUMNS[-4:], "agents": AGENT_COLUMNS,
+    "nodes": NODE_COLUMNS, "traces": TRACE_COLUMNS, "seen": SEEN_COLUMNS, "allocations": ALLOCATION_COLUMNS,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", TABLES.values(), ids=TABLES.keys())
+def test_columns_fill_no_more_than_there_is(chosen: tuple[TableColumn[Any, Any], ...]) -> None:
     order = [column.key for column in chosen]
     for cells in (*range(1, 251), 1000):
         shown = fit_columns(cells, chosen)
@@ -131,7 +143,7 @@ def test_with_some_room_no_column_is_squeezed_and_none_wasted() -> None:
         assert _taken(shown, cells) == cells
 
 
-def _taken(shown: tuple[tuple[Column, int], ...], cells: int) -> int:
+def _taken(shown: tuple[tuple[TableColumn[Any, Any], int], ...], cells: int) -> int:
     return sum(size for _, size in shown) + gap_for(cells) * (len(shown) - 1)
 
 
