@@ -292,12 +292,6 @@ EXACT_S = 2.0
 FRAME_S = 30
 """After so long allocations, sites and launchers are asked for with the next poll."""
 
-Notice = Callable[[Nanos], str | None]
-
-
-def _silent(now: Nanos) -> str | None:
-    """Says nothing."""
-
 
 class Balsam(PolledSource):
     """One server. `owner` is whose jobs these are: a token shows those of its user only.
@@ -314,7 +308,7 @@ class Balsam(PolledSource):
         owner: str = "",
         since: Nanos | None = None,
         clock: Clock | None = None,
-        notice: Notice = _silent,
+        notice: Callable[[Nanos], str | None] = lambda now: None,
         cache: EventCache | None = None,
     ) -> None:
         super().__init__(client.name)
