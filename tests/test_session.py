@@ -268,8 +268,8 @@ def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:
     )
 
 
-@pytest.mark.parametrize("name", ["local", "docker", "sbatch", "legacy-2020"])
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
+@pytest.mark.parametrize("name", ["docker", "sbatch", "legacy-2020"])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
 async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
     tmp_path: Path, name: str, share: float
 ) -> None:
