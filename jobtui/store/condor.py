@@ -216,7 +216,6 @@ class CondorBook:
         return _detail_of(job_id, self._life_of(job_id, facts), facts) if facts else None
 
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
-        """The jobs of which a file tells."""
         return tuple(sorted({job_id for job_id, _ in self._told_in(source)}))
 
     def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:

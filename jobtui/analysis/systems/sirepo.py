@@ -58,7 +58,6 @@ SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIME
 
 
 def explain_sirepo(evidence: Evidence) -> Verdict:
-    """The verdict on a job of Sirepo, or of an unknown system."""
     case = Case(evidence)
     finding = next(
         (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
@@ -253,7 +252,6 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
 
 
 def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    """The contradictions between a job's record, the logs and Slurm."""
     if not evidence.ops and evidence.slurm is None:
         return ()
     case = Case(evidence)

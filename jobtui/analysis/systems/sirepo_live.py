@@ -57,7 +57,6 @@ def restarted(case: Case) -> Finding | None:
 
 
 def login_needed(case: Case) -> Finding | None:
-    """A run on a cluster to which its user is not logged in."""
     run = case.run
     if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
         return None
@@ -207,7 +206,6 @@ def _queued_by_record(case: Case) -> Finding:
 
 
 def sent_without_answer(case: Case) -> Finding | None:
-    """A run that was sent and that its agent has not answered."""
     sent = case.last(Mark.SENT)
     if sent is None or case.last(Mark.REPLIED) is not None:
         return None
@@ -231,7 +229,6 @@ def sent_without_answer(case: Case) -> Finding | None:
 
 
 def by_record(case: Case) -> Finding | None:
-    """The verdict if there is only the record."""
     waited = _pending_s(case)
     limit = _agent_limit_s(case)
     if waited is not None and waited <= limit + GRACE_S:
@@ -316,7 +313,6 @@ LOSS_DOUBTS: tuple[tuple[str, Callable[[Case, Step], bool]], ...] = (
 
 
 def cancel_unconfirmed(case: Case) -> Finding | None:
-    """A cancel that its agent has not confirmed."""
     cancel = next((op for op in reversed(case.later) if op.name == "cancel"), None)
     if cancel is None or cancel.replies or cancel.status is OpStatus.ENDED:
         return None
@@ -362,7 +358,6 @@ def reply_lost(case: Case) -> Finding | None:
 
 
 def ended_unwritten(case: Case) -> Finding | None:
-    """A run whose end is in the log and not in the record."""
     ended = case.ended_in_log
     if ended is None or case.job is None:
         return None

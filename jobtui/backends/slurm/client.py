@@ -93,7 +93,7 @@ def _time(at: Nanos) -> str:
 
 
 class Commands:
-    """Runs the commands, here or where an address says."""
+    """Runs the commands, here or where an address says. Whatever is asked raises SourceError."""
 
     def __init__(self, target: str, shell: Shell | None = None) -> None:
         remote = target.startswith(REMOTE)
@@ -101,17 +101,14 @@ class Commands:
         self.name = self._shell.name
 
     async def queue(self) -> CommandAnswer:
-        """Everything that slurmctld knows. Raises SourceError."""
         separator = _separator()
         return await self._answer(squeue_words(separator), QUEUE_S, separator)
 
     async def accounted(self, since: Nanos) -> CommandAnswer:
-        """What accounting knows of all jobs since. Raises SourceError."""
         separator = _separator()
         return await self._answer(sacct_words(separator, since), ACCOUNT_S, separator)
 
     async def accounted_job(self, native: str) -> CommandAnswer:
-        """What accounting knows of one job. Raises SourceError."""
         separator = _separator()
         return await self._answer(sacct_job_words(separator, native), ACCOUNT_S, separator)
 
@@ -124,7 +121,6 @@ class Commands:
         return await self._answer(["scontrol", *words], SHOW_S)
 
     async def sdiag(self) -> CommandAnswer:
-        """How slurmctld does. Raises SourceError."""
         return await self._answer(["sdiag"], SHOW_S)
 
     async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> CommandAnswer:
