@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
 from jobtui.analysis.nodes import ListedNode, NodeTest, listed_nodes, parse_node_filter
-from jobtui.analysis.paths import AgentLog, log_of
+from jobtui.analysis.paths import log_of
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import ONCE_S, Reader, filter_of, in_session
@@ -54,7 +54,7 @@ async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
     shown = first(urgent_first(picked, reader.now), reader.context)
-    found = [(agent, where_log_is(reader, agent)) for agent in shown]
+    found = [(agent, log_of(agent, reader.context.config.hosts, reader.roots)) for agent in shown]
     report = Report(
         "agents",
         lambda: {"agents": [agent_record(agent, log) for agent, log in found]},
@@ -73,10 +73,6 @@ def _within(agent: Agent, reader: Reader) -> bool:
         return True
     gone = since is not None and not agent.state.is_live and max(times) < since
     return not gone and not (until is not None and min(times) > until)
-
-
-def where_log_is(reader: Reader, agent: Agent) -> AgentLog:
-    return log_of(agent, reader.context.config.hosts, reader.roots)
 
 
 NODE_CSV_COLUMNS = (

@@ -34,7 +34,8 @@ async def run(reader: Reader) -> Exit:
     other = found if choice.job_id == found.job.id else await resolve(reader, choice.job_id)
     if other.job is None:
         return print_not_found("compare", empty, other, reader)
-    await reader.read_logs(_wider(found, other).detail)
+    earlier = found if (found.job.queued_at or 0) <= (other.job.queued_at or 0) else other
+    await reader.read_logs(earlier.detail)
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
     verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
@@ -64,12 +65,6 @@ async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice
         what = found.job.model or found.job.app or found.job.id
         complain(f"no good run of {what} is known; name a job to compare with")
     return choice
-
-
-def _wider(one: Found, two: Found) -> Found:
-    """That of two jobs whose logs begin earlier."""
-    begins = [found.job.queued_at or 0 if found.job is not None else 0 for found in (one, two)]
-    return one if begins[0] <= begins[1] else two
 
 
 def _record(found: Found) -> JobDetail:

@@ -175,9 +175,11 @@ def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
         return _values(flag)
     if begun.startswith("-"):
         return [(word, one.help) for one in _known(command) for word in _spelled(one)]
-    is_here = not any(COMMAND_BY_NAME[word].wraps for word in before if word in COMMAND_BY_NAME)
+    is_elsewhere = any(COMMAND_BY_NAME[word].wraps for word in before if word in COMMAND_BY_NAME)
+    is_command = command is DASHBOARD and any(one.name.startswith(begun) for one in COMMANDS)
     takes_job = command.argument is not None and command.argument.name in JOBS
-    return [*_words(command, begun), *(_ids(context, settings) if takes_job and is_here else ())]
+    jobs = _ids(context, settings) if takes_job and not is_elsewhere and not is_command else ()
+    return [*_words(command, begun), *jobs]
 
 
 def _known(command: Command) -> list[Flag | Setting]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
 from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
-from jobtui.backends.registry import JOURNAL
+from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
@@ -358,7 +358,7 @@ async def _follow(
     )
 
     async def follow() -> None:
-        await reader.follow_logs()
+        await reader.session.run(kinds_that_give(Gives.LOGS))
         if outputs.places:
             await asyncio.Event().wait()
 

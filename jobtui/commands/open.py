@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jobtui.backends.registry import Gives, gives, of_setting
@@ -147,35 +147,21 @@ def run_serve(context: Context) -> Exit:
     listener = _listener(context.flag("listen") or DEFAULT_PLACE)
     if listener is None:
         return Exit.USAGE
-    settings, kept = context.invocation.settings, context.words if first in DASHBOARDS else ()
+    kept, apart = (context.words, ()) if first in DASHBOARDS else ((), ("--",))
+    # This program, with the settings that it was given itself; -P, as what lies here is not to be imported
+    starts = (sys.executable, "-P", "-m", "jobtui", *spelled(context.config, None), *apart)
 
-    def words_at(job: str | None) -> list[str]:
+    def words_at(job: str | None) -> Sequence[str]:
         if job is None:
-            return dashboard_words(settings, context.words)
+            return (*starts, *context.words)
         is_more = job.startswith("-") or job in COMMAND_BY_NAME  # it would read, or do, something else
-        return [] if is_more else dashboard_words(settings, (*kept, job))
+        return () if is_more else (*starts, *kept, job)
 
     server = DashboardServer(words_at, listener)
     sys.stdout.write(f"The dashboard is at {server.address}\n")
     sys.stdout.flush()
     server.run()
     return Exit.FINE
-
-
-def dashboard_words(settings: Mapping[str, Sequence[str]], words: Sequence[str]) -> list[str]:
-    """What starts the dashboard of one browser: this program, with the settings that it was given itself.
-
-    -P, as what lies where the server was started is not to be imported.
-    """
-    apart = () if words and words[0] in DASHBOARDS else ("--",)
-    return [sys.executable, "-P", "-m", "jobtui", *_flags(settings), *apart, *words]
-
-
-def _flags(settings: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    for name, values in settings.items():
-        setting = SETTING_BY_NAME[name]
-        for value in values:
-            yield f"{setting.flag}={value}" if setting.metavar else setting.flag
 
 
 def _listener(text: str) -> socket.socket | None:

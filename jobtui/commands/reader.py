@@ -235,9 +235,6 @@ class Reader:
             else:
                 await source.aclose()
 
-    async def follow_logs(self) -> None:
-        await self.session.run(kinds_that_give(Gives.LOGS))
-
     async def _log(self, spec: SourceSpec, detail: JobDetail | None) -> Source:
         if of_setting(spec.setting).is_journal:
             return self._journal(spec, detail)

@@ -152,12 +152,9 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
     run = runner(inner.command.name)
     code = Exit(run(made._replace(clock=replay.clock, replay=replay, remembers=False)))
     if damaged := replay.recording.damaged:
-        complain(f"{replay.recording.path}: {entries_are(damaged)} damaged, and left out")
+        entries = "1 entry is" if damaged == 1 else f"{damaged:,} entries are"
+        complain(f"{replay.recording.path}: {entries} damaged, and left out")
     return code
-
-
-def entries_are(entries: int) -> str:
-    return "1 entry is" if entries == 1 else f"{entries:,} entries are"
 
 
 def replayed_config(recorded: object, present: Config, inner: Invocation) -> Config:

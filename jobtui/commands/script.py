@@ -259,7 +259,10 @@ async def search(reader: Reader) -> Exit:
     report = Report(
         "script",
         lambda: {
-            "matches": [_hit_record(hit) for hit in hits],
+            "matches": [
+                _head(hit) | {"lines": [{"line": line, "text": show(text)} for line, text in hit.lines]}
+                for hit in hits
+            ],
             "scripts": tally.scripts,
             "unreadable": tally.unreadable,
             "left_out": tally.cuts,
@@ -303,11 +306,6 @@ def _hit_lines(hit: Hit, colour: bool) -> Iterator[str]:
         yield f"  {paint(f'{line}:', 'settled', colour)} {show(text)}"
     if hit.total > SHOWN:
         yield paint(f"  and {hit.total - SHOWN} more lines", "dim", colour)
-
-
-def _hit_record(hit: Hit) -> dict[str, object]:
-    head = _head(hit)
-    return head | {"lines": [{"line": line, "text": show(text)} for line, text in hit.lines]}
 
 
 def _head(hit: Hit) -> dict[str, object]:

@@ -87,8 +87,6 @@ FILE_NAME = "config.toml"
 PROFILES = "profiles"
 FILE_SIZE_LIMIT = 1 << 20
 """A larger configuration file is refused: it is not one."""
-OTHERS_MAY = 0o066
-"""Rights of others to read or write a file."""
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _TOO_LONG = re.compile(r"[0-9_]{4300,}")
 _KINDS: Mapping[type, str] = {
@@ -160,9 +158,6 @@ class ConfigFile:
         for name, table in profiles.items():
             if not isinstance(table, dict):
                 self.wrong_kind((PROFILES, name), "a table", table)
-
-    def is_open_to_others(self) -> bool:
-        return bool(os.stat(self.path).st_mode & OTHERS_MAY)
 
 
 def user_file() -> str:

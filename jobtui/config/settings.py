@@ -20,6 +20,8 @@ class Effective(NamedTuple):
     origin: str = "default"
 
 
+OTHERS_MAY = 0o066
+"""Rights of others to read or write a file."""
 PERSONAL = ("keys", "columns", "colors")
 
 
@@ -90,7 +92,7 @@ def accesses_of_file(
                 _wrong_server(file, (*keys, address), str(error))
             else:
                 has_secrets = has_secrets or holds_secrets({address: table})
-    if not (has_secrets and file.is_open_to_others()):
+    if not (has_secrets and os.stat(file.path).st_mode & OTHERS_MAY):
         return found, ()
     from jobtui.model.commands import Command  # seldom said
 
@@ -359,14 +361,11 @@ def _chosen(file: ConfigFile, given: Effective | None, top: Mapping[str, Effecti
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
-    known = {setting.variable for setting in SETTINGS} | set(_access_variables())
+    known = {setting.variable for setting in SETTINGS}
+    known |= {f"{SETTING_BY_NAME[name].variable}{end}" for name in servers() for end in VARIABLES.values()}
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and name not in known:
             yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
-
-
-def _access_variables() -> Iterable[str]:
-    return (f"{SETTING_BY_NAME[name].variable}{end}" for name in servers() for end in VARIABLES.values())
 
 
 def _with_access(

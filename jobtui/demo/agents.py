@@ -12,7 +12,6 @@ from jobtui.demo.programs import Ending, Plan, parallel_status
 from jobtui.demo.site import Site, Socket, Stream
 from jobtui.model.clock import SECOND, Nanos
 
-CONNECTION_ATTEMPTS = 10
 SIGKILL, SIGTERM = -9, -15
 
 
@@ -77,16 +76,11 @@ class Agent:
         await self._connect()
 
     async def _connect(self) -> None:
-        for _ in range(CONNECTION_ATTEMPTS):
-            supervisor = self.site.supervisor
-            if supervisor.process.alive:
-                self._socket = Socket(self.site, self.process, self.take, self.socket_lost)
-                supervisor.accept()
-                self.send(Message(agent_id=self.identity.agent_id, name="alive"))
-                return
+        while not self.site.supervisor.process.alive:
             await self.site.kernel.sleep(1)
-        self.log("gave_up", CONNECTION_ATTEMPTS)
-        self.terminate(0)
+        self._socket = Socket(self.site, self.process, self.take, self.socket_lost)
+        self.site.supervisor.accept()
+        self.send(Message(agent_id=self.identity.agent_id, name="alive"))
 
     def log(self, name: str, *values: object) -> str:
         return self.process.log(name, *values)

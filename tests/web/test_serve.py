@@ -37,7 +37,7 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
             await screen.seen("jobtui demo")
             assert len(dashboards_of(served.process.pid)) == 1
             await screen.press("?")
-            await screen.seen("What is read, how old it is")
+            await screen.seen("Open the job under the cursor")
             await screen.press("\x1b:save mine\r")
             await screen.seen("a dashboard in a browser only reads")
             await opened.send_str(json.dumps(["resize", {"width": 10**12, "height": -3}]))
