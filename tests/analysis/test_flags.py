@@ -157,13 +157,6 @@ def test_what_is_kept_has_a_bound() -> None:
     assert all(len(lengths._taken) <= RUNS_KEPT for lengths in lateness._kinds.values())
 
 
-def test_the_filter_finds_late_ones() -> None:
-    context = FilterContext(is_late=lambda job: job.id == LIVE)
-    for words in ("flag:late", "is:any"):
-        assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
-        assert not parse(words).matches(done(1, 1), NOW, context)
-
-
 @given(st.lists(st.floats(0, 1e6), min_size=LEAST_RUNS, max_size=200))
 @settings(max_examples=50)
 def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(seconds: list[float]) -> None:
@@ -218,12 +211,17 @@ def test_disputes_over_the_budget_are_found_next_time() -> None:
     assert looked_at(disputes, knows, jobs, LATER, budget_s=10.0) == set(jobs)
 
 
-def test_the_filter_finds_them() -> None:
-    job = a_job(1)
-    context = FilterContext(is_disputed=lambda one: one.id == job.id)
-    for words in ("flag:contradiction", "is:any"):
-        assert parse(words).matches(job, NOW, context)
-        assert not parse(words).matches(a_job(2), NOW, context)
+@pytest.mark.parametrize(
+    ("flag", "context"),
+    [
+        ("late", FilterContext(is_late=lambda job: job.id == LIVE)),
+        ("contradiction", FilterContext(is_disputed=lambda job: job.id == LIVE)),
+    ],
+)
+def test_the_filter_finds_them(flag: str, context: FilterContext) -> None:
+    for words in (f"flag:{flag}", "is:any"):
+        assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
+        assert not parse(words).matches(done(1, 1), NOW, context)
 
 
 AT_ODDS = {"stale-record"}

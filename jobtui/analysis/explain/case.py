@@ -212,6 +212,11 @@ class Case:
         return None if found is None or self.is_log_old else found
 
     @cached_property
+    def steps(self) -> Sequence[Step]:
+        """The lines of the latest run."""
+        return self.run.steps if self.run is not None else ()
+
+    @cached_property
     def newest_run(self) -> Op | None:
         return next((op for op in reversed(self.ops) if op.name == "run"), None)
 
@@ -273,16 +278,14 @@ class Case:
     @property
     def tells_progress(self) -> bool:
         """Whether its program reports progress while it runs."""
-        steps = self.run.steps if self.run is not None else ()
         is_parallel = self.job is not None and self.job.mode == "parallel"
-        return is_parallel or sum(step.step == "status running" for step in steps) > 1
+        return is_parallel or sum(step.step == "status running" for step in self.steps) > 1
 
     def has_word_of(self, status: str) -> bool:
-        return self.run is not None and any(step.step == f"status {status}" for step in self.run.steps)
+        return any(step.step == f"status {status}" for step in self.steps)
 
     def last(self, *marks: Mark) -> Step | None:
-        steps = self.run.steps if self.run is not None else ()
-        return next((step for step in reversed(steps) if mark_of(step) in marks), None)
+        return next((step for step in reversed(self.steps) if mark_of(step) in marks), None)
 
     @property
     def restart(self) -> Step | None:
@@ -291,8 +294,8 @@ class Case:
         return told or self.last(Mark.RESTARTED)
 
     def later_step(self, *marks: Mark) -> Step | None:
-        steps = [step for op in self.later for step in op.steps if mark_of(step) in marks]
-        return steps[-1] if steps else None
+        steps = (step for op in reversed(self.later) for step in reversed(op.steps))
+        return next((step for step in steps if mark_of(step) in marks), None)
 
     def since(self, step: Step | None) -> float | None:
         if step is None or step.at is None:
@@ -301,14 +304,14 @@ class Case:
 
     @property
     def last_step(self) -> Step | None:
-        return self.run.steps[-1] if self.run is not None and self.run.steps else None
+        return self.steps[-1] if self.steps else None
 
     @cached_property
     def gaps(self) -> tuple[str, ...]:
         """The lines that the latest run lacks, in words: steps that must come before others, and did not."""
         if self.run is None:
             return ()
-        ends = {step.step for step in self.run.steps if mark_of(step) is Mark.FINAL}
+        ends = {step.step for step in self.steps if mark_of(step) is Mark.FINAL}
         return (*gaps(self.run), *(("two ends without the begin of another run",) if len(ends) > 1 else ()))
 
     @cached_property
@@ -345,14 +348,11 @@ class Case:
 
     @property
     def agent_seen(self) -> bool:
-        return self.run is not None and any(
-            step.component in (Component.AGENT, Component.JOB_CMD) for step in self.run.steps
-        )
+        return any(step.component in (Component.AGENT, Component.JOB_CMD) for step in self.steps)
 
     @property
     def ended_in_log(self) -> Step | None:
-        steps = self.run.steps if self.run is not None else ()
-        return next((step for step in reversed(steps) if step.step in FINAL_WORDS), None)
+        return next((step for step in reversed(self.steps) if step.step in FINAL_WORDS), None)
 
     @property
     def begun_late(self) -> tuple[tuple[str, Nanos], ...]:

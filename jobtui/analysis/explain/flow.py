@@ -7,7 +7,6 @@ loses lines.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
 
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
@@ -77,23 +76,19 @@ FINAL_WORDS: Mapping[str, str] = {
 }
 
 
-class Needed(NamedTuple):
-    """A step that must come, and the step after which it must."""
-
-    mark: Mark
-    after: Mark
-
-
-RUN_FLOW: tuple[Needed, ...] = (
-    Needed(Mark.CREATED, Mark.REQUESTED),
-    Needed(Mark.ASSIGNED, Mark.CREATED),
-    Needed(Mark.AGENT_ALIVE, Mark.AGENT_WAIT),
-    Needed(Mark.SLOT_GOT, Mark.SLOT_WAIT),
-    Needed(Mark.SENT, Mark.ASSIGNED),
-    Needed(Mark.REPLIED, Mark.SENT),
-    Needed(Mark.FINAL, Mark.REPLIED),
+RUN_FLOW: tuple[tuple[Mark, Mark], ...] = (
+    (Mark.CREATED, Mark.REQUESTED),
+    (Mark.ASSIGNED, Mark.CREATED),
+    (Mark.AGENT_ALIVE, Mark.AGENT_WAIT),
+    (Mark.SLOT_GOT, Mark.SLOT_WAIT),
+    (Mark.SENT, Mark.ASSIGNED),
+    (Mark.REPLIED, Mark.SENT),
+    (Mark.FINAL, Mark.REPLIED),
 )
-"""The steps that a run must pass, in order. A step counts only if the one before it was seen."""
+"""The steps that a run must pass, in order, each with the one after which it must come.
+
+A step counts only if the one before it was seen.
+"""
 
 NEVER_WITHOUT: Mapping[Mark, Mark] = {
     Mark.ASSIGNED: Mark.CREATED,
@@ -127,8 +122,8 @@ def missing_mark(op: Op) -> Mark | None:
     A later step proves that an earlier one came, though its line is missing.
     """
     seen = {mark_of(step) for step in op.steps}
-    came = max((at for at, needed in enumerate(RUN_FLOW) if needed.mark in seen), default=-1)
-    return next((needed.mark for needed in RUN_FLOW[came + 1 :] if needed.after in seen), None)
+    came = max((at for at, (mark, _) in enumerate(RUN_FLOW) if mark in seen), default=-1)
+    return next((mark for mark, after in RUN_FLOW[came + 1 :] if after in seen), None)
 
 
 def gaps(op: Op) -> tuple[str, ...]:
@@ -181,10 +176,10 @@ def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
     taken: dict[Mark, list[float]] = {}
     for run in runs:
         times = _times(run)
-        for needed in RUN_FLOW:
-            begin, end = times.get(needed.after), times.get(needed.mark)
+        for mark, after in RUN_FLOW:
+            begin, end = times.get(after), times.get(mark)
             if begin is not None and end is not None and end >= begin:
-                taken.setdefault(needed.mark, []).append(seconds_between(begin, end))
+                taken.setdefault(mark, []).append(seconds_between(begin, end))
     return {mark: found for mark, seconds in taken.items() if (found := usual_of(seconds)) is not None}
 
 
