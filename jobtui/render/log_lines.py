@@ -13,7 +13,7 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.ops import Certainty
 from jobtui.model.pages import Level, LogLine, Overview, Place, Query, Stretch
 from jobtui.model.secrets import mask_line
-from jobtui.render.columns import Cells, TableColumn, fixed
+from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
 from jobtui.render.text import NONE, clock_time, date_time, fit, safe, show, width
@@ -186,10 +186,7 @@ def facet_words(facet: Facet) -> str:
 
 BAR_CELLS = 12
 FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
-    TableColumn(
-        key="count", header="RECORDS", cell=lambda one, most: f"{one.records:,}", cells=fixed(9),
-        priority=90, align="right",
-    ),
+    count_column("count", "RECORDS", lambda one: one.records, fixed(9), 90),
     TableColumn(
         key="share", header="", cell=lambda one, most: "▇" * max(1, round(BAR_CELLS * one.records / most)),
         style=lambda one, most: "accent", cells=fixed(BAR_CELLS), priority=50,

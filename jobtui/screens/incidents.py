@@ -1,7 +1,7 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import monotonic
 
 from jobtui.actions import Place, key_of
@@ -12,7 +12,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, time_column
 from jobtui.render.incidents import (
     RATE_CELLS,
     common_words,
@@ -41,11 +41,6 @@ EARLY_S = 1.0
 JOBS_LISTED = 1_000
 
 
-def _at(nth: int) -> Callable[[Incident, TimeLook], str]:
-    """The cell of the first time or the last."""
-    return lambda one, look: look.since(one.times[nth]) if one.times else ""
-
-
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn(
         key="jobs", header="JOBS", cell=lambda one, look: f"{len(one.jobs):,}", cells=fixed(5), priority=100,
@@ -55,12 +50,12 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
         key="what", header="WHAT", cell=lambda one, look: show(one.code), cells=Cells(14, 20, 22),
         priority=99,
     ),
-    TableColumn(
-        key="first", header="FIRST", cell=_at(0), cells=fixed(8), priority=60, align="right",
+    time_column(
+        "first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
         style=lambda one, look: "dim",
     ),
-    TableColumn(
-        key="last", header="LAST", cell=_at(-1), cells=fixed(8), priority=80, align="right",
+    time_column(
+        "last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
         style=lambda one, look: "" if one.is_ongoing(look.now) else "dim",
     ),
     TableColumn(

@@ -78,7 +78,7 @@ async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
     scene = Scene([Batch(cursor="1", changes=changes, allocations=(given,), count=2)])
     async with read(scene, size=SIZE) as (_, pilot):
         await press(pilot, "4", until="3 of 4 nodes busy, 1 idle, 0 jobs waiting")
-        assert "┄ nodes available" in text(scene.app)
+        await wait_until(lambda: "┄ nodes available" in text(scene.app), pilot)  # drawn in a thread
 
 
 async def test_it_can_be_read_and_taken_along() -> None:
