@@ -108,7 +108,7 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -
         is_asked.set()
         await may_answer.wait()
         is_heard.set()
-        return httpx.Response(200, content=b"{}")
+        return httpx.Response(200, content=b'{"found": true, "_source": {}}')
 
     ask, client = make(httpx.MockTransport(answer))
     asker = asyncio.ensure_future(ask())
