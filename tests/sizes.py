@@ -1,8 +1,8 @@
 """How big the house is: files, lines, fragments, circles. `python -m tests.sizes` prints the table.
 
 Each measure has the limit that `tests/test_size.py` holds, and the size that is wanted. While a limit is
-looser than what is wanted it is only lowered. It was raised once, by 4,000 lines, for the memory of runs,
-pending reasons, nodes and log engines: that is to be taken back.
+looser than what is wanted it is only lowered. That of lines was raised once, from 78,056, for the memory of
+runs, pending reasons, nodes and log engines: the rest of that is to be taken back.
 """
 
 import ast
@@ -35,11 +35,11 @@ class Limit(NamedTuple):
 
 
 LIMITS: Mapping[str, Limit] = {
-    "files": Limit(320, 320), "lines": Limit(82_090, 58_000), "half of the files, lines": Limit(246, 220),
+    "files": Limit(320, 320), "lines": Limit(79_850, 58_000), "half of the files, lines": Limit(235, 220),
     "95 of 100 files, lines": Limit(600, 600), "longest file, lines": Limit(900, 900),
     "fragments": Limit(15, 15), "vague names": Limit(5, 5),
     "classes of one name in three files": Limit(2, 2), "circles of imports": Limit(0, 0),
-    "circles, late imports too": Limit(0, 0), "tests, lines": Limit(66_150, 46_000),
+    "circles, late imports too": Limit(0, 0), "tests, lines": Limit(64_960, 46_000),
     "benchmarks, lines": Limit(4_200, 4_200),
 }  # fmt: skip
 
