@@ -23,7 +23,7 @@ from jobtui.model.clock import SECOND, Nanos
 from tests.builders import a_job
 from tests.memory.history import DAYS, FIRST_DAY, RUNS, TEXTS, VALUES, World, world
 
-SEEDS = 60
+SEEDS = 100
 LEAST_RUNS, LEAST_EFFECT = 20, 3.0
 LAST_DAY = FIRST_DAY + DAYS - 1
 Said = set[tuple[str, str, str]]

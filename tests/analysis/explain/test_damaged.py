@@ -19,7 +19,7 @@ from tests.analysis.explain.cases import Played, evidence_of, played
 from tests.analysis.explain.damaged_worlds import told
 
 CONFIDENT = 0.8
-WORLDS = random.Random(20_261_122).sample(range(1 << 30), 14)
+WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
 
 
 @pytest.mark.parametrize("number", WORLDS)

@@ -62,7 +62,7 @@ def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
 PLAYED_S = {"time-limit": (420,)}
 """How long incidents are played: those that stay as they are may be looked at soon or late."""
 SOON_OR_LATE_S = (90, 130, 200, 420)
-SEEDS = 150
+SEEDS = 500
 LOSSES = (
     "record", "all logs", "supervisor's log", "server's log", "agents' lines", "second half", "first half",
     "middle",
