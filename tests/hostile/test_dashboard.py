@@ -75,7 +75,7 @@ class Screen:
             self.press(ESCAPE, "q")
             while self.read(ENDING_S):
                 pass
-        assert not self.painted.text().replace("^[", "").replace("q", "").strip()
+        assert set(self.painted.text()) <= set("^[q \n")
 
     def check(self) -> None:
         """Nothing raw has come through so far, and nothing is on the screen that should not be."""
