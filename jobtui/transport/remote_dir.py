@@ -28,6 +28,8 @@ ANSWERS_KEPT = 50
 SAID_LENGTH = 300
 
 _KINDS = {"f": FileKind.FILE, "d": FileKind.DIRECTORY, "l": FileKind.LINK}
+MOST_MODE = 0xFFFF
+"""The mode of a file has 16 bits; `stat.S_ISREG` raises for more than 32."""
 _LIST = r"""find "$1" -mindepth 1 -maxdepth 1 -printf "%y %s %T@ %f\0" """
 _PART = 'stat -c "%f %s %Y" -- "$1" && test -f "$1" && test ! -L "$1" && {how} -c "$2" -- "$1"'
 
@@ -102,7 +104,7 @@ def _part(name: str, where: str, head: str, data: bytes, *, tail: bool) -> FileP
     """A part of a file out of what `stat` said of it and what came behind that. Raises Unreadable."""
     mode, size, written = (*head.split(), "", "", "")[:3]
     kind, full, at = of_base(mode, 16), whole(size), time_of_seconds(whole(written))
-    if kind is None or full is None or at is None:
+    if kind is None or kind > MOST_MODE or full is None or at is None:
         raise Unreadable(f"{where}: the answer makes no sense")
     if not stat.S_ISREG(kind):
         raise Unreadable(f"{where}: is not a regular file and is not read")

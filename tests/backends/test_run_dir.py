@@ -311,7 +311,9 @@ async def test_what_is_no_address_is_not_run(where: str, client: SshClient, tmp_
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("head", ["", "x y z", "81a4 -", "41ed 10 10"])
+@pytest.mark.parametrize(
+    "head", ["", "x y z", "81a4 -", "41ed 10 10", "100000000 10 10", "ffffffffffffffff 1 1"]
+)
 async def test_an_answer_that_makes_no_sense_is_no_file(head: str, client: SshClient) -> None:
     find_mark = """mark=$(echo "$last" | grep -o '[0-9a-f]\\{16\\}' | head -n 1)"""
     client.replace(f'for last; do :; done; {find_mark}; echo $mark; echo "{head}"')

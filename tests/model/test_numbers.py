@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from jobtui.analysis.times import age, duration, parse_duration
 from jobtui.model import clock
 from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
-from jobtui.model.numbers import LEAST, MOST, counted, of_base, read_json, real, real_of, whole, whole_of
+from jobtui.model.numbers import (
+    LEAST,
+    MOST,
+    MOST_UNSIGNED,
+    counted,
+    of_base,
+    read_json,
+    real,
+    real_of,
+    whole,
+    whole_of,
+)
 from jobtui.render.text import clock_time, date_time, short_time
 
 PACKAGE = Path(__file__).parents[2] / "jobtui"
@@ -69,12 +80,23 @@ def test_real_numbers(text: str, number: float | None) -> None:
     assert real(text) == number
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("81a4", 0o100644), ("FF", 255), ("8" + "0" * 15, MOST + 1), ("f" * 16, MOST_UNSIGNED),
+        ("1" + "0" * 16, None), (LONG, None), ("-1", None), ("g", None), ("", None), (None, None),
+    ],
+)  # fmt: skip
+def test_whole_numbers_of_another_base_have_64_bits_at_most(text: str | None, number: int | None) -> None:
+    assert of_base(text, 16) == number
+
+
 @given(NUMBERISH)
 def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
     number, fraction, hexadecimal = whole(text), real(text), of_base(text, 16)
     assert number is None or LEAST <= number <= MOST
     assert fraction is None or math.isfinite(fraction)
-    assert hexadecimal is None or 0 <= hexadecimal <= MOST
+    assert hexadecimal is None or 0 <= hexadecimal <= MOST_UNSIGNED
     assert whole(text.encode("utf-8", "replace")) == number
 
 
