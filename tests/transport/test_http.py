@@ -256,8 +256,8 @@ WRONG: dict[str, tuple[Answer, str]] = {
     "says 100 Continue for ever": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "no whole answer"),
     "hangs up": (raw(b""), "hung up without an answer; if it speaks TLS, write https://"),
     "speaks something else": (raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the connection broke off"),
-    "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "broke off"),
-    "breaks off in a chunk": (raw(head("Transfer-Encoding: chunked") + b"ff\r\n{"), "broke off"),
+    "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "broke off half-way; ask again"),
+    "breaks off in a chunk": (raw(head("Transfer-Encoding: chunked") + b"ff\r\n{"), "broke off half-way"),
     "sends to a login": (
         reply("302 Found", Location=f"https://sso.example/login?next={SECRET}"),
         "sends to a login page (https://sso.example/login)",

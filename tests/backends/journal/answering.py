@@ -1,6 +1,7 @@
 """Servers on loopback that answer anything but what gatewayd would."""
 
 import asyncio
+import re
 import shutil
 import ssl
 import subprocess
@@ -12,6 +13,9 @@ import pytest
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 """Is given the head of a request, writes what it likes, and returns to hang up."""
+
+
+_LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.I)
 
 
 def reply(status: str, body: bytes = b"", **headers: str) -> Answer:
@@ -55,6 +59,8 @@ async def answering(answer: Answer, context: ssl.SSLContext | None = None) -> As
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 head = await reader.readuntil(b"\r\n\r\n")
+                if length := _LENGTH.search(head):  # hanging up with a body unread would be a reset
+                    await reader.readexactly(int(length[1]))
                 await answer(head, writer)
         finally:
             tasks.discard(task)
