@@ -97,6 +97,15 @@ async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
         assert len((await reader.forward(Head(), matches, 10)).entries) == count
 
 
+async def ids_to_edge(following: EngineFollowing) -> list[str]:
+    found: list[str] = []
+    at_edge = False
+    while not at_edge:
+        rows, at_edge = await following.rows(300)
+        found += [row.id for row in rows]
+    return found
+
+
 @pytest.mark.parametrize(("every_s", "count"), [(0.01, 2_000), (0.0, 900)], ids=["apart", "of one instant"])
 @pytest.mark.parametrize(
     "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
@@ -104,11 +113,7 @@ async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
 async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int) -> None:
     elastic = index_of(lines(count, every_s), points=points)
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
-    found: list[str] = []
-    at_edge = False
-    while not at_edge:
-        rows, at_edge = await following.rows(300)
-        found += [row.id for row in rows]
+    found = await ids_to_edge(following)
     assert sorted(found) == sorted(elastic.documents)
     assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
     assert any("pit" in body for body in elastic.bodies) == bool(points)
@@ -130,11 +135,7 @@ async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pyt
     monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
     elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
-    found: list[str] = []
-    at_edge = False
-    while not at_edge:
-        rows, at_edge = await following.rows(300)
-        found += [row.id for row in rows]
+    found = await ids_to_edge(following)
     assert found[-1] == "last"
     assert "some are missing" in following.engine.doubts.words
 
