@@ -22,7 +22,7 @@ import msgspec
 from benchmarks.site_logs import WAYS, SiteLogs
 from jobtui.demo import incidents, programs
 from jobtui.demo.live import SETTINGS
-from jobtui.demo.programs import Ending, Plan, RealDisk
+from jobtui.demo.programs import Plan, ProgramEnd, RealDisk
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import Browser, Simulation, User
 from jobtui.model.clock import SECOND, Nanos
@@ -45,12 +45,12 @@ LONGEST_STEP_S = 5.0
 SETTLE_S = 20.0
 """Simulated seconds without new jobs, after which all is over that was under way."""
 SEQUENTIAL = tuple(model for model in programs.MODELS if not model.parallel)
-ENDINGS = {Ending.COMPLETED: 80, Ending.RAISES: 12, Ending.KILLED: 4, Ending.PREPARE_FAILS: 4}
+ENDINGS = {ProgramEnd.COMPLETED: 80, ProgramEnd.RAISES: 12, ProgramEnd.KILLED: 4, ProgramEnd.PREPARE_FAILS: 4}
 ERRORS = {
-    Ending.COMPLETED: None,
-    Ending.RAISES: programs.OTHER_ERROR,
-    Ending.KILLED: programs.KILLED,
-    Ending.PREPARE_FAILS: programs.PREPARE_ERROR,
+    ProgramEnd.COMPLETED: None,
+    ProgramEnd.RAISES: programs.OTHER_ERROR,
+    ProgramEnd.KILLED: programs.KILLED,
+    ProgramEnd.PREPARE_FAILS: programs.PREPARE_ERROR,
 }
 
 TrueOp = tuple[object, ...]

@@ -202,12 +202,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
         gc.disable()
-    from jobtui.commands.streams import Ending, complain, fault, guarded, prepare_streams
+    from jobtui.commands.streams import TerminationSignals, complain, fault, guarded, prepare_streams
 
     prepare_streams()
     try:
         invocation = parse(sys.argv[1:] if arguments is None else arguments)
-        with Ending() as ending:
+        with TerminationSignals() as ending:
             return ending.code(guarded(lambda: _run(invocation)))
     except ConfigError as error:
         for line in error.lines:

@@ -35,7 +35,7 @@ LAST_LINES = 3
 """Lines that a failed program may still write after the one that says why: what it saves, times, totals."""
 
 
-class Line(NamedTuple):
+class OutputLine(NamedTuple):
     """Part of a line that was seen at one time. `tag` is the rank or process that wrote it."""
 
     number: int
@@ -65,7 +65,7 @@ def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) ->
     return Output(read_lines(text, first_line), failed).cause
 
 
-def read_lines(text: str, first_line: int = 1) -> Iterator[Line]:
+def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     for number, raw in enumerate(text.split("\n"), first_line):
         if "\x1b" in raw or "\0" in raw or "\b" in raw:
@@ -74,7 +74,7 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[Line]:
         for part in parts or [""]:
             if len(part) > LONGEST:
                 part = f"{part[: LONGEST // 2]} {part[-LONGEST // 2 :]}"
-            yield Line(number, *_without_prefix(part))
+            yield OutputLine(number, *_without_prefix(part))
 
 
 def _without_prefix(text: str) -> tuple[str, str]:
@@ -94,7 +94,7 @@ def _without_prefix(text: str) -> tuple[str, str]:
 class Output:
     """What a program wrote, judged line by line."""
 
-    def __init__(self, lines: Iterable[Line], failed: bool | None) -> None:
+    def __init__(self, lines: Iterable[OutputLine], failed: bool | None) -> None:
         self._lines = tuple(lines)
         self._failed = failed
         self._format = load_causes()
@@ -173,7 +173,7 @@ class Output:
 
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
-        for at, line in enumerate((*self._lines, Line(0, "", ""))):
+        for at, line in enumerate((*self._lines, OutputLine(0, "", ""))):
             if _part("hdf5_frame").match(line.text):
                 deepest = at
             elif deepest is not None and not _part("hdf5_part").match(line.text):
@@ -365,7 +365,7 @@ LINKS = ("The above exception was the direct cause", "During handling of the abo
 class Tracebacks:
     """Tracebacks of Python, also of several ranks at once: which exception is the first of each chain."""
 
-    def __init__(self, lines: Sequence[Line], shapes: CauseFormat) -> None:
+    def __init__(self, lines: Sequence[OutputLine], shapes: CauseFormat) -> None:
         self._lines = lines
         self._format = shapes
         self.raised: list[Raised] = []

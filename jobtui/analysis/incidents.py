@@ -97,7 +97,7 @@ class Shared(NamedTuple):
     good: int = 0
 
 
-class Line(NamedTuple):
+class SharedLine(NamedTuple):
     """The failing line that `jobs` of the `of` jobs with such a line have."""
 
     text: str
@@ -117,7 +117,7 @@ class Incident(NamedTuple):
     code: str
     codes: tuple[tuple[str, int], ...]
     sentence: str
-    cause: Line
+    cause: SharedLine
     error: str
     shape: tuple[Mark, ...]
     jobs: tuple[JobId, ...]
@@ -308,7 +308,7 @@ def _incident(
     )
 
 
-def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> Line:
+def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> SharedLine:
     """The line that most jobs have in common: a failing line, else their error, else the verdict."""
     failing = [one.cause.text for one in verdicts if one.cause is not None]
     errors = [text for one in samples if (text := one.job.error or one.job.alert)]
@@ -317,7 +317,7 @@ def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> Line:
     for line in lines:
         alike[signature(line)][line] += 1
     common, most = max(alike.items(), key=lambda one: one[1].total())
-    return Line(next(iter(most)) if len(most) == 1 else common, most.total(), len(lines))
+    return SharedLine(next(iter(most)) if len(most) == 1 else common, most.total(), len(lines))
 
 
 def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[Shared]:

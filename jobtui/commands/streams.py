@@ -97,7 +97,7 @@ def guarded(write: Callable[[], int]) -> int:
     return code
 
 
-class Ending:
+class TerminationSignals:
     """Lets SIGTERM and SIGHUP end a command as ctrl+c does, so that programs it started end with it.
 
     A context manager. One of them that is ignored stays so, as under nohup.

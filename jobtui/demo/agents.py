@@ -8,7 +8,7 @@ from typing import Any
 
 from jobtui.demo.kernel import Queue
 from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
-from jobtui.demo.programs import Ending, Plan, parallel_status
+from jobtui.demo.programs import Plan, ProgramEnd, parallel_status
 from jobtui.demo.site import Site, Socket, Stream
 from jobtui.model.clock import SECOND, Nanos
 
@@ -205,7 +205,7 @@ class Agent:
         kernel, started = self.site.kernel, self.process.clock
         command.start = self.process.seconds
         self.update(command, "running")
-        if plan.ending is Ending.PREPARE_FAILS:
+        if plan.ending is ProgramEnd.PREPARE_FAILS:
             await self._fail_to_prepare(command, request, plan)
             return
         written = 0
@@ -227,7 +227,7 @@ class Agent:
             await kernel.sleep(0.001)
             if command.ended:
                 return
-        state = "completed" if plan.ending is Ending.COMPLETED else "error"
+        state = "completed" if plan.ending is ProgramEnd.COMPLETED else "error"
         self.update(command, state, error=plan.error)
         await self.site.pause("exit")
         self.finished(command)

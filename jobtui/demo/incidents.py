@@ -10,7 +10,7 @@ from jobtui.demo import programs
 from jobtui.demo.agents import SIGKILL
 from jobtui.demo.kernel import Start
 from jobtui.demo.messages import TABLES, AgentAnswer
-from jobtui.demo.programs import Ending, Model, Plan, log_lines
+from jobtui.demo.programs import Model, Plan, ProgramEnd, log_lines
 from jobtui.demo.world import Browser, Simulation, User, World
 from jobtui.model.clock import Nanos
 from jobtui.model.tables import tables_of
@@ -31,12 +31,12 @@ LONGEST_S = 5_400.0
 WINDOW_OPEN_S = 40.0
 """How long people watch a long run in quiet times before they come back for its result."""
 LOG_LINES_PER_S = 0.5
-ERRORS: Mapping[Ending, str | None] = {
-    Ending.COMPLETED: None,
-    Ending.KILLED: programs.KILLED,
-    Ending.PREPARE_FAILS: programs.PREPARE_ERROR,
+ERRORS: Mapping[ProgramEnd, str | None] = {
+    ProgramEnd.COMPLETED: None,
+    ProgramEnd.KILLED: programs.KILLED,
+    ProgramEnd.PREPARE_FAILS: programs.PREPARE_ERROR,
 }
-ENDINGS = {Ending.COMPLETED: 80, Ending.RAISES: 12, Ending.KILLED: 3, Ending.PREPARE_FAILS: 2}
+ENDINGS = {ProgramEnd.COMPLETED: 80, ProgramEnd.RAISES: 12, ProgramEnd.KILLED: 3, ProgramEnd.PREPARE_FAILS: 2}
 
 
 class Arrivals:
@@ -130,9 +130,9 @@ class Arrivals:
         rng = self._rng
         ending = rng.choices(list(ENDINGS), list(ENDINGS.values()))[0]
         whole_s = min(model.typical_s * rng.lognormvariate(0, 0.6), LONGEST_S)
-        seconds = whole_s if ending is Ending.COMPLETED else whole_s * rng.uniform(0.05, 0.9)
+        seconds = whole_s if ending is ProgramEnd.COMPLETED else whole_s * rng.uniform(0.05, 0.9)
         error = ERRORS.get(ending)
-        if ending is Ending.RAISES:
+        if ending is ProgramEnd.RAISES:
             own = [text for app, text in programs.RAISED if app == model.app]
             error = rng.choice(own) if own else programs.OTHER_ERROR
         return Plan(
@@ -211,7 +211,7 @@ class Scenario:
         return self._simulation
 
     def plan(self, model: Model, seconds: float, ending: str) -> Plan:
-        incident, ends = self._incident, Ending(ending)
+        incident, ends = self._incident, ProgramEnd(ending)
         error = ERRORS.get(ends, incident.error)
         plan = good_plan(model, seconds)
         return msgspec.structs.replace(plan, ending=ends, error=error, queued_s=incident.queued_s)

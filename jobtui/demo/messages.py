@@ -230,7 +230,7 @@ def record_bytes(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode("ascii")
 
 
-class Line(NamedTuple):
+class LineTemplate(NamedTuple):
     """A line ready to be filled: the call site as it is written, and the text."""
 
     site: str
@@ -238,8 +238,8 @@ class Line(NamedTuple):
 
 
 @cache
-def lines_of(site_packages: str) -> Mapping[str, Line]:
+def lines_of(site_packages: str) -> Mapping[str, LineTemplate]:
     return {
-        name: Line(f"{site_packages}{file}:{number}:{function} ", text)
+        name: LineTemplate(f"{site_packages}{file}:{number}:{function} ", text)
         for name, (file, number, function, text) in TABLES["lines"].items()
     }

@@ -55,7 +55,7 @@ def _many_log_lines(app: str, count: int) -> tuple[str, ...]:
     return tuple(shapes[min(n, 1 + n % (len(shapes) - 1))].format(n=n) for n in range(count))
 
 
-class Ending(StrEnum):
+class ProgramEnd(StrEnum):
     """How a program ends when nobody interferes."""
 
     COMPLETED = "completed"
@@ -79,7 +79,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     take to its end, for one that ends before (0: as long as it takes).
     """
 
-    ending: Ending = Ending.COMPLETED
+    ending: ProgramEnd = ProgramEnd.COMPLETED
     duration_s: float = 2.0
     error: str | None = None
     frames: int = 10
@@ -216,9 +216,9 @@ class RunDirs:
         return max(due, written)
 
     def result(self, run_dir: str, request: Request, plan: Plan) -> None:
-        if plan.ending is Ending.RAISES:
+        if plan.ending is ProgramEnd.RAISES:
             self._append(run_dir, TABLES["traceback"].format(app=request.app, error=plan.error))
-        elif plan.ending is Ending.COMPLETED and not request.is_parallel:
+        elif plan.ending is ProgramEnd.COMPLETED and not request.is_parallel:
             self.write(f"{run_dir}/out.json", '{"title": "","x_range": [0, 1, 2]}')
 
     def write(self, path: str, text: str) -> None:
@@ -260,7 +260,7 @@ class BatchJob:
         if seconds < self.plan.duration_s:
             progress = self.plan.after(seconds)
             return "running", progress.percent, progress.frames
-        if self.plan.ending is Ending.COMPLETED:
+        if self.plan.ending is ProgramEnd.COMPLETED:
             return "completed", 100.0, self.plan.frames
         return "error", 0.0, 0
 

@@ -12,7 +12,7 @@ from jobtui.demo.agents import SIGKILL
 from jobtui.demo.drivers import SiteSupervisor
 from jobtui.demo.kernel import Future
 from jobtui.demo.messages import Message
-from jobtui.demo.programs import Ending, Model, Plan
+from jobtui.demo.programs import Model, Plan, ProgramEnd
 from jobtui.demo.site import SUPERVISOR_LOG, Process, Site, Socket, Stream
 from jobtui.demo.site import Settings as SiteSettings
 from jobtui.demo.supervisor import Driver, Op
@@ -240,7 +240,7 @@ class Workload:
         if rng.random() < ENDLESS_RUN:
             return Plan(duration_s=30_000)
         seconds = rng.uniform(0.4, 3) if not model.parallel else rng.uniform(1, 18)
-        ending = rng.choices(list(Ending), (8, 2, 0.5, 0.5))[0]
+        ending = rng.choices(list(ProgramEnd), (8, 2, 0.5, 0.5))[0]
         queued = rng.uniform(0, 25)
         error = incidents.ERRORS.get(ending, rng.choice(programs.RAISED)[1])
         frames = rng.randint(1, 20)
