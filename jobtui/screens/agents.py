@@ -14,12 +14,13 @@ from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.model.pages import Place
 from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, urgent_first
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ErrorScreen
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 COPIES = "agent-sbatch"
 """The directory in which the supervisor keeps copies of the logs of agents on clusters."""

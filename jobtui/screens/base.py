@@ -32,7 +32,8 @@ from jobtui.widgets.row_view import Move, RowView
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter_syntax import TextFields
-    from jobtui.widgets.text_pane import Paragraph, TextPane
+    from jobtui.render.spans import Paragraph
+    from jobtui.widgets.text_pane import TextPane
 
 Record = TypeVar("Record")
 

@@ -12,6 +12,7 @@ from jobtui.model.clock import SECOND
 from jobtui.model.commands import Command
 from jobtui.model.numbers import counted
 from jobtui.render.chart import HEADS, time_rows, title_of
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, duration, safe, show
 from jobtui.screens.base import bindings_at
 from jobtui.screens.jobs import JobFilter, JobsFilteringScreen, mistake_in
@@ -21,7 +22,6 @@ from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import Mistake
 from jobtui.widgets.frame import TabLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.text_pane import Paragraph
 
 OLD_S = 2
 """From this age on it is said how old a chart is."""

@@ -21,6 +21,7 @@ from jobtui.render.incidents import (
     incident_report,
     rate_bars,
 )
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
@@ -28,7 +29,7 @@ from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.session.evidence import Gatherer, Reads
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
 """How far back is looked, in seconds; the third one at first."""

@@ -13,14 +13,14 @@ from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.columns import TimeLook
 from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import Judgement, judge_age
-from jobtui.render.spans import Span
+from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import Zone, duration, show
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.record_list import FileList
 from jobtui.widgets.row_view import Move, RowView
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 SLOW_S = 2.0
 """A disk that has not answered for so long is spoken of."""

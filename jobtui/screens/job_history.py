@@ -28,13 +28,14 @@ from jobtui.render.runs import (
     side_by_side,
     step_lines,
 )
+from jobtui.render.spans import Paragraph
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 MARGIN = 3
 

@@ -24,13 +24,13 @@ from jobtui.render.job_files import (
     tried_lines,
     variable_rows,
 )
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line, Paragraph, Span
 from jobtui.render.text import Zone, show
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import Paragraph, SpanPane
+from jobtui.widgets.text_pane import SpanPane
 
 MOST_LINES = 2_000
 """Lines of a script that are shown here; the command shows all."""

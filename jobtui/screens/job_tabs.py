@@ -22,13 +22,14 @@ from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
 from jobtui.render.log_lines import tags
 from jobtui.render.sources import Judgement
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import JobLog
 from jobtui.widgets.row_view import Move, RowView
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class TimelineTab(StepTab):
         unlinked = len(self._subject.unlinked) if self._subject else 0
         dropped = self.shared.store.correlation.dropped_ops
         words = f"{unlinked:,} lines name this job and could not be placed" if unlinked else ""
-        return words + (f"{' · ' if words else ''}{dropped:,} old ops were let go" if dropped else "")
+        return words + (f"{' · ' if words else ''}{dropped:,} old ops were dropped" if dropped else "")
 
     def tick(self) -> None:
         self._ops.tick()

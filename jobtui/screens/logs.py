@@ -18,6 +18,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
 from jobtui.render.log_lines import LineLook, Tags, finder
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
@@ -29,7 +30,6 @@ from jobtui.widgets.frame import KeyLine
 from jobtui.widgets.log_feed import FOLDED, LogFeed, folded, runs_of
 from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.text_pane import Paragraph
 
 FIRST_WAIT_S = 0.05
 """How long the first paint waits for lines; without them it is made of what there is."""
@@ -50,7 +50,7 @@ SEARCH_S = 0.05
 NOTHING = {1: "nothing more below", -1: "nothing more above"}
 FORWARD = 1
 COPIED_LINES, RECORD_LINES = 5_000, 500
-"""Lines that are copied at most, and of one record; a terminal takes fewer usually."""
+"""The most lines copied at a time, and the most of one record; terminals often take fewer."""
 COUNTED_LINES = 20_000
 """So many lines are looked at to count values in them."""
 

@@ -8,11 +8,12 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.slurm import Cluster
 from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.shared import Shared
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 NODES_EVERY_S = 30.0
 """How often clusters are asked for their nodes while this is open, if they answer quickly."""

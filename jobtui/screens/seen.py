@@ -10,10 +10,10 @@ from jobtui.model.faults import contained
 from jobtui.model.memory import Overview, Seen
 from jobtui.model.source_errors import SourceError
 from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.shared import Shared, start
-from jobtui.widgets.text_pane import Paragraph
 
 RENEW_S = 60.0
 """How often the memory is read again."""

@@ -9,12 +9,13 @@ from jobtui.model.faults import FAULTS, FAULTS_KIND
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.sources import judge, labels
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, date_time, duration, show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.widgets.record_list import RecordTable
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 
 GLYPHS: Mapping[SourceState, tuple[str, str]] = {
     SourceState.STARTING: ("○", "dim"),

@@ -9,7 +9,7 @@ from textual.containers import Container
 from jobtui.actions import Action, Keymap, Place, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
-from jobtui.render.spans import Line, padded
+from jobtui.render.spans import Line, Paragraph, padded
 from jobtui.render.styles import (
     GLYPHS,
     NEEDS_PERSON_GLYPH,
@@ -23,7 +23,7 @@ from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.shared import Shared, Taken
 from jobtui.widgets.frame import KeyLine, RuleLine
-from jobtui.widgets.text_pane import Paragraph, TextPane, wrapped_lines
+from jobtui.widgets.text_pane import TextPane, wrapped_lines
 
 
 class ReadingScreen(HeadedScreen):
@@ -158,7 +158,7 @@ def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
     yield Paragraph("")
     for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
         yield from _topic_text(topic, place)
-    yield Paragraph("Commands, behind :", "title")
+    yield Paragraph("Commands, typed after :", "title")
     for command in COMMANDS:
         words = f"{command.name} {command.argument}"
         yield Paragraph(f"{words:<{KEY_CELLS}}{command.help}", hang=KEY_CELLS)

@@ -18,6 +18,7 @@ from jobtui.analysis.traces.layout import LineKey
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
@@ -30,7 +31,7 @@ from jobtui.store.store import Changes
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of
 
 FILTERING = "filter"

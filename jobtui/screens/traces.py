@@ -24,6 +24,7 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, SpanId, TraceId
 from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
+from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, newest_first
 from jobtui.render.waterfall import short_id
@@ -31,7 +32,6 @@ from jobtui.screens.base import HeadedScreen, TableScreen, bindings_at
 from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
-from jobtui.widgets.text_pane import Paragraph
 
 LISTED = 200
 """Traces that are listed."""

@@ -6,8 +6,6 @@ from jobtui.render.spans import Line, Paragraph, Span, rows
 from jobtui.render.text import telling, width, wrapped
 from jobtui.widgets.row_view import RowView
 
-__all__ = ["Paragraph"]  # from here too
-
 
 def wrapped_lines(
     paragraphs: Iterable[Paragraph], cells: int, hang: int = 0

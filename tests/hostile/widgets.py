@@ -26,7 +26,7 @@ from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
 from jobtui.model.verdicts import Verdict
 from jobtui.render.agents import AGENT_COLUMNS
 from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
-from jobtui.render.spans import Span
+from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import show
 from jobtui.render.verdicts import why_parts
 from jobtui.screens.text import HelpPane
@@ -65,7 +65,7 @@ from jobtui.widgets.record_list import (
     RecordTable,
 )
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import Paragraph, TextPane, WhyList
+from jobtui.widgets.text_pane import TextPane, WhyList
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from tests.conftest import NOW
 from tests.hostile.records import hostile

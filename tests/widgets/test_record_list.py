@@ -7,13 +7,13 @@ from jobtui.analysis.counts import Counts
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
-from jobtui.render.spans import width_of
+from jobtui.render.spans import Paragraph, width_of
 from jobtui.render.text import safe, width, wrapped
 from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
 from jobtui.widgets.job_facts import JobFacts, ends_of
 from jobtui.widgets.record_list import Choice, ChoiceList
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
