@@ -10,7 +10,7 @@ A path over ssh is written as an address, `ssh://cori/scratch/...`.
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import quote
@@ -217,11 +217,13 @@ def run_dirs_of(
     `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster.
     """
     known = tuple(ops)
-    on_cluster = (path for there in _dirs_of(known, "sent_dir") for path in reached(there, host, reach))
+    on_cluster = (
+        path for there in _dirs_of(known, lambda op: op.sent_dir) for path in reached(there, host, reach)
+    )
     named = reached(told, host, reach, job.source if job else "") if told else ()
     beside = _beside(job, record_path) if job and record_path else ()
     moved = _moved(known, record_path) if record_path else ()
-    logged = _dirs_of(known, "run_dir")
+    logged = _dirs_of(known, lambda op: op.run_dir)
     return tuple(dict.fromkeys((*named, *on_cluster, *logged, *beside, *moved)))
 
 
@@ -238,10 +240,10 @@ def output_places(
     )
 
 
-def _dirs_of(ops: Iterable[Op], name: str) -> Iterator[str]:
-    """The run directories in a field of ops, the newest first."""
+def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[str]:
+    """The run directories that ops name, the newest first."""
     for op in reversed(tuple(ops)):
-        path = getattr(op, name)
+        path = dir_of(op)
         if path and op.jid is not None and jid_of_run_dir(path) == op.jid:
             yield path.rstrip("/")
 
@@ -257,7 +259,7 @@ def _beside(job: Job, record_path: str) -> Iterator[str]:
 def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
     """The directory of a job on a cluster in a copy of the whole site next to the record."""
     root = os.path.dirname(os.path.dirname(record_path))
-    for path in _dirs_of(ops, "sent_dir"):
+    for path in _dirs_of(ops, lambda op: op.sent_dir):
         above, _, below = path.rpartition("/user/")
         names = above.split("/")
         yield from (os.path.join(root, *names[at:], "user", below) for at in range(1, len(names)))

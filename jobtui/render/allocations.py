@@ -14,8 +14,8 @@ BAD = frozenset({"submit_failed", "pending_deletion"})
 GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
 OTHER_GLYPH = "?"
 ORDER = (RUNNING, "pending_deletion", "queued", "pending_submission")
-_RANKS = {state: rank for rank, state in enumerate(ORDER)}
 """What lasts comes first, in this order; what is over comes last, the newest first."""
+_RANKS = {state: rank for rank, state in enumerate(ORDER)}
 
 
 class ServerLook(NamedTuple):

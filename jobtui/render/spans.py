@@ -149,7 +149,9 @@ def rows(line: Line, cells: int, most: int | None = None) -> list[Line]:
     for span in line:
         text = span.text
         while text:
-            at = _room_for(text, left) or (not row)
+            at = _room_for(text, left)
+            if not at and not row:
+                at = 1  # wider than a whole row: it would never end
             if at:
                 row.append(Span(text[:at], span.style))
                 left -= row[-1].width

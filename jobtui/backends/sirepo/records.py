@@ -25,7 +25,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import JobId, is_quasi_jid, split_jid
+from jobtui.model.ids import JidParts, JobId, SimulationId, Uid, is_quasi_jid, split_jid
 from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json, whole_of
 
@@ -86,6 +86,7 @@ def _tidy_text(text: str) -> str:
     return text if text.isascii() else _HALF_PAIR.sub("\ufffd", text)
 
 
+_NO_PARTS = JidParts(Uid(""), SimulationId(""), "")
 LONGEST_TEXT = 4_096
 """Characters of a name, message or error that are kept in a Job; `native` has all of it."""
 FAULTS_NAMED = 5
@@ -281,10 +282,10 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
         status,
         native,
         source,
-        intern(record.uid or _named_in(jid, "uid")),
+        intern(record.uid or (split_jid(jid) or _NO_PARTS).uid),
         name if name is None or len(name) <= LONGEST_TEXT else _short(name),
         intern(record.simulationType or ""),
-        intern(record.computeModel or _named_in(jid, "model")),
+        intern(record.computeModel or (split_jid(jid) or _NO_PARTS).model),
         intern(record.jobRunMode or ""),
         queued_at,
         started_at,
@@ -307,10 +308,6 @@ def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
 
 def _status(native: str | None) -> tuple[JobStatus, str, int]:
     return _STATUS.get(native) or (JobStatus.UNKNOWN, native or "", _NEVER)
-
-
-def _named_in(jid: JobId, part: str) -> str:
-    return getattr(split_jid(jid), part, "")
 
 
 def _nanos(seconds: int | None) -> Nanos | None:
