@@ -295,7 +295,7 @@ COMMANDS: tuple[Command, ...] = (
             _ID, (
         _valued("output", "FILE", "the file to make, else ID.jobtui here", short="o"),
     ), prints=False),
-    Command("record", "keep what the sources deliver in a directory, the oldest let go of, until interrupted",
+    Command("record", "keep what the sources deliver in a directory until interrupted; the oldest is dropped",
             Argument("DIR", "the directory, made when it is not there"), (
         _valued("limit", "MB", "how many MB to keep, 1000 without it", Expects.COUNT),
         _valued("for", "T", "end after so long, such as 8h"),

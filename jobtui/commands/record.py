@@ -54,7 +54,7 @@ def run(context: Context) -> Exit:
         writer.close()
         if memory is not None:
             memory.close()
-    gone = f", {writer.let_go:,} old entries let go of" if writer.let_go else ""
+    gone = f", {writer.let_go:,} old entries dropped" if writer.let_go else ""
     gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
     return Exit.FINE if not recorder.lost else Exit.NO_SOURCE

@@ -51,7 +51,7 @@ class SettingPlaces(NamedTuple):
 
 
 def places_of(text: str) -> SettingPlaces:
-    """Where the keys and values of a TOML document stand, of each that begins a line."""
+    """Line and column of the keys and values of a TOML document, of each that begins a line."""
     places, table = SettingPlaces({}, {}), Keys()
     for number, line in enumerate(text.split("\n"), 1):
         if found := _HEADER.match(line):
@@ -63,7 +63,7 @@ def places_of(text: str) -> SettingPlaces:
 
 
 def _noted(places: SettingPlaces, table: Keys, found: re.Match[str], line: int) -> Keys:
-    """Note where the names of a dotted key stand; the whole key."""
+    """Note line and column of each name of a dotted key; gives the whole key."""
     keys = table
     for name in _ONE_NAME.finditer(found[1]):
         keys = (*keys, _content(name[0]))

@@ -387,7 +387,7 @@ def _with_access(
 
 
 class Written(NamedTuple):
-    """A setting or an entry of a table: its value or values in words, and where it stands."""
+    """A setting or an entry of a table: its value or values in words, and the file and line that set it."""
 
     name: str
     value: list[str] | str | None

@@ -515,7 +515,7 @@ class JournalPages(Log):
         for _ in range(TAKES):
             found = await _readable(self._following.take(TAKEN))
             if found.lost:
-                self._event = "entries were let go before they were read"
+                self._event = "entries were dropped before they were read"
             kept = placed_after(await self._pieces.shown(found.entries), tail.end - 1)
             piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)

@@ -83,7 +83,7 @@ class LogPages(Log):
         if seen.id == current.opened.id:
             if not current.grow():
                 self._replace((*segments[:-1], Segment(open_file(self._path), current.end)))
-                self._event = "cut off and written anew"
+                self._event = "was cut off or rewritten"
             return self.extent
         current.grow()
         # Whoever writes has not taken the new file yet: what comes goes into the old one.

@@ -45,7 +45,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
     `newest_at` is the time of its newest record, by its own clock.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
-    new came `news` times since it was read to its end, last at `news_at`, and within `pause_s` usually.
+    new came `news` times since it was read to its end, last at `news_at`; `pause_s` is the usual pause.
     """
 
     name: str

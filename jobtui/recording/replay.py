@@ -97,7 +97,7 @@ class ReplayedSource:
         self._read_to: Nanos | None = None
 
     async def poll(self, cursor: str | None) -> Batch:
-        return await self._worker.run(lambda: self._next(anew=cursor is None))
+        return await self._worker.run(lambda: self._next(first=cursor is None))
 
     async def changed(self, timeout_s: float) -> None:
         while self._clock.now() == self._read_to:
@@ -114,8 +114,8 @@ class ReplayedSource:
         number = self.number
         return [] if number is None else await self._worker.run(lambda: self._recording.keys(what, number))
 
-    def _next(self, *, anew: bool) -> Batch:
-        if anew:
+    def _next(self, *, first: bool) -> Batch:
+        if first:
             self._seq = -1
         self._read_to = self._clock.now()
         if self.number is None:
@@ -202,9 +202,9 @@ class ReplayPlayer:
             return
         self._clock.set(wanted)
         if wanted < before:
-            await self._read_anew()
+            await self._read_again()
 
-    async def _read_anew(self) -> None:
+    async def _read_again(self) -> None:
         """Read everything again; who asked before and still waits need not."""
         self._asked += 1
         nth = self._asked

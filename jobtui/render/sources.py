@@ -17,7 +17,7 @@ LATE_S = 15.0
 """From this age on it is late; so it is when it gives nothing for so long from the start."""
 
 MINUTE_S = 60.0
-"""The age of a record is told in minutes: it goes on all the time, and on every screen."""
+"""The age of a record is shown in minutes: in seconds it would change each second, on every screen."""
 
 SEPARATOR = Span(" · ", "rule", 3)
 REASON_CELLS = 24

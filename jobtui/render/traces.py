@@ -458,7 +458,7 @@ def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Paragraph]:
     yield Paragraph(f"span {line.missing} was not received", "warning")
     yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
     yield Paragraph(
-        "what ran it was killed before it could send it, or still runs, or it was let go of", "dim"
+        "what ran it was killed before it could send it, or still runs, or the span was dropped", "dim"
     )
 
 

@@ -204,7 +204,7 @@ class CondorBook:
         if not self.dropped:
             return None
         limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job in one file, are kept"
-        return f"{self.dropped:,} facts let go of, those of ended jobs first: {limits}"
+        return f"{self.dropped:,} facts dropped, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
         """What files say of a job in order of time; of an event that several tell of, what one says."""

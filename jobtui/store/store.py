@@ -316,7 +316,7 @@ class Store:
 
     @property
     def _known(self) -> dict[str, object]:
-        """All that it knows, by attribute: what is not its own."""
+        """What it knows, by attribute: all but its clock and its listeners."""
         return {name: part for name, part in vars(self).items() if name not in ("_clock", "_listeners")}
 
     def facts_of(self, job_id: JobId) -> "tuple[CondorFact, ...]":

@@ -170,7 +170,7 @@ class TraceBook:
         """What is to be said of what was dropped or left out, None when all is here."""
         said = []
         if self.dropped:
-            said.append(f"{self.dropped:,} of the traces let go, the most quiet first")
+            said.append(f"{self.dropped:,} of the traces dropped, the most quiet first")
         if self.left_out:
             said.append(f"{self.left_out:,} spans of too large a trace left out")
         limits = f"at most {self._most:,} spans and {self._most_bytes >> 20} MB are kept"

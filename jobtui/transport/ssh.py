@@ -95,7 +95,7 @@ class Running:
         return self._process.wait()
 
     async def stop(self) -> None:
-        """End it with all that it started, and dropped it. May be called twice."""
+        """End it with all that it started, and close what it is read through. May be called twice."""
         try:
             if self._process.poll() is None:
                 self._signal(signal.SIGTERM)

@@ -93,7 +93,7 @@ def _kernel() -> "ctypes.CDLL":
 
 
 class Inotify:
-    """A queue of events. Raises OSError where there is none available."""
+    """A queue of events. Raises OSError where the kernel gives none."""
 
     def __init__(self) -> None:
         self._fd = _checked(_kernel().inotify_init1(_NONBLOCK | _CLOEXEC))
@@ -160,7 +160,7 @@ class FileNews:
         self._waiter: asyncio.Future[None] | None = None
 
     def arm(self) -> bool:
-        """Watch what follows the names now; False where that tells nothing, or not all."""
+        """Watch the files that the names lead to now; False where events do not tell of all changes."""
         found = [_identity(path) for path in self._paths]
         if self._queue is not None and found == self._armed:
             return True

@@ -247,7 +247,7 @@ def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
     news = book.add(facts_of(second, "second"))
     assert book.dropped > 60
     assert book.facts_of(JobId(JOB))
-    assert f"{book.dropped} facts let go of" in (book.notice or "")
+    assert f"{book.dropped} facts dropped" in (book.notice or "")
     assert news.gone
     assert not news.gone & {job.id for job in news.jobs}
     assert all(book.detail(job_id) is None for job_id in news.gone)

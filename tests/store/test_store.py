@@ -81,7 +81,7 @@ def test_jobs_out_of_files_that_are_let_go_of_are_gone_and_that_is_said(
     assert 0 < len(store.jobs) <= 3
     assert all(store.detail(job_id) is not None for job_id in store.jobs)
     (of_files,) = [one for one in store.sources() if one.name == "a.log"]
-    assert "facts let go of" in (of_files.note or "")
+    assert "facts dropped" in (of_files.note or "")
 
 
 def test_a_failed_source_keeps_what_it_gave_and_says_why() -> None:
@@ -337,7 +337,7 @@ def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() ->
     book.add([Span(TraceId("e" * 32), span_id(1), None, "", SERVICE, Nanos(1), None)], [])
     assert (book.trace(TRACE_ID), book.dropped) == (None, 1)
     assert book.notice == (
-        "1 of the traces let go, the most quiet first and 7 spans of too large a trace left out: "
+        "1 of the traces dropped, the most quiet first and 7 spans of too large a trace left out: "
         "at most 3 spans and 256 MB are kept"
     )
 

@@ -128,7 +128,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     remembered: Remembered | None = None
 
     def origin_of(self, source: str) -> str:
-        """The source after the name in a line or record: a journal gives many streams."""
+        """The source to which the name in a line or record belongs: a journal gives many streams."""
         return self.origins.get(source, source)
 
     def now_at(self, source: str) -> Nanos:

@@ -363,7 +363,7 @@ class Balsam(PolledSource):
         back = ""
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
-            back = f"event ids went back, {seen}: a backup, or set up anew? all was read anew"
+            back = f"event ids went back, {seen}: a backup, or set up again? all was read again"
         first = "being read for the first time" if self._polls == 0 and self._questions.due else ""
         fault = self._cache.fault if self._cache is not None else ""
         return "; ".join(filter(None, (note, first, back, fault)))

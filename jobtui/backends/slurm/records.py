@@ -50,7 +50,7 @@ _WHY = {
     "NODE_FAIL": "a node of it failed",
     "OUT_OF_MEMORY": "out of memory",
     "PREEMPTED": "preempted: a job of higher priority took its nodes",
-    "RECONFIG_FAIL": "a node of it could not be set up anew",
+    "RECONFIG_FAIL": "a node of it could not be set up again",
 }
 """Why a job ended in such a state."""
 

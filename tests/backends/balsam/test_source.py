@@ -373,7 +373,7 @@ async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
     tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
     await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
-    assert "or set up anew? all was read anew" in (watched.health.note or "")
+    assert "or set up again? all was read again" in (watched.health.note or "")
 
 
 async def test_it_goes_on_from_there() -> None:
