@@ -507,16 +507,24 @@ class Follower:
         self._tell_late(older[:begin], gathered)
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
         after = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
+        is_rewritten = known is self._current and not is_whole
+        again = self._rewritten(known, after, files.present) if is_rewritten else None
         for file in after:
+            if again is not None and again.looked.mtime_ns < file.look.mtime_ns:
+                self._read_before_present(again, is_renamed=True)
+                again = None
             self._given.append(_given(file))
             self._read_next(file, Position(), gathered, is_renamed=file.look.id == known.opened.id)
-        if known is self._current and not is_whole:
-            anew = self._open_log(known.opened, Position())
-            is_here = known.opened.id == files.present.id
-            if is_here or any(file.look.id == known.opened.id or anew.is_in(file) for file in after):
-                known.opened.close()
-            else:
-                self._read_before_present(anew, is_renamed=True)
+        if again is not None:
+            self._read_before_present(again, is_renamed=True)
+
+    def _rewritten(self, known: OpenLog, after: Sequence[RotatedFile], present: OpenFile) -> OpenLog | None:
+        """What was written to a file after it was cut, where no name leads to it any more."""
+        again = self._open_log(known.opened, Position())
+        if known.opened.id in {present.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
+            known.opened.close()
+            return None
+        return again
 
     def _holder_of(
         self, known: OpenLog, older: Sequence[RotatedFile], *, is_whole: bool
