@@ -121,7 +121,8 @@ class Output:
         line = self._lines[at]
         text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
         if best.weight != EXCEPTION and best.family != "julia" and _part("headline").match(text):
-            below = next(islice(self._after(at, 3), 1), None)
+            said = (below for below in self._after(at, 3) if not _part("where").match(self._lines[below].text))
+            below = next(said, None)
             if below is not None and not self._is(below, "wrapper") and self._lines[below].tag == line.tag:
                 line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)
@@ -189,6 +190,8 @@ class Output:
             if any(self._is(at, role) for role in ("symptom", "wrapper", "handled", "harmless")):
                 continue
             weight += 10 if self._counts[self._templates[at]] < 3 else -30
+            if at and _part("box").match(self._lines[at - 1].text.strip()):
+                weight += 15 if any(self._is_failure(below) for below in self._after(at, 12)) else 0
             after = list(islice(self._after(at, 6), 4))
             if self._is_near_the_end(after):
                 weight += 10

@@ -43,7 +43,9 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-CAPTURED, COMPOSED, RUN = tuple(captured()), tuple(marked_in("cases.txt")), tuple(marked_in("programs.txt"))
+CAPTURED, COMPOSED, RUN, TOOLS = (
+    tuple(captured()), *(tuple(marked_in(name)) for name in ("cases.txt", "programs.txt", "tools.txt"))
+)  # fmt: skip
 
 
 def is_right(sample: Sample, found: Cause | None) -> bool:
@@ -51,7 +53,7 @@ def is_right(sample: Sample, found: Cause | None) -> bool:
 
 
 @pytest.mark.parametrize("failed", [None, True], ids=["unknown", "failed"])
-@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED, RUN], ids=["captured", "composed", "run"])
+@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED, RUN, TOOLS], ids=["captured", "composed", "run", "tools"])
 def test_the_line_that_says_why_is_found_and_no_other(
     samples: tuple[Sample, ...], failed: bool | None
 ) -> None:
