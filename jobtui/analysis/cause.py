@@ -121,8 +121,8 @@ class Output:
         line = self._lines[at]
         text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
         if best.weight != EXCEPTION and best.family != "julia" and _part("headline").match(text):
-            said = (below for below in self._after(at, 3) if not _part("where").match(self._lines[below].text))
-            below = next(said, None)
+            where, after = _part("where"), self._after(at, 3)
+            below = next((at for at in after if not where.match(self._lines[at].text)), None)
             if below is not None and not self._is(below, "wrapper") and self._lines[below].tag == line.tag:
                 line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)

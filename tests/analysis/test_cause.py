@@ -43,9 +43,9 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-CAPTURED, COMPOSED, RUN, TOOLS = (
-    tuple(captured()), *(tuple(marked_in(name)) for name in ("cases.txt", "programs.txt", "tools.txt"))
-)  # fmt: skip
+SAMPLES = {name: tuple(marked_in(f"{name}.txt")) for name in ("cases", "programs", "tools")}
+SAMPLES["captured"] = CAPTURED = tuple(captured())
+COMPOSED = SAMPLES["cases"]
 
 
 def is_right(sample: Sample, found: Cause | None) -> bool:
@@ -53,10 +53,9 @@ def is_right(sample: Sample, found: Cause | None) -> bool:
 
 
 @pytest.mark.parametrize("failed", [None, True], ids=["unknown", "failed"])
-@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED, RUN, TOOLS], ids=["captured", "composed", "run", "tools"])
-def test_the_line_that_says_why_is_found_and_no_other(
-    samples: tuple[Sample, ...], failed: bool | None
-) -> None:
+@pytest.mark.parametrize("file", SAMPLES)
+def test_the_line_that_says_why_is_found_and_no_other(file: str, failed: bool | None) -> None:
+    samples = SAMPLES[file]
     found = {sample: find_cause(sample.text, failed=failed) for sample in samples}
     told = [sample for sample in samples if sample.right]
     silent = [sample for sample in samples if not sample.right]
