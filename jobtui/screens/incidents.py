@@ -169,7 +169,9 @@ class IncidentsScreen(HeadedScreen):
         groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
         what = groups if self._list.count else "nothing went wrong"
         if self._earlier is not None and self._list.count:
-            return f"{earlier_words(self._span_s(), self._earlier)} · {groups}"
+            wide = self._earlier.window_s
+            shown = "all before" if wide is None else f"the last {duration(wide)}"
+            return f"no failures in the last {span}; shown is {shown} · {groups}"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
