@@ -23,7 +23,7 @@ from unittest import mock
 from benchmarks.db_scan import timed_ms
 from benchmarks.journal_files import CONTAINER, UNIT, export_entries, kept_journal, remote_writer
 from benchmarks.rows import Row, at_most, at_most_times, main
-from jobtui.backends.journal.journalctl import LocalJournal
+from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.backends.journal.source import maker_of
 from jobtui.logs.journal import JournalPages, Selection
@@ -80,7 +80,7 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
 
 
 async def _screen(directory: Path, matches: Matches) -> None:
-    reader = LocalJournal(str(directory))
+    reader = JournalctlReader(str(directory))
     found = await reader.backward(Tail(), matches, SCREEN)
     assert found.entries
     await reader.aclose()
@@ -93,7 +93,7 @@ def _journalctl(directory: Path, *words: str) -> None:
 
 def _paged(directory: Path, rounds: int) -> Iterator[Row]:
     async def pages() -> list[tuple[float, float, Cursor]]:
-        reader = LocalJournal(str(directory))
+        reader = JournalctlReader(str(directory))
         found = await reader.backward(Tail(), (), SCREEN)
         times = []
         for _ in range(rounds):
@@ -130,7 +130,7 @@ async def _follow(directory: Path, appends: int) -> list[float]:
     """Milliseconds from handing an entry to systemd-journal-remote until a following gives it."""
     written: list[float] = []
     delays: list[float] = []
-    reader = LocalJournal(str(directory))
+    reader = JournalctlReader(str(directory))
     following = reader.follow(Head(), ())
     await following.take(BATCH)
     writing = threading.Thread(target=_write, args=(directory / "remote-node1.journal", appends, written))

@@ -97,10 +97,11 @@ class MemoryReader(ExportReader):
                 rows = self.journal.rows[: begin + is_there][::-1]
             yield [entry for entry, fields in rows if fits(fields, ask.matches)]
 
-    async def values(self, field: str) -> tuple[str, ...]:
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         await self.turn()
-        found = {value.decode() for _, fields in self.journal.rows for value in fields.get(field, ())}
-        return tuple(sorted(found))
+        rows = [row for _, row in self.journal.rows]
+        found = {field: {value.decode() for row in rows for value in row.get(field, ())} for field in fields}
+        return {field: tuple(sorted(values)) for field, values in found.items()}
 
     async def condition(self) -> JournalCondition:
         await self.turn()

@@ -321,9 +321,10 @@ class EngineJournal(JournalReader):
         row = next((row for row in found.rows if row.id == identity), None)
         return None if row is None else entry_of_export(_raw(self._engine, row))
 
-    async def values(self, field: str) -> tuple[str, ...]:
-        check_field(field, self.name)
-        return await self._engine.values(field)
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
+        for field in fields:
+            check_field(field, self.name)
+        return {field: await self._engine.values(field) for field in fields}
 
     async def condition(self) -> JournalCondition:
         return JournalCondition()

@@ -454,8 +454,8 @@ class JournalSearch(Search):
         return await self._worker.run(lambda: program.places(lines))
 
 
-FIRST_ENTRIES = 250
-"""Entries at the end of the journal that are read at first."""
+FIRST_ENTRIES = 1_001
+"""Entries at the end of the journal that are read at first; the first of them is left out."""
 PIECE = 250
 """Entries read at once for a page."""
 TAKEN = 2_000
@@ -537,7 +537,8 @@ class JournalPages(Log):
         async with self._reading:
             part = await self._part_at(place)
             while (stop := part.index(place)) < count and not part.at_begin:
-                await self._extend_back(part, max(PIECE, count - stop))
+                # The first entry of what is read is left out
+                await self._extend_back(part, max(PIECE, count - stop + 1))
             begin = max(0, stop - count)
             page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
             if part is self._tail:

@@ -19,11 +19,11 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from ctypes import CDLL
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from jobtui.model.commands import Command, command_line
@@ -144,6 +144,10 @@ SILENCE_S = 60.0
 WHOLE_S = 120.0
 """So long all of an answer may take to a question that is asked once, however it trickles in."""
 NOISE_BYTES = 2_000
+ANSWER_BYTES = 64 << 20
+"""Kept of an answer that another one follows."""
+
+T = TypeVar("T")
 
 
 class Talk:
@@ -160,14 +164,14 @@ class Talk:
     async def begin(self) -> None:
         try:
             async with asyncio.timeout(self._shell.start_s):  # also for what only makes noise
-                await self._to_mark(self._hear_noise, None)
+                self._noise = await self._to_mark(NOISE_BYTES, None)
         except TimeoutError:
             raise self._shell.silence(self._shell.start_s) from None
 
-    async def answer(self, take: Callable[[bytes], object]) -> None:
-        """Give `take` the bytes of an answer that is followed by another one."""
+    async def answer(self) -> bytes:
+        """An answer that is followed by another one, at most ANSWER_BYTES of it."""
         async with self.deadline():
-            await self._to_mark(take, SILENCE_S)
+            return await self._to_mark(ANSWER_BYTES, SILENCE_S)
 
     @contextlib.asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:
@@ -184,51 +188,45 @@ class Talk:
         while True:
             if piece:
                 yield piece
-            piece = await self._read(silence_s)
+            piece = await self._within(silence_s, self._running.read())
             if not piece:
                 break
-        code = await self._end()
-        if code:
-            raise self._fault(code)
+        if await self._within(SILENCE_S, self._running.ended()):
+            raise await self._fault()
 
     @property
     def said(self) -> str:
         return self._running.said
 
-    async def _to_mark(self, take: Callable[[bytes], object], silence_s: float | None) -> None:
+    async def _to_mark(self, most: int, silence_s: float | None) -> bytes:
+        """What comes before the next mark, the first `most` bytes of it."""
         mark = f"{self._mark}{self._number}\n".encode()
         self._number += 1
+        found = bytearray()
         while (at := self._rest.find(mark)) < 0:
             surely = max(len(self._rest) - len(mark) + 1, 0)
-            take(self._rest[:surely])
+            found += self._rest[: min(surely, most - len(found))]
             self._rest = self._rest[surely:]
-            piece = await self._read(silence_s)
+            piece = await self._within(silence_s, self._running.read())
             if not piece:
-                take(self._rest)
-                raise self._fault(await self._end())
+                if self._number == 1:
+                    self._noise = bytes(found + self._rest)[:NOISE_BYTES]
+                raise await self._fault()
             self._rest += piece
-        take(self._rest[:at])
+        found += self._rest[: min(at, most - len(found))]
         self._rest = self._rest[at + len(mark) :]
+        return bytes(found)
 
-    def _hear_noise(self, data: bytes) -> None:
-        self._noise = (self._noise + data)[:NOISE_BYTES]
-
-    def _fault(self, code: int) -> SourceError:
+    async def _fault(self) -> SourceError:
+        code = await self._within(SILENCE_S, self._running.ended())
         return self._shell.fault(self.said, code, in_words(self._noise.decode("utf-8", "replace")))
 
-    async def _read(self, silence_s: float | None) -> bytes:
+    async def _within(self, silence_s: float | None, reading: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(silence_s):
-                return await self._running.read()
+                return await reading
         except TimeoutError:
             raise self._shell.silence(silence_s or 0.0) from None
-
-    async def _end(self) -> int:
-        try:
-            async with asyncio.timeout(SILENCE_S):
-                return await self._running.ended()
-        except TimeoutError:
-            raise self._shell.silence(SILENCE_S) from None
 
 
 def line_of(mark: str, commands: Sequence[Sequence[str]]) -> str:

@@ -7,21 +7,18 @@ import asyncio
 import errno
 import os
 import re
-import select
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import Enum, auto
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.numbers import of_base
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import FileId, read_small
-from jobtui.transport.worker import Worker, start
+from jobtui.transport.worker import Worker
 
 if TYPE_CHECKING:
     import ctypes
@@ -97,9 +94,7 @@ class Inotify:
 
     def __init__(self) -> None:
         self._fd = _checked(_kernel().inotify_init1(_NONBLOCK | _CLOEXEC))
-
-    def fileno(self) -> int:
-        return self._fd
+        self._waiter: asyncio.Future[None] | None = None
 
     def add(self, path: str, what: int) -> int:
         """Watch a file or directory; the number of the watch. May block. Raises OSError."""
@@ -118,10 +113,40 @@ class Inotify:
             events.append(Event(watch, what, os.fsdecode(data[at - length : at].rstrip(b"\0"))))
         return events
 
+    async def wait(self, timeout_s: float, is_news: Callable[[], bool]) -> bool:
+        """Whether there was news within this time; `is_news` is asked, and reads, when something happened.
+
+        Closing ends it.
+        """
+        if self._fd < 0:
+            return False
+        loop = asyncio.get_running_loop()
+        waiter = self._waiter = loop.create_future()
+
+        def ready() -> None:
+            if not waiter.done() and is_news():
+                waiter.set_result(None)
+
+        loop.add_reader(self._fd, ready)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await waiter
+        except TimeoutError:
+            return False
+        finally:
+            if self._fd >= 0:
+                loop.remove_reader(self._fd)
+        return True
+
     def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """May be called twice; in the thread of who waits, if somebody does."""
+        if self._fd < 0:
+            return
+        if (waiter := self._waiter) is not None and not waiter.done():
+            waiter.get_loop().remove_reader(self._fd)
+            waiter.set_result(None)
+        os.close(self._fd)
+        self._fd = -1
 
 
 def _checked(result: int) -> int:
@@ -145,32 +170,58 @@ _DIRECTORY = CREATE | MOVED_TO | MOVE_SELF | DELETE_SELF
 _SAME_FILE = MODIFY | ATTRIB
 
 
-class FileNews:
-    """Tells that files of these names may have changed. `arm` is for a thread, the rest for the loop."""
+class Watch:
+    """Waits for `is_changed` to be true of these files. One wait at a time.
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    It is asked in the thread of `worker`, and may block.
+    """
+
+    def __init__(self, worker: Worker, paths: Sequence[Path], is_changed: Callable[[], bool]) -> None:
+        self._worker = worker
+        self._is_changed = is_changed
         self._paths = [str(path) for path in paths]
         self._names: frozenset[str] = frozenset()
         self._queue: Inotify | None = None
         self._armed: list[FileId] | None = None
-        self._spent: list[Inotify] = []
+        """The files that are watched; None when others may be in their places by now."""
         self._retry_at = 0.0
+        self._told_at = -GAP_S
         self._lock = threading.Lock()
         self._closed = False
-        self._waiter: asyncio.Future[None] | None = None
 
-    def arm(self) -> bool:
-        """Watch the files that the names lead to now; False where events do not tell of all changes."""
-        found = [_identity(path) for path in self._paths]
-        if self._queue is not None and found == self._armed:
-            return True
+    async def changed(self, timeout_s: float) -> None:
+        until = time.monotonic() + timeout_s
+        await asyncio.sleep(min(timeout_s, max(0.0, self._told_at + GAP_S - time.monotonic())))
+        while not self._closed and (left := until - time.monotonic()) > 0:
+            if await self._worker.run(self._look):
+                break
+            if (queue := self._queue) is None:
+                await asyncio.sleep(min(left, LOOK_S))
+                continue
+            try:
+                if not await queue.wait(left, partial(self._matters, queue)):
+                    break
+            except asyncio.CancelledError:
+                self._take(
+                    None
+                )  # who waited may never come back, and a user may have but so many queues
+                raise
+        self._told_at = time.monotonic()
+
+    def close(self) -> None:
+        self._closed = True
         self._take(None)
-        if time.monotonic() < self._retry_at:
-            return False
-        queue = self._watched()
-        self._armed, self._retry_at = found, 0.0 if queue else time.monotonic() + RETRY_S
-        self._take(queue)
-        return queue is not None
+
+    def _look(self) -> bool:
+        """Watch the files that the names lead to now, where the kernel tells of all changes, and look."""
+        found = [_identity(path) for path in self._paths]
+        if self._queue is None or found != self._armed:
+            self._take(None)
+            if time.monotonic() >= self._retry_at:
+                queue = self._watched()
+                self._armed, self._retry_at = found, 0.0 if queue else time.monotonic() + RETRY_S
+                self._take(queue)
+        return self._is_changed()
 
     def _watched(self) -> Inotify | None:
         """A queue for the files there are and the directories where they are or will be; None without."""
@@ -195,112 +246,22 @@ class FileNews:
         return queue
 
     def _take(self, queue: Inotify | None) -> None:
+        """Use a queue in place of the one before. Only while nobody waits, or in the thread of who does."""
         with self._lock:
-            self._spent += filter(None, (self._queue, queue if self._closed else None))
+            spent = [self._queue, queue if self._closed else None]
             self._queue = None if self._closed else queue
-
-    def _drop_spent(self) -> None:
-        """Close what is used no more; in the thread of the loop, which may wait for it until then."""
-        with self._lock:
-            spent, self._spent = self._spent, []
-        for queue in spent:
-            queue.close()
-
-    async def wait(self, timeout_s: float) -> bool:
-        """Whether something happened within this time; not to be called before `arm` gave True."""
-        self._drop_spent()
-        if (queue := self._queue) is None:
-            return False
-        loop = asyncio.get_running_loop()
-        waiter = self._waiter = loop.create_future()
-
-        def ready() -> None:
-            if self._matters(queue) and not waiter.done():
-                waiter.set_result(None)
-
-        loop.add_reader(queue.fileno(), ready)
-        try:
-            async with asyncio.timeout(timeout_s):
-                await waiter
-        except TimeoutError:
-            return False
-        except asyncio.CancelledError:
-            self._take(None)  # who was waiting may never come back, and a user may have but so many queues
-            raise
-        finally:
-            if queue.fileno() >= 0:
-                loop.remove_reader(queue.fileno())
-            self._drop_spent()
-        return True
+        for one in filter(None, spent):
+            one.close()
 
     def _matters(self, queue: Inotify) -> bool:
         try:
-            events = queue.read()
+            ours = [event for event in queue.read() if not event.name or event.name in self._names]
         except OSError:
-            events = []
+            ours = []
             self._armed = None
-        if any(not event.what & _SAME_FILE for event in events if self._is_ours(event)):
+        if any(not event.what & _SAME_FILE for event in ours):
             self._armed = None
-        return self._armed is None or any(map(self._is_ours, events))
-
-    def _is_ours(self, event: Event) -> bool:
-        return not event.name or event.name in self._names
-
-    def close(self) -> None:
-        self._closed = True
-        if (waiter := self._waiter) is not None and not waiter.done():
-            if self._queue is not None:
-                waiter.get_loop().remove_reader(self._queue.fileno())
-            waiter.set_result(None)
-        self._take(None)
-        self._drop_spent()
-
-
-class _Seen(Enum):
-    """What a look at the files gave."""
-
-    CHANGED = auto()
-    QUIET = auto()
-    """Nothing changed, and the kernel will tell when something does."""
-    SILENT = auto()
-    """Nothing changed, and the kernel will not tell."""
-
-
-class Watch:
-    """Waits for `is_changed` to be true of these files. One wait at a time.
-
-    It is asked in the thread of `worker`, and may block.
-    """
-
-    def __init__(self, worker: Worker, paths: Sequence[Path], is_changed: Callable[[], bool]) -> None:
-        self._worker = worker
-        self._is_changed = is_changed
-        self._news = FileNews(paths)
-        self._told_at = -GAP_S
-        self._closed = False
-
-    async def changed(self, timeout_s: float) -> None:
-        until = time.monotonic() + timeout_s
-        await asyncio.sleep(min(timeout_s, max(0.0, self._told_at + GAP_S - time.monotonic())))
-        while not self._closed and (left := until - time.monotonic()) > 0:
-            seen = await self._worker.run(self._look)
-            if seen is _Seen.CHANGED:
-                break
-            if seen is _Seen.SILENT:
-                await asyncio.sleep(min(left, LOOK_S))
-            elif not await self._news.wait(left):
-                break
-        self._told_at = time.monotonic()
-
-    def _look(self) -> _Seen:
-        tells = self._news.arm()  # first, so that nothing happens between the look and the watch
-        if self._is_changed():
-            return _Seen.CHANGED
-        return _Seen.QUIET if tells else _Seen.SILENT
-
-    def close(self) -> None:
-        self._closed = True
-        self._news.close()
+        return self._armed is None or bool(ours)
 
 
 def _identity(path: str) -> FileId:
@@ -312,9 +273,8 @@ def _identity(path: str) -> FileId:
     return FileId(status.st_dev, status.st_ino)
 
 
-STEP_MS = 50
+STEP_S = 0.05
 """How long changes are gathered before more are told of."""
-JOIN_S = 1.0
 REMOVED = "the directory was removed"
 """The failure after which another watch can be had as soon as there is a directory again."""
 OVERFLOWN = "changes came faster than they were told of"
@@ -326,16 +286,14 @@ _GONE = DELETE_SELF | MOVE_SELF | UNMOUNT | IGNORED
 
 
 class DirectoryWatch:
-    """Watches the files of one directory, not those below, from a thread that sleeps until there is news.
+    """Watches the files of one directory, not those below.
 
-    `wanted` says which names matter; others are not kept, so that no flood of names grows anything. `wake` is
-    called from that thread after news, and when the watch fails: then `failure` says why. Raises OSError when
-    it cannot watch, as where there is no inotify.
+    `wanted` says which names matter; others are not kept, so that no flood of names grows anything. When the
+    watch fails, `failure` says why. Raises OSError when it cannot watch, as where there is no inotify.
     """
 
-    def __init__(self, path: str, wanted: Callable[[str], bool], wake: Callable[[], None]) -> None:
+    def __init__(self, path: str, wanted: Callable[[str], bool]) -> None:
         self._wanted = wanted
-        self._wake = wake
         self._lock = threading.Lock()
         self._names: set[str] = set()
         self.failure: str | None = None
@@ -347,68 +305,34 @@ class DirectoryWatch:
         except OSError as error:
             self._queue.close()
             raise OSError(error.errno, error.strerror, path) from error
-        self._stopped, self._stop = os.pipe()
-        self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
-        try:
-            start(self._thread)
-        except SourceError as error:
-            self._queue.close()
-            os.close(self._stopped)
-            os.close(self._stop)
-            raise OSError(errno.EAGAIN, str(error), path) from error
 
-    def close(self) -> None:
-        """Stop, and wait for the thread, at most a second. May be called twice."""
-        with self._lock:
-            stop, self._stop = self._stop, -1
-        if stop >= 0:
-            os.close(stop)
-            self._thread.join(JOIN_S)
-
-    def _follow(self) -> None:
-        poll = select.poll()
-        poll.register(self._queue, select.POLLIN)
-        poll.register(self._stopped, select.POLLIN)  # which is closed at the other end
-        try:
-            while not self._is_stopped(poll.poll()):
-                # Changes come in swarms, and one look at many files is cheaper than many at one
-                if self._is_stopped(poll.poll(0)) or not self._read():
-                    return
-                time.sleep(STEP_MS / 1_000)
-        finally:
-            os.close(self._stopped)
-            self._queue.close()
-
-    def _is_stopped(self, ready: list[tuple[int, int]]) -> bool:
-        return any(descriptor == self._stopped for descriptor, _ in ready)
-
-    def _read(self) -> bool:
-        try:
-            events = self._queue.read()
-        except OSError as error:
-            self._fail(error.strerror or str(error))
-            return False
-        self._add(event.name for event in events if event.name)
-        if any(event.what & OVERFLOW for event in events):
-            self._fail(OVERFLOWN)
-        elif any(event.what & _GONE for event in events if not event.name):
-            self._fail(REMOVED)
-        return self.failure is None
+    async def wait(self, timeout_s: float) -> None:
+        """Return after news, or when it failed, at the latest after `timeout_s`."""
+        if self._hear() or await self._queue.wait(timeout_s, self._hear):
+            await asyncio.sleep(STEP_S)  # changes come in swarms: one look at many files is cheaper
 
     def take(self) -> set[str]:
+        """The names of which something was told since the last call. From any thread."""
+        self._hear()
         with self._lock:
             names, self._names = self._names, set()
         return names
 
-    def _add(self, names: Iterable[str]) -> None:
-        if wanted := set(filter(self._wanted, names)):
-            with self._lock:
-                self._names |= wanted
-            self._wake()
+    def close(self) -> None:
+        """May be called twice; in the thread of who waits, if somebody does."""
+        with self._lock:
+            self._queue.close()
 
-    def _fail(self, why: str) -> None:
-        self.failure = why
-        self._wake()
-
-
-WatchMaker = Callable[[str, Callable[[str], bool], Callable[[], None]], DirectoryWatch]
+    def _hear(self) -> bool:
+        """Take in what the kernel tells; whether there is something to be told of."""
+        with self._lock:
+            try:
+                while self.failure is None and (events := self._queue.read()):
+                    self._names.update(event.name for event in events if self._wanted(event.name))
+                    if any(event.what & OVERFLOW for event in events):
+                        self.failure = OVERFLOWN
+                    elif any(event.what & _GONE for event in events if not event.name):
+                        self.failure = REMOVED
+            except OSError as error:
+                self.failure = error.strerror or str(error)
+            return bool(self._names) or self.failure is not None

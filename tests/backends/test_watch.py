@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from jobtui.transport.watch import (
     OVERFLOWN,
     REMOVED,
     DirectoryWatch,
-    FileNews,
     Watch,
     file_system_of,
     silent_file_system,
@@ -32,8 +30,7 @@ from tests.waiting import LONG_S, stop, wait_for, wait_until
 
 class Seen:
     def __init__(self, path: Path) -> None:
-        self.woken = threading.Event()
-        self.watch = DirectoryWatch(str(path), lambda name: name.endswith(".json"), self.woken.set)
+        self.watch = DirectoryWatch(str(path), lambda name: name.endswith(".json"))
         self.names: set[str] = set()
 
     def told(self) -> set[str]:
@@ -58,7 +55,6 @@ def seen(folder: Path) -> Iterator[Seen]:
 def test_writing_renaming_and_removing_are_told_of(folder: Path, seen: Seen) -> None:
     (folder / "new.json").write_text("1")
     wait_for(lambda: seen.told() == {"new.json"})
-    assert seen.woken.is_set()
     (folder / "b.tmp").write_text("2")
     (folder / "b.tmp").rename(folder / "b.json")
     wait_for(lambda: seen.told() == {"new.json", "b.json"})
@@ -68,13 +64,17 @@ def test_writing_renaming_and_removing_are_told_of(folder: Path, seen: Seen) -> 
     assert seen.watch.failure is None
 
 
-def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
+async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
+    waiting = asyncio.create_task(seen.watch.wait(LONG_S))
     for number in range(20):
         (folder / f"{number}.tmp").write_text("")
     (folder / "below").mkdir()
     (folder / "below" / "deep.json").write_text("")
+    await asyncio.wait([waiting], timeout=5 * watches.STEP_S)
+    assert not waiting.done()
     (folder / "last.json").write_text("")
-    wait_for(lambda: seen.told() == {"last.json"})
+    await asyncio.wait_for(waiting, LONG_S / 2)
+    assert seen.told() == {"last.json"}
 
 
 def test_it_says_which_directory_it_watches(folder: Path, seen: Seen) -> None:
@@ -89,14 +89,12 @@ def test_a_directory_that_is_no_more_in_its_place_is_a_failure(how: str, folder:
     else:
         folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
-    wait_for(lambda: seen.watch.failure == REMOVED)
-    assert seen.woken.is_set()
+    wait_for(lambda: not seen.told() and seen.watch.failure == REMOVED)
 
 
 def test_a_name_that_is_no_text_is_told_of_or_a_failure(folder: Path, seen: Seen) -> None:
     (folder / "odd\udcff.json").write_text("")
-    wait_for(lambda: seen.watch.failure is not None or seen.told() == {"odd\udcff.json"})
-    assert seen.woken.is_set()
+    wait_for(lambda: seen.told() == {"odd\udcff.json"})
 
 
 def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
@@ -104,19 +102,11 @@ def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
     paths = [folder / "a.json", folder / "b.json"]
     for path in paths:
         path.touch()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def hold(name: str) -> bool:
-        begun.set()
-        return go_on.wait(30)
-
-    watch = DirectoryWatch(str(folder), hold, lambda: None)
-    os.utime(paths[0])
-    wait_for(begun.is_set)
-    for number in range(most + 10):  # which the watcher does not read meanwhile; equal ones in a row are one
+    watch = DirectoryWatch(str(folder), lambda name: True)
+    for number in range(most + 10):  # which nobody reads meanwhile; equal ones in a row are one
         os.utime(paths[number % 2])
-    go_on.set()
-    wait_for(lambda: watch.failure == OVERFLOWN)
+    watch.take()
+    assert watch.failure == OVERFLOWN
     watch.close()
 
 
@@ -125,12 +115,15 @@ def test_a_directory_that_is_not_there_is_an_oserror(tmp_path: Path) -> None:
         Seen(tmp_path / "nowhere")
 
 
-def test_closing_ends_the_thread_and_is_no_failure(folder: Path) -> None:
-    seen = Seen(folder)
+async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Path) -> None:
+    before, seen = queues(), Seen(folder)
+    waiting = asyncio.create_task(seen.watch.wait(LONG_S))
+    await asyncio.sleep(0)
     seen.watch.close()
     seen.watch.close()
+    await asyncio.wait_for(waiting, LONG_S / 2)
     assert seen.watch.failure is None
-    assert not [thread for thread in threading.enumerate() if thread.name == f"watch {folder}"]
+    assert queues() == before
 
 
 class Watched:
@@ -342,17 +335,13 @@ async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path
     """A user may have but so many queues: fs.inotify.max_user_instances."""
     path = tmp_path / "a.log"
     path.write_text("first\n")
-    before, news = queues(), FileNews([path])
-    assert news.arm()
-    waiting = asyncio.create_task(news.wait(LONG_S))
-    await asyncio.sleep(0)
-    assert queues() == before + 1
+    before, watched = queues(), Watched(path)
+    waiting = asyncio.create_task(watched.watch.changed(LONG_S))
+    await wait_until(lambda: queues() == before + 1)
     await stop(waiting)
     assert queues() == before
-    assert news.arm()
-    append(path)
-    assert await news.wait(LONG_S)
-    news.close()
+    await watched.sees(lambda: append(path))
+    watched.close()
     assert queues() == before
 
 
@@ -390,6 +379,10 @@ class FakeWatch(DirectoryWatch):
         self.names: set[str] = set()
         self.failure: str | None = None
         self.closed = 0
+        self.news = asyncio.Event()
+
+    async def wait(self, timeout_s: float) -> None:
+        await asyncio.wait_for(self.news.wait(), timeout_s)
 
     def take(self) -> set[str]:
         names, self.names = self.names, set()
@@ -410,12 +403,11 @@ class World:
         self.watches: list[FakeWatch] = []
         self.refusal: OSError | None = None
         self.silent: str | None = None
-        self.wakes = 0
         self.changes = ChangeWatch(
             str(path), self.files, self._make, lambda path: self.silent, self.timer, SWEEP_S
         )
 
-    def _make(self, path: str, wanted: Callable[[str], bool], wake: Callable[[], None]) -> FakeWatch:
+    def _make(self, path: str, wanted: Callable[[str], bool]) -> FakeWatch:
         assert path == str(self.path)
         assert wanted(f"{jid()}.json")
         assert not wanted("other.json")
@@ -426,10 +418,7 @@ class World:
         return self.watches[-1]
 
     def begin(self) -> bool:
-        return self.changes.begin(self._woken)
-
-    def _woken(self) -> None:
-        self.wakes += 1
+        return self.changes.begin()
 
     def look(self) -> str | set[JobId] | None:
         before = len(self.files.looks)
@@ -570,7 +559,7 @@ async def test_news_end_the_waiting(world: World) -> None:
     waiting = asyncio.create_task(world.changes.wait(LONG_S))
     await asyncio.sleep(0)
     assert not waiting.done()
-    world.changes.news.set()
+    world.watches[0].news.set()
     await asyncio.wait_for(waiting, LONG_S / 2)
 
 

@@ -1,11 +1,9 @@
 """One thread that does the blocking work, call after call."""
 
 import asyncio
-import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,6 @@ import pytest
 from jobtui.logs.search import SearchFailed, SearchProgram
 from jobtui.model.pages import query_of
 from jobtui.model.source_errors import SourceError
-from jobtui.transport.watch import DirectoryWatch
 from jobtui.transport.worker import Worker, a_worker
 from tests.waiting import wait_until
 
@@ -137,16 +134,6 @@ async def test_a_call_that_got_no_thread_does_not_hold_up_the_next(monkeypatch: 
                 await asyncio.wait_for(worker.run(lambda: 7), 10)
     assert await worker.run(lambda: 7) == 7
     worker.close()
-
-
-def test_without_a_thread_a_directory_is_not_watched_and_nothing_stays_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = os.listdir("/proc/self/fd")
-    refuse_threads(monkeypatch)
-    with pytest.raises(OSError, match="ulimit -u"):
-        DirectoryWatch(str(tmp_path), lambda name: True, lambda: None)
-    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_search_without_a_thread_fails_and_leaves_no_program(monkeypatch: pytest.MonkeyPatch) -> None:

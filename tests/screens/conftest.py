@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from jobtui.transport.watch import DirectoryWatch, FileNews
+from jobtui.transport.watch import DirectoryWatch, Watch
 from jobtui.transport.worker import Worker
 
 
 @pytest.fixture(autouse=True)
 def nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close all watches of files and directories, of which a user has but 128, and let all threads go."""
-    made: list[DirectoryWatch | FileNews | Worker] = []
-    for kind in (DirectoryWatch, FileNews, Worker):
+    made: list[DirectoryWatch | Watch | Worker] = []
+    for kind in (DirectoryWatch, Watch, Worker):
         _note(monkeypatch, kind, made)
     yield
     for each in made:

@@ -26,7 +26,6 @@ from jobtui.model.journal import (
     Head,
     JournalCondition,
     JournalEntry,
-    Match,
     Matches,
     Slice,
     Start,
@@ -97,8 +96,8 @@ class JournalReader(ABC):
         """The entry that a cursor is of; None when it is there no more."""
 
     @abstractmethod
-    async def values(self, field: str) -> tuple[str, ...]:
-        """The values that occur in a field of few ones, such as `_SYSTEMD_UNIT`; never asked of MESSAGE."""
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
+        """The values that occur in fields of few ones, such as `_SYSTEMD_UNIT`; never asked of MESSAGE."""
 
     @abstractmethod
     async def condition(self) -> JournalCondition:
@@ -198,6 +197,14 @@ class ExportReader(JournalReader):
         if parser.pending:
             raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read again")
 
+    async def _whole(self, text: bytes) -> list[JournalEntry]:
+        """The entries of export text that has come whole."""
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            yield text
+
+        return [entry async for some in self._entries(pieces()) for entry in some]
+
     # Following.
 
     async def listen(
@@ -228,7 +235,10 @@ class ExportReader(JournalReader):
         beyond = Beyond(own)
         async with aclosing(self._ask([*near, _last(scope), Ask(start, matches)])) as answers:
             lost = own is not None and _found(own, await anext(answers)) is None
-            edge = _edge(start, await anext(answers))
+            last = await anext(answers)
+            # Reading that finds nothing is at the end as it was, unless it begins later than that
+            is_before = not last or (isinstance(start, At) and last[0].at < start.time)
+            edge = own if is_before else last[0].cursor
             yield Slice((), None, False, lost)
             async for some in answers:
                 if kept := beyond(some):
@@ -249,13 +259,6 @@ def _found(cursor: Cursor, near: Sequence[JournalEntry]) -> JournalEntry | None:
     return next((entry for entry in near if entry.cursor == cursor), None)
 
 
-def _edge(start: Start, last: Sequence[JournalEntry]) -> Cursor | None:
-    """Where reading is that found nothing: at the end as it was, unless it begins later than that."""
-    if not last or (isinstance(start, At) and last[0].at < start.time):
-        return own_cursor(start)
-    return last[0].cursor
-
-
 def checked(matches: Matches, name: str) -> Matches:
     """The same question in its shortest form. Raises SourceError for what no journal can be asked.
 
@@ -274,12 +277,10 @@ def check_field(field: str, name: str) -> None:
 
 
 def fulfils(entry: Raw, matches: Matches) -> bool:
-    return not matches or any(_is_in_group(entry, group) for group in matches)
-
-
-def _is_in_group(entry: Raw, group: Sequence[Match]) -> bool:
-    had = {field for field, value in group if _has(entry, field, value)}
-    return all(field in had for field, _ in group)
+    return not matches or any(
+        all(any(_has(entry, *match) for match in group if match[0] == field) for field, _ in group)
+        for group in matches
+    )
 
 
 def _has(entry: Raw, field: str, text: str) -> bool:

@@ -52,15 +52,15 @@ class Beyond:
         self._back = back
 
     def __call__(self, entries: list[JournalEntry]) -> list[JournalEntry]:
+        if self._place is None:
+            return entries
         for nth, entry in enumerate(entries):
-            if self._place is None or self._is_beyond(position(entry.cursor), self._place):
+            place = position(entry.cursor)
+            order = compare(place, self._place)
+            if place != self._place and (order <= 0 if self._back else order >= 0):
                 self._place = None
                 return entries[nth:]
         return []
-
-    def _is_beyond(self, one: Position, other: Position) -> bool:
-        found = compare(one, other)
-        return one != other and (found <= 0 if self._back else found >= 0)
 
 
 def merged(entries: list[JournalEntry]) -> list[JournalEntry]:

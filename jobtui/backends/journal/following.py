@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from heapq import heapify, heappop, heapreplace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobtui.backends.base import next_delay
 from jobtui.model.journal import (
@@ -28,6 +28,9 @@ from jobtui.model.journal import (
     own_cursor,
 )
 from jobtui.model.source_errors import SourceDenied, SourceError
+
+if TYPE_CHECKING:
+    from jobtui.backends.journal.client import ExportReader
 
 HELD_ENTRIES = 4_096
 HELD_BYTES = 16 << 20
@@ -53,52 +56,11 @@ LANES_MOST = 32
 MACHINE, BOOT = "_MACHINE_ID", "_BOOT_ID"
 
 
-class Followed(Protocol):
-    """What following needs of a `client.ExportReader`."""
-
-    name: str
-    is_one_host: bool
-
-    def listen(self, start: FollowStart, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]: ...
-
-    async def backward(self, start: Beside, matches: Matches, most: int) -> Slice: ...
-
-    async def entry(self, cursor: Cursor) -> JournalEntry | None: ...
-
-    async def values(self, field: str) -> tuple[str, ...]: ...
-
-    async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]: ...
-
-
 class HostPlaces(NamedTuple):
     """How far each host was followed, and where one begins that is new."""
 
     for_new: FollowStart
     of: dict[Match, FollowStart]
-
-
-class Hosts:
-    """The hosts of one journal. Each boot is looked at once."""
-
-    def __init__(self, reader: Followed) -> None:
-        self._reader = reader
-        self._named: dict[str, bool] = {}
-
-    async def known(self) -> tuple[Match, ...]:
-        """What the entries of each host have in common. Raises SourceError."""
-        machines, boots = await self._reader.values(MACHINE), await self._reader.values(BOOT)
-        if not machines or len(boots) > 1:
-            await self._look_at(boots)
-        nameless = [boot for boot in boots if not self._named.get(boot, True)]
-        return (*((MACHINE, machine) for machine in machines), *((BOOT, boot) for boot in nameless))
-
-    async def _look_at(self, boots: Sequence[str]) -> None:
-        self._named = {boot: self._named[boot] for boot in boots if boot in self._named}
-        fresh = [boot for boot in boots if boot not in self._named]
-        found = await self._reader.last_of_each([(((BOOT, boot),),) for boot in fresh])
-        for boot, entry in zip(fresh, found, strict=True):
-            if entry is not None:
-                self._named[boot] = bool(entry.machine)
 
 
 def host_of(entry: JournalEntry) -> Match:
@@ -171,7 +133,13 @@ class Lane:
             while True:
                 began = loop.time()
                 try:
-                    await self._hear()
+                    async with contextlib.aclosing(self._listen(self._place)) as slices:
+                        async for found in slices:
+                            self._hold(found)
+                            if not self._has_room(1.0):
+                                self._room.clear()
+                                await self._room.wait()
+                    raise RuntimeError("a connection ended without an error")
                 except SourceError as error:
                     failures = 0 if loop.time() - began >= STEADY_S else failures
                     delay_s = retry_delay(error, failures)
@@ -182,18 +150,13 @@ class Lane:
         finally:
             self._news.set()
 
-    async def _hear(self) -> None:
-        async with contextlib.aclosing(self._listen(self._place)) as slices:
-            async for found in slices:
-                self._hold(found)
-                if not self._has_room(1.0):
-                    self._room.clear()
-                    await self._room.wait()
-        raise RuntimeError("a connection ended without an error")
-
     def _hold(self, found: Slice) -> None:
         is_news = found.lost or self.fault is not None or found.at_edge != self.at_edge
-        fresh = [entry for entry in found.entries if self._is_new(entry)]
+        fresh = [
+            entry
+            for entry in found.entries
+            if entry.cursor != self._beside and not (self._only_nameless and entry.machine)
+        ]
         if not self.held:
             self._given = self._place
         self.held.extend((None, *fresh) if found.lost else fresh)
@@ -203,9 +166,6 @@ class Lane:
         self.fault, self.at_edge = None, found.at_edge
         if is_news or fresh:
             self._news.set()
-
-    def _is_new(self, entry: JournalEntry) -> bool:
-        return entry.cursor != self._beside and not (self._only_nameless and entry.machine)
 
     def _has_room(self, part: float) -> bool:
         return len(self.held) <= HELD_ENTRIES * part and self._held_bytes <= HELD_BYTES * part
@@ -245,12 +205,13 @@ class Following(Protocol):
 class LaneFollowing:
     """A `Following` of each host's entries. While there is no connection, `take` raises what broke it."""
 
-    def __init__(self, reader: Followed, start: FollowStart | HostPlaces, matches: Matches) -> None:
+    def __init__(self, reader: "ExportReader", start: FollowStart | HostPlaces, matches: Matches) -> None:
         self._reader = reader
         self._start: FollowStart = start.for_new if isinstance(start, HostPlaces) else start
         self._begin_at = start if isinstance(start, HostPlaces) else None
         self._matches = matches
-        self._hosts = None if reader.is_one_host else Hosts(reader)
+        self._boots: dict[str, bool] = {}
+        """Boots that were looked at, each once: whether the machine is named."""
         self._known: list[Match] = []
         self._for_new: FollowStart = self._start if isinstance(self._start, At) else Head()
         self._lanes: list[Lane] = []
@@ -278,11 +239,11 @@ class LaneFollowing:
 
     async def changed(self, timeout_s: float) -> None:
         self._check_open()
-        if self._hosts is None:
+        if self._reader.is_one_host:
             await self._begin()
         if any(lane.held for lane in self._lanes) and not any(lane.is_awaited for lane in self._lanes):
             return
-        if self._hosts is not None:
+        if not self._reader.is_one_host:
             timeout_s = min(timeout_s, LOOK_EVERY_S)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), max(timeout_s, 0.0))
@@ -354,22 +315,36 @@ class LaneFollowing:
         if self._lanes:
             return
         async with self._opening:
-            if not self._lanes:
-                await self._open_first()
-
-    async def _open_first(self) -> None:
-        hosts = await self._found_hosts()
-        if (known := self._begin_at) is not None:
-            self._open({**known.of, **{host: known.for_new for host in hosts if host not in known.of}})
-        elif len(hosts) > 1:
-            self._open({host: await self._own_place(host) for host in hosts})
-            if isinstance(self._start, Beside):
+            if self._lanes:
+                return
+            hosts = await self._found_hosts()
+            if (known := self._begin_at) is not None:
+                self._open({**known.of, **{host: known.for_new for host in hosts if host not in known.of}})
+            elif len(hosts) > 1 and isinstance(self._start, Beside):
+                places: dict[Match, FollowStart] = {}
+                for host in hosts:
+                    # After its last entry before the start; the one at the start comes again, and is left out
+                    last = (await self._reader.backward(self._start, ((host,),), 1)).entries
+                    places[host] = Beside(last[0].cursor) if last else Head()
+                self._open(places)
                 self._lost = await self._reader.entry(self._start.cursor) is None
-        else:
-            self._open(dict.fromkeys(hosts, self._start))
+            else:
+                self._open(dict.fromkeys(hosts, self._start))
 
     async def _found_hosts(self) -> Sequence[Match]:
-        found = () if self._hosts is None else await self._hosts.known()
+        """What the entries of each host have in common. Raises SourceError."""
+        found: list[Match] = []
+        if not self._reader.is_one_host:
+            values = await self._reader.values(MACHINE, BOOT)
+            machines, boots = values[MACHINE], values[BOOT]
+            if not machines or len(boots) > 1:
+                self._boots = {boot: self._boots[boot] for boot in boots if boot in self._boots}
+                fresh = [boot for boot in boots if boot not in self._boots]
+                entries = await self._reader.last_of_each([(((BOOT, boot),),) for boot in fresh])
+                looked_at = zip(fresh, entries, strict=True)
+                self._boots |= {boot: bool(entry.machine) for boot, entry in looked_at if entry is not None}
+            found += [(MACHINE, machine) for machine in machines]
+            found += [(BOOT, boot) for boot in boots if not self._boots.get(boot, True)]
         self._looked_at = time.monotonic()
         return found
 
@@ -391,23 +366,17 @@ class LaneFollowing:
         beside = own_cursor(self._start)
         return Lane(lambda at: self._reader.listen(at, wanted, scope), place, hosts, beside, self._news)
 
-    async def _own_place(self, host: Match) -> FollowStart:
-        """Where the lane of a host begins: after its last entry before the start, wherever that is.
-
-        The entry at the start itself comes again, and is left out.
-        """
-        if not isinstance(self._start, Beside):
-            return self._start
-        last = (await self._reader.backward(self._start, ((host,),), 1)).entries
-        return Beside(last[0].cursor) if last else Head()
-
     async def _has_new_hosts(self) -> bool:
         """Look for other hosts, when there is nothing else to do or one of them was heard.
 
         When there are, all lanes are opened again, with theirs.
         """
-        foreign = self._foreign()
-        if self._hosts is None or (foreign is None and not self._is_time_to_look):
+        if self._reader.is_one_host:
+            return False
+        foreign = None if self._lanes[0].hosts else self._foreign(self._lanes[0])
+        is_quiet = all(lane.at_edge and not lane.held for lane in self._lanes)
+        is_due = is_quiet and time.monotonic() - self._looked_at >= LOOK_EVERY_S
+        if foreign is None and not is_due:
             return False
         try:
             hosts = await self._found_hosts()
@@ -425,16 +394,9 @@ class LaneFollowing:
                 self._open({**dict.fromkeys((*self._known, *fresh), self._for_new), **places})
         return bool(fresh)
 
-    @property
-    def _is_time_to_look(self) -> bool:
-        is_due = time.monotonic() - self._looked_at >= LOOK_EVERY_S
-        return is_due and all(lane.at_edge and not lane.held for lane in self._lanes)
-
-    def _foreign(self) -> Match | None:
+    def _foreign(self, lane_for_all: Lane) -> Match | None:
         """Another host than the one followed, of which something waits in the lane for all."""
-        if self._hosts is None or self._lanes[0].hosts:
-            return None
-        for entry in self._lanes[0].held:
+        for entry in lane_for_all.held:
             if entry is not None and (host := host_of(entry)) not in self._known:
                 if self._known:
                     return host

@@ -8,11 +8,21 @@ every entry and keeps the wanted ones, since several connections have no common 
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jobtui.backends.journal.client import NEAR_ENTRIES, PAGE_ENTRIES, Ask, ExportReader, check_field
-from jobtui.backends.journal.cursors import Beyond, compare, from_micros, merged, position, time_cursor
+from jobtui.backends.journal.cursors import (
+    Beyond,
+    Position,
+    compare,
+    from_micros,
+    merged,
+    position,
+    time_cursor,
+)
 from jobtui.model.commands import Command
 from jobtui.model.journal import (
     At,
@@ -113,15 +123,6 @@ def _kind_at(host: str) -> ServerKind:
     )
 
 
-def _host_of(spec: str) -> str:
-    try:
-        parts = urlsplit(spec)
-        is_http = parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:
-        return ""
-    return (parts.hostname or "") if is_http and not parts.query and not parts.fragment else ""
-
-
 class GatewayJournal(ExportReader):
     """The journal at `http(s)://host:port`. Its name has no secrets. `transport` is for tests."""
 
@@ -129,7 +130,12 @@ class GatewayJournal(ExportReader):
         self, spec: str, transport: "Transport | None" = None, limits: Limits = LIMITS, idle_s: float = IDLE_S
     ) -> None:
         self.name = mask_text(spec)
-        self._host = _host_of(spec)
+        self._host = ""
+        """Empty where the address is none."""
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(spec)
+            if parts.scheme in ("http", "https") and parts.port != 0 and not (parts.query or parts.fragment):
+                self._host = parts.hostname or ""
         self._http = HttpClient(
             spec,
             _kind_at(self._host),
@@ -141,16 +147,18 @@ class GatewayJournal(ExportReader):
         )
         self._idle_s = idle_s
 
-    async def values(self, field: str) -> tuple[str, ...]:
-        check_field(field, self.name)
-        text = (await self._get(f"/fields/{field}", "text/plain")).decode("utf-8", "replace")
-        return tuple(dict.fromkeys(text.splitlines()))
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for field in fields:
+            check_field(field, self.name)
+            text = (await self._get(f"/fields/{field}", "text/plain")).decode("utf-8", "replace")
+            found[field] = tuple(dict.fromkeys(text.splitlines()))
+        return found
 
     async def condition(self) -> JournalCondition:
         await self._get("/machine", "application/json")
-        return JournalCondition(
-            note=f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
-        )
+        note = f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
+        return JournalCondition(note=note)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -162,26 +170,26 @@ class GatewayJournal(ExportReader):
             if ask.most is not None:
                 yield await self._page(ask, ask.most)
                 continue
-            read = self._written if ask.follows else self._pages
-            async with contextlib.aclosing(read(ask)) as answer:
-                async for some in answer:
-                    yield some
-
-    async def _pages(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
-        while True:
-            some = await self._page(ask, PAGE_ENTRIES)
-            yield some
-            if len(some) < PAGE_ENTRIES:
-                return
-            ask = ask._replace(start=Beside(some[-1].cursor))
+            if ask.follows:
+                async with contextlib.aclosing(self._written(ask)) as answer:
+                    async for some in answer:
+                        yield some
+                continue
+            while some := await self._page(ask, PAGE_ENTRIES):
+                yield some
+                if len(some) < PAGE_ENTRIES:
+                    break
+                ask = ask._replace(start=Beside(some[-1].cursor))
 
     async def _page(self, ask: Ask, count: int) -> list[JournalEntry]:
         """The first `count` entries beyond a start, of several answers together."""
         found: list[JournalEntry] = []
         for params in questions(ask.matches):
             body = await self._get("/entries", EXPORT, params, {"Range": f"entries={_range(ask, count)}"})
-            some = [entry async for entries in self._entries(_whole(body)) for entry in entries]
-            found += _before(some, ask.start) if ask.back else some
+            some = await self._whole(body)
+            if ask.back and not isinstance(ask.start, Tail):
+                some = [*takewhile(partial(_is_before, position(Cursor(_seek(ask.start)))), some)]
+            found += some
         found = merged(found)
         if not count:
             return found
@@ -217,8 +225,8 @@ class GatewayJournal(ExportReader):
         return answer.body
 
 
-async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
-    yield body
+def _is_before(place: Position, entry: JournalEntry) -> bool:
+    return compare(position(entry.cursor), place) < 0
 
 
 def _seek(start: Start) -> str:
@@ -241,14 +249,3 @@ def _range(ask: Ask, count: int) -> str:
     count = max(count, 2)  # without a step back it begins at the head
     place = time_cursor(from_micros(ask.start.time) - 1) if isinstance(ask.start, At) else ""
     return f"{place}:{1 - count}:{count}"
-
-
-def _before(found: list[JournalEntry], start: Start) -> list[JournalEntry]:
-    """The entries that come before the first one that is not before a start."""
-    if isinstance(start, Tail):
-        return found
-    place = position(Cursor(_seek(start)))
-    for number, entry in enumerate(found):
-        if compare(position(entry.cursor), place) >= 0:
-            return found[:number]
-    return found

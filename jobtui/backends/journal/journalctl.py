@@ -15,10 +15,8 @@ from jobtui.backends.journal.cursors import from_micros
 from jobtui.model.journal import At, Beside, JournalCondition, JournalEntry, Matches
 from jobtui.model.source_errors import SourceError, SourceUnreachable
 from jobtui.model.specs import LOCAL_JOURNAL
-from jobtui.transport.ssh import SILENCE_S, LocalShell, Shell, SshShell, Talk, line_of
+from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshShell, Talk, line_of
 
-ANSWER_BYTES = 4 << 20
-"""Of an answer that is no entries: the values of a field, the headers of files."""
 NOTED_FILES = 3
 """Files named in a note; of the others their number."""
 
@@ -35,28 +33,45 @@ Words = list[str]
 
 
 class JournalctlReader(ExportReader):
-    """A journal over journalctl in a shell. `directory` instead of the journal of the host itself."""
+    """A journal over journalctl: `local`, a directory, or `ssh://[user@]host[:port][/directory]`.
 
-    def __init__(self, shell: Shell, directory: str = "") -> None:
-        self._shell = shell
-        self.name = shell.name
+    Nothing is connected to before something is asked.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._shell: Shell
+        if target.startswith("ssh://"):
+            self._shell = SshShell(target)
+            directory = self._shell.directory
+        else:
+            self._shell = LocalShell(target)
+            directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
+        self.name = self._shell.name
         self.is_one_host = not directory
         self._place = [f"--directory={directory}"] if directory else []
         self._is_closed = False
 
-    async def values(self, field: str) -> tuple[str, ...]:
-        check_field(field, self.name)
-        printed, _ = await self._print(self._command([f"--field={field}"]))
-        return tuple(dict.fromkeys(printed.decode("utf-8", "replace").splitlines()))
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
+        for field in fields:
+            check_field(field, self.name)
+        if not fields:
+            return {}
+        printed, _ = await self._print([self._command([f"--field={field}"]) for field in fields])
+        lines = [text.decode("utf-8", "replace").splitlines() for text in printed]
+        return {field: tuple(dict.fromkeys(values)) for field, values in zip(fields, lines, strict=True)}
 
     async def condition(self) -> JournalCondition:
-        printed, said = await self._print(["env", "LC_ALL=C", "journalctl", "--header", *self._place])
+        (printed,), said = await self._print([["env", "LC_ALL=C", "journalctl", "--header", *self._place]])
         notes = [f"{self.skipped} pieces of what came made no sense"] if self.skipped else []
         if _OWN_ONLY.search(said):
             notes.append("only entries of this user are visible; join the group systemd-journal for all")
         if _NO_FILES.search(said):
             notes.append("there are no journal files in it yet")
-        files, unreadable = len(_FILE.findall(printed)), _unreadable_in(said)
+        files = len(_FILE.findall(printed))
+        unreadable = [
+            f"{os.path.basename(found['file'])}{found['why']}" if found["file"] else found[0]
+            for found in _UNREADABLE.finditer(said)
+        ]
         if unreadable:
             named = ", ".join(unreadable[:NOTED_FILES])
             more = len(unreadable) - NOTED_FILES
@@ -68,15 +83,15 @@ class JournalctlReader(ExportReader):
         self._is_closed = True
 
     async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+        last = asks[-1]
         async with self._talking([self._command(words_of(ask), ask.matches) for ask in asks]) as talk:
-            for _ in asks[:-1]:
-                yield [entry async for some in self._entries(_answer(talk)) for entry in some]
-            silence_s = None if asks[-1].follows else SILENCE_S
-            limit = contextlib.nullcontext() if asks[-1].most is None else talk.deadline()
-            async with limit, contextlib.aclosing(talk.pieces(silence_s)) as pieces:
+            for _ in asks[1:]:
+                yield await self._whole(await talk.answer())
+            limit = contextlib.nullcontext() if last.most is None else talk.deadline()
+            async with limit, contextlib.aclosing(talk.pieces(None if last.follows else SILENCE_S)) as pieces:
                 async for some in self._entries(pieces):
                     yield some
-            if asks[-1].follows:
+            if last.follows:
                 if talk.said:
                     raise self._shell.fault(talk.said, 0, "")
                 raise SourceUnreachable(f"{self.name}: journalctl stopped following; it is started again")
@@ -106,31 +121,17 @@ class JournalctlReader(ExportReader):
         finally:
             await running.stop()
 
-    async def _print(self, command: Words) -> tuple[bytes, str]:
+    async def _print(self, commands: Sequence[Words]) -> tuple[list[bytes], str]:
+        """What the commands print, and what they say on stderr."""
         printed = b""
-        async with self._talking([command]) as talk:
+        async with self._talking(commands) as talk:
+            answers = [await talk.answer() for _ in commands[1:]]
             async with talk.deadline(), contextlib.aclosing(talk.pieces(SILENCE_S)) as pieces:
                 async for piece in pieces:
                     printed += piece
                     if len(printed) >= ANSWER_BYTES:
                         break
-            return printed, talk.said
-
-
-async def _answer(talk: Talk) -> AsyncGenerator[bytes, None]:
-    """An answer that is followed by another one, whole: only a few entries are asked for so."""
-    data: list[bytes] = []
-    await talk.answer(data.append)
-    for piece in data:
-        yield piece
-
-
-def _unreadable_in(said: str) -> list[str]:
-    """The files that journalctl says it does not read, each with the reason."""
-    return [
-        f"{os.path.basename(found['file'])}{found['why']}" if found["file"] else found[0]
-        for found in _UNREADABLE.finditer(said)
-    ]
+            return [*answers, printed], talk.said
 
 
 def words_of(ask: Ask) -> Words:
@@ -138,16 +139,13 @@ def words_of(ask: Ask) -> Words:
     start = ask.start
     if isinstance(start, At):
         micros = from_micros(start.time)
-        words += [f"--until=@{_seconds(max(micros - 1, 0))}" if ask.back else f"--since=@{_seconds(micros)}"]
+        micros = max(micros - 1, 0) if ask.back else micros
+        words += [f"--{'until' if ask.back else 'since'}=@{micros // 1_000_000}.{micros % 1_000_000:06d}"]
     if isinstance(start, Beside):
         words += [f"--cursor={start.cursor}"]
     if ask.most is not None and (ask.back or isinstance(start, Beside)):
         words += [f"--lines={ask.most + (NEAR_ENTRIES if isinstance(start, Beside) else 0)}"]
     return words
-
-
-def _seconds(micros: int) -> str:
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
 def match_words(matches: Matches) -> Words:
@@ -156,19 +154,3 @@ def match_words(matches: Matches) -> Words:
         words += ["+"] if words else []
         words += [f"{field}={value}" for field, value in group]
     return words
-
-
-class LocalJournal(JournalctlReader):
-    """The journal of this machine, `local`, or a directory of journal files."""
-
-    def __init__(self, target: str) -> None:
-        directory = "" if target == LOCAL_JOURNAL else os.path.expanduser(target)
-        super().__init__(LocalShell(target), directory)
-
-
-class SshJournal(JournalctlReader):
-    """The journal that `ssh://[user@]host[:port][/directory]` names. Connects when it is asked something."""
-
-    def __init__(self, spec: str) -> None:
-        shell = SshShell(spec)
-        super().__init__(shell, shell.directory)

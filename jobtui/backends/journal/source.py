@@ -262,7 +262,7 @@ class Journal(PolledSource):
             self._asked_from = self._following.place or self._asked_from
 
     async def _ask(self) -> None:
-        values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
+        values = await self._reader.values(*self.wanted.open_fields)
         self.condition = await self._reader.condition()
         self._matches = self.wanted.matches(values)
         self._asked_at = self._timer()
@@ -340,7 +340,7 @@ async def messages_of(
     `is_its_own` tells that it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
-    every = await reader.values(HOST)
+    every = (await reader.values(HOST))[HOST]
     names = [name for name in every if not host or is_host(name, host)] or (every if is_its_own else ())
     if not names:
         raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
@@ -359,16 +359,13 @@ async def messages_of(
 
 
 def reader_of(target: str) -> JournalReader:
-    from jobtui.backends.journal.journalctl import LocalJournal, SshJournal
-
-    scheme = target.partition("://")[0] if "://" in target else ""
-    if scheme == "ssh":
-        return SshJournal(target)
-    if scheme in ("http", "https"):
+    if target.startswith(("http://", "https://")):
         from jobtui.backends.journal.gatewayd import GatewayJournal
 
         return GatewayJournal(target)
-    return LocalJournal(target)
+    from jobtui.backends.journal.journalctl import JournalctlReader
+
+    return JournalctlReader(target)
 
 
 def maker_of(target: str) -> MakeReader:

@@ -40,7 +40,6 @@ from jobtui.transport.watch import (
     PASSING,
     REMOVED,
     DirectoryWatch,
-    WatchMaker,
     silent_file_system,
 )
 from jobtui.transport.worker import Worker
@@ -64,7 +63,7 @@ class ChangeWatch:
         self,
         path: str,
         files: JobFiles,
-        make_watch: WatchMaker,
+        make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch],
         silent: Callable[[str], str | None],
         timer: Callable[[], float],
         sweep_s: float,
@@ -79,20 +78,19 @@ class ChangeWatch:
         self._begin_at = timer()
         self._sweep_at = timer()
         self._cost_s = 0.0
-        self.news = asyncio.Event()
         self.note: str | None = None
 
     @property
     def is_due(self) -> bool:
         return self._watch is None and self._timer() >= self._begin_at
 
-    def begin(self, wake: Callable[[], None]) -> bool:
-        """Set up notification, if there can be one. `wake` is called from another thread after news."""
+    def begin(self) -> bool:
+        """Set up notification, if there can be one."""
         try:
             if kind := self._silent(self._path):
                 self._do_without(f"{kind} does not tell of changes")
                 return False
-            watch = self._make_watch(self._path, is_record_name, wake)
+            watch = self._make_watch(self._path, is_record_name)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._do_without(f"no notification of changes: {reason}")
@@ -111,8 +109,8 @@ class ChangeWatch:
 
     def look(self, directory: int) -> None:
         """Look at what may have changed in the open directory. Raises OSError."""
-        self._drop_stale(directory)
         names = self._watch.take() if self._watch else set()
+        self._drop_stale(directory)
         if self._watch is None or self._timer() >= self._sweep_at or len(names) >= MANY_NAMES:
             self._sweep(directory)
         elif names:
@@ -149,11 +147,10 @@ class ChangeWatch:
         if self._watch is None:
             await asyncio.sleep(max(timeout_s, self._cost_s / UNWATCHED_SHARE))
             return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self.news.wait()
+        await self._watch.wait(timeout_s)
 
     def close(self) -> None:
+        """May be called twice; in the thread of who waits, if somebody does."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
@@ -181,7 +178,7 @@ class SirepoDb(PolledSource):
         max_bytes: int = MAX_BYTES,
         sweep_s: float = SWEEP_S,
         timer: Callable[[], float] = time.monotonic,
-        make_watch: WatchMaker = DirectoryWatch,
+        make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch] = DirectoryWatch,
         silent: Callable[[str], str | None] = silent_file_system,
     ) -> None:
         super().__init__(str(root))
@@ -193,7 +190,6 @@ class SirepoDb(PolledSource):
         self._changes = ChangeWatch(self._path, self._files, make_watch, silent, timer, sweep_s)
 
     async def read(self, *, begins: bool) -> Batch:
-        self._changes.news.clear()
         return await self._worker.run(partial(self._poll, begins=begins))
 
     async def changed(self, timeout_s: float) -> None:
@@ -204,13 +200,7 @@ class SirepoDb(PolledSource):
         """
         if self.closing.is_set():
             return
-        loop = asyncio.get_running_loop()
-
-        def wake() -> None:
-            with suppress(RuntimeError):  # the loop was closed, nobody waits any more
-                loop.call_soon_threadsafe(self._changes.news.set)
-
-        if self._changes.is_due and await self._worker.run(partial(self._changes.begin, wake)):
+        if self._changes.is_due and await self._worker.run(self._changes.begin):
             return
         await self._changes.wait(timeout_s)
 
@@ -222,7 +212,8 @@ class SirepoDb(PolledSource):
     async def aclose(self) -> None:
         """Stop watching and let the thread go. May be called twice."""
         await super().aclose()
-        await self._worker.finish(self._changes.close)
+        self._changes.close()
+        await self._worker.finish(self._changes.close)  # what may have begun meanwhile
 
     async def _run(self, call: Callable[[], T]) -> T:
         if self.closing.is_set():

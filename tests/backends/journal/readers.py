@@ -15,7 +15,7 @@ import pytest
 
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import GatewayJournal
-from jobtui.backends.journal.journalctl import LocalJournal, SshJournal
+from jobtui.backends.journal.journalctl import JournalctlReader
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.ssh_rig import a_server, needs_sshd
 
@@ -43,13 +43,13 @@ class Way(NamedTuple):
 
 @contextmanager
 def journalctl(directory: Path) -> Iterator[Host]:
-    yield Host(lambda: LocalJournal(str(directory)))
+    yield Host(lambda: JournalctlReader(str(directory)))
 
 
 @contextmanager
 def over_ssh(directory: Path) -> Iterator[Host]:
     with a_server() as server:
-        yield Host(lambda: SshJournal(server.address_of(directory)), server.start, server.die)
+        yield Host(lambda: JournalctlReader(server.address_of(directory)), server.start, server.die)
 
 
 @contextmanager

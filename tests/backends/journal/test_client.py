@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal import client
+from jobtui.backends.journal import client, journalctl
 from jobtui.backends.journal.client import Ask
 from jobtui.backends.journal.cursors import compare, from_micros, merged, position, time_cursor
-from jobtui.backends.journal.journalctl import JournalctlReader, LocalJournal, match_words, words_of
+from jobtui.backends.journal.journalctl import JournalctlReader, match_words, words_of
 from jobtui.formats.journal_export import Raw
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, Matches, Tail
@@ -41,7 +41,7 @@ async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -
         for n, step in enumerate(steps)
     ]
     make_journal(tmp_path, back, "system.journal")
-    reader = LocalJournal(str(tmp_path))
+    reader = JournalctlReader(str(tmp_path))
     entries = await all_forward(reader, most=5_000)
     await reader.aclose()
     shuffled = [*entries, *entries[::3]]
@@ -141,9 +141,12 @@ class NobodysShell(LocalShell):
 
 @needs_journal_tools
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-async def test_what_a_user_may_not_read_is_said_with_the_remedy(open_to_all: Path) -> None:
+async def test_what_a_user_may_not_read_is_said_with_the_remedy(
+    open_to_all: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_journal(open_to_all, [entry(0, "secret")], "user-0.journal").chmod(0o600)
-    reader = JournalctlReader(NobodysShell(str(open_to_all)), str(open_to_all))
+    monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
+    reader = JournalctlReader(str(open_to_all))
     with pytest.raises(SourceDenied, match="usermod -aG systemd-journal"):
         await all_forward(reader)
     make_journal(open_to_all, [entry(5, "open")], "user-5.journal").chmod(0o644)
@@ -156,7 +159,7 @@ async def test_what_a_user_may_not_read_is_said_with_the_remedy(open_to_all: Pat
 
 @needs_journal_tools
 async def test_files_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> None:
-    reader = LocalJournal(str(tmp_path))
+    reader = JournalctlReader(str(tmp_path))
     assert await all_forward(reader) == []
     assert "no journal files" in (await reader.condition()).note
     whole = make_journal(tmp_path, [entry(0, "m0")], "system.journal").read_bytes()
@@ -177,7 +180,7 @@ async def test_files_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -
 
 
 async def test_the_journal_of_this_machine_answers() -> None:
-    reader = LocalJournal("local")
+    reader = JournalctlReader("local")
     assert len((await reader.backward(Tail(), (), 5)).entries) <= 5
     assert (await reader.condition()).unreadable >= 0
     await reader.aclose()

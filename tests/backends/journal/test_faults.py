@@ -14,7 +14,7 @@ import pytest
 
 from jobtui.backends.journal import journalctl
 from jobtui.backends.journal.gatewayd import LIMITS, VALUES_ASKED, GatewayJournal, questions
-from jobtui.backends.journal.journalctl import SshJournal
+from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Cursor, Head, Matches
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
@@ -254,7 +254,7 @@ SPEC = "ssh://ann@node1:2222"
 
 async def ssh_fault_of(spec: str = SPEC) -> SourceError:
     """What reading raises; one line that begins with the source."""
-    journal = SshJournal(spec)
+    journal = JournalctlReader(spec)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 10)
     await journal.aclose()
@@ -326,7 +326,7 @@ async def test_a_host_that_hangs_is_given_up(
 
 async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
     client.replace('for line; do :; done; env() { echo "Insufficient watch descriptors" >&2; }; eval "$line"')
-    journal = SshJournal(SPEC)
+    journal = JournalctlReader(SPEC)
     slices = journal.listen(Head(), (), ())
     with pytest.raises(SourceUnreachable, match=r"no watch is left on node1.*max_user_instances"):
         [found async for found in slices]
@@ -412,14 +412,14 @@ async def test_what_is_no_address_is_refused_before_anything_runs(
     spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    journal = SshJournal(spec)
+    journal = JournalctlReader(spec)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 1)
     assert not isinstance(raised.value, SourceMissing)
 
 
 async def test_a_password_in_an_address_is_never_shown() -> None:
-    journal = SshJournal("ssh://ann:hunter2@node1")
+    journal = JournalctlReader("ssh://ann:hunter2@node1")
     with pytest.raises(SourceError, match="ssh-copy-id") as raised:
         await journal.forward(Head(), (), 1)
     assert "hunter2" not in f"{raised.value}{journal.name}"
@@ -449,7 +449,7 @@ def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\nb", "\0"])
 async def test_no_cursor_or_value_raises_anything_else(client: SshClient, text: str) -> None:
     client.replace("exit 255")
-    journal = SshJournal(SPEC)
+    journal = JournalctlReader(SPEC)
     with pytest.raises(SourceError):
         await journal.entry(Cursor(text))
     with pytest.raises(SourceError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.journal.journalctl import SshJournal
+from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, Tail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
@@ -30,13 +30,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-async def messages(journal: SshJournal) -> list[str]:
+async def messages(journal: JournalctlReader) -> list[str]:
     found = await journal.forward(Head(), (), 3)
     await journal.aclose()
     return [entry.message for entry in found.entries]
 
 
-async def fault_of(journal: SshJournal) -> SourceError:
+async def fault_of(journal: JournalctlReader) -> SourceError:
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 3)
     await journal.aclose()
@@ -50,7 +50,7 @@ def restart(server: Sshd, more: str) -> None:
 
 
 async def test_hostile_names_reach_journalctl_and_nothing_else(server: Sshd, directory: Path) -> None:
-    journal = SshJournal(f"{server.spec}{directory}")
+    journal = JournalctlReader(f"{server.spec}{directory}")
     found = await journal.forward(Head(), ((("CONTAINER_NAME", HOSTILE),),), 5)
     assert [entry.message for entry in found.entries] == ["hostile"]
     assert found.entries[0].container == HOSTILE
@@ -63,7 +63,7 @@ async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}: apt-get install {shell}")
     restart(server, f'ForceCommand exec {shell} -c "$SSH_ORIGINAL_COMMAND"')
-    journal = SshJournal(f"{server.spec}{directory}")
+    journal = JournalctlReader(f"{server.spec}{directory}")
     found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
     assert [entry.message for entry in found.entries] == ["hostile"]
     again = await journal.forward(Beside(found.entries[0].cursor), (), 5)
@@ -76,24 +76,24 @@ async def test_what_a_login_prints_is_no_entry(server: Sshd, directory: Path, tm
     banner.write_text("__CURSOR=no entry\n\n" * 50)
     noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
     restart(server, f'Banner {banner}\nForceCommand {noise}; eval "$SSH_ORIGINAL_COMMAND"')
-    journal = SshJournal(f"{server.spec}{directory}")
+    journal = JournalctlReader(f"{server.spec}{directory}")
     assert await journal.condition() == JournalCondition(files=1)
-    assert sorted(await journal.values("CONTAINER_NAME")) == [HOSTILE, "srj"]
+    assert sorted((await journal.values("CONTAINER_NAME"))["CONTAINER_NAME"]) == [HOSTILE, "srj"]
     assert await messages(journal) == ["line 0", "line 1", "line 2"]
 
 
 async def test_a_host_key_that_changed(server: Sshd, directory: Path) -> None:
-    assert await messages(SshJournal(f"{server.spec}{directory}"))
+    assert await messages(JournalctlReader(f"{server.spec}{directory}"))
     server.make_key("host_key")
     restart(server, "")
-    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
     assert isinstance(fault, SourceDenied)
     assert f"ssh-keygen -R '[127.0.0.1]:{server.port}'" in str(fault)
 
 
 async def test_a_host_key_that_nobody_knows(server: Sshd, directory: Path, client: SshClient) -> None:
     client.settings(server.root, checking="ask")
-    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
     assert isinstance(fault, SourceDenied)
     assert "not known yet" in str(fault)
     assert not (server.root / "known_hosts").exists()
@@ -107,14 +107,14 @@ async def test_a_host_that_wants_a_password_or_another_key(
     server.prepare(passwords=passwords)
     (server.root / "user_key.pub").write_text("")
     server.start()
-    fault = await asyncio.wait_for(fault_of(SshJournal(f"{server.spec}{directory}")), LONG_S)
+    fault = await asyncio.wait_for(fault_of(JournalctlReader(f"{server.spec}{directory}")), LONG_S)
     assert isinstance(fault, SourceDenied)
     assert remedy in str(fault)
 
 
 async def test_a_port_where_nobody_is(server: Sshd, directory: Path) -> None:
     server.die()
-    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
     assert isinstance(fault, SourceUnreachable)
     assert f"refuses connections to port {server.port}" in str(fault)
 
@@ -123,7 +123,7 @@ async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: p
     monkeypatch.setattr(shell, "OPTIONS", (*shell.OPTIONS, "ConnectTimeout=1")[::-1])
     client.settings(client.root)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        fault = await fault_of(SshJournal(f"ssh://127.0.0.1:{silent.getsockname()[1]}"))
+        fault = await fault_of(JournalctlReader(f"ssh://127.0.0.1:{silent.getsockname()[1]}"))
     assert isinstance(fault, SourceUnreachable)
     assert "does not answer" in str(fault)
 
@@ -131,7 +131,7 @@ async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: p
 async def test_a_host_without_journalctl(server: Sshd, directory: Path, tmp_path: Path) -> None:
     (tmp_path / "env").symlink_to("/usr/bin/env")
     restart(server, f'ForceCommand export PATH={tmp_path}; eval "$SSH_ORIGINAL_COMMAND"')
-    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
     assert isinstance(fault, SourceMissing)
     assert "no journalctl on 127.0.0.1" in str(fault)
 
@@ -151,19 +151,19 @@ async def test_a_user_who_may_not_read_the_journal(server: Sshd) -> None:
         place = for_its_owner_only(Path(text))
         nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         restart(server, f'ForceCommand exec {nobody} sh -c "$SSH_ORIGINAL_COMMAND"')
-        fault = await fault_of(SshJournal(f"{server.spec}{place}"))
+        fault = await fault_of(JournalctlReader(f"{server.spec}{place}"))
     assert isinstance(fault, SourceDenied)
     assert "may not read the journal on 127.0.0.1; as root: usermod -aG systemd-journal" in str(fault)
 
 
 async def test_a_directory_that_is_not_there(server: Sshd) -> None:
-    fault = await fault_of(SshJournal(f"{server.spec}/no/such/directory"))
+    fault = await fault_of(JournalctlReader(f"{server.spec}/no/such/directory"))
     assert isinstance(fault, SourceMissing)
     assert "no /no/such/directory on 127.0.0.1" in str(fault)
 
 
 async def test_a_cursor_that_is_none(server: Sshd, directory: Path) -> None:
-    journal = SshJournal(f"{server.spec}{directory}")
+    journal = JournalctlReader(f"{server.spec}{directory}")
     with pytest.raises(SourceError, match="Failed to seek to cursor"):
         await journal.forward(Beside(Cursor("nonsense")), (), 1)
     await journal.aclose()
@@ -172,7 +172,7 @@ async def test_a_cursor_that_is_none(server: Sshd, directory: Path) -> None:
 async def test_connections_are_shared_and_the_reader_leaves_nothing_running(
     server: Sshd, directory: Path, client: SshClient
 ) -> None:
-    journal = SshJournal(f"{server.spec}{directory}")
+    journal = JournalctlReader(f"{server.spec}{directory}")
     follow = journal.follow(Head(), ())
     while not (await follow.take(100)).at_edge:
         pass
