@@ -214,9 +214,11 @@ def run_dirs_of(
     the machine where it runs.
 
     The record is `<root>/supervisor-job/<jid>.json`, and its directory is
-    `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster.
+    `<root>/user/<uid>/<app>/<simulation>/<model>`, except for jobs on a cluster. `record_path` None is there.
     """
     known = tuple(ops)
+    if record_path is None and job is not None:
+        record_path = f"{job.source}/supervisor-job/{job.id}.json"
     on_cluster = (
         path for there in _dirs_of(known, lambda op: op.sent_dir) for path in reached(there, host, reach)
     )

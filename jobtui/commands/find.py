@@ -17,7 +17,6 @@ from jobtui.analysis.find import (
     jobs_meant,
     references,
 )
-from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering
@@ -82,8 +81,6 @@ async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
 LONGEST_ID = 200
 SHOWN = 10
 """How many candidates are named on stderr."""
-NOTES_READ = 100
-"""Of the newest jobs on a cluster so many are asked for the number that Slurm gave them."""
 LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
 """What only logs know of."""
 
@@ -272,7 +269,8 @@ def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> Found:
 def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
     best = candidates[0] if candidates else None
     if best is None or best.score < SURE:
-        hint = nearest(thing, COMMAND_BY_NAME)
+        is_bare = reader.context.invocation.command.name == "open"
+        hint = nearest(thing, COMMAND_BY_NAME) if is_bare else ""
         complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
         offer(reader, candidates, "nearest: ")
     else:
@@ -297,21 +295,10 @@ async def candidates_for(
     await reader.read_logs(None)
     found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), (), names())
     if not any(candidate.is_sure for candidate in found):
-        numbers = {reference.text for reference in known if reference.target is Target.NUMBER}
-        found = (*(await _submitted_as(reader, numbers) if numbers else ()), *found)
+        from jobtui.session.evidence import Gatherer  # most things are known by then
+
+        found = (*await Gatherer.of(session).told_on_disk(thing), *found)
     return found
-
-
-async def _submitted_as(reader: Reader, numbers: Collection[str]) -> tuple[Candidate, ...]:
-    """The jobs to which Slurm gave one of these numbers, as their run directories on the cluster note it."""
-    jobs = [job for job in reader.session.store.jobs.values() if job.mode == CLUSTER_MODE]
-    found = []
-    for job in sorted(jobs, key=lambda job: job.queued_at or 0, reverse=True)[:NOTES_READ]:
-        noted = await reader.noted_of(job)
-        if noted is not None and noted.status.slurm_id in numbers:
-            why = "its run directory notes this number in Slurm"
-            found.append(Candidate("job", job.id, 0.97, why, job.id))
-    return tuple(found)
 
 
 def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
 
@@ -32,6 +32,9 @@ from jobtui.screens.shared import Shared, open_screen
 from jobtui.store.store import Store
 from jobtui.views import View
 from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, RecordTable
+
+if TYPE_CHECKING:
+    from jobtui.session.evidence import Gatherer
 
 WHOLE = frozenset({Target.JOB})
 LONGEST_ID = 200
@@ -100,6 +103,15 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     is_exact = likely[0].is_sure
     is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].is_taken))
     return Jump(goals, is_clear, is_exact)
+
+
+async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gatherer") -> Jump:
+    """The same; where nothing is known of it, what the files of the newest jobs tell."""
+    jump = jump_to(text, store, logs) if text.strip() else NOWHERE
+    if jump.goals or not text.strip():
+        return jump
+    told = await gatherer.told_on_disk(text[:LONGEST])
+    return Jump(tuple(Goal(one.id, one.why, job=one.job) for one in told), len(told) == 1, bool(told))
 
 
 def spans_goals(named: Iterable[tuple[TraceId, str]]) -> tuple[Goal, ...]:
@@ -336,7 +348,11 @@ class Guide:
         return not self._jump_in_store(text).is_sure
 
     async def seek(self, text: str) -> bool:
-        jump = self._jump_in_store(text)
+        from jobtui.session.evidence import Gatherer
+
+        shared = self._shared
+        gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach)
+        jump = await look_up(text, shared.store, shared.logs.names(), gatherer)
         if self._may_ask(text):
             asked = await self._goals_of_servers(text.strip())
             known = {goal.trace for goal in asked}

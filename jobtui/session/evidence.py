@@ -49,6 +49,7 @@ from jobtui.store.store import Store
 
 if TYPE_CHECKING:
     from jobtui.analysis.compare import Choice, Comparison, Side
+    from jobtui.analysis.find import Candidate
     from jobtui.session import Session
 
 ANALYSIS_LIMIT_S = 144.0
@@ -68,6 +69,8 @@ OUTPUT_ENDS = (".log", ".out", ".err")
 SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
+MOST_LOOKED_AT = 100
+"""Of the newest jobs so many are looked at for a number in Slurm, or a line of their output."""
 MOST_LAST, LONGEST_LAST = 3, 600
 """Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000
@@ -191,6 +194,28 @@ class Gatherer:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         found = await self._with_record(job_id, await self._read_record(job_id))
         return await self.with_killer(await with_memory(found, self._job_reader))
+
+    async def told_on_disk(self, text: str) -> tuple["Candidate", ...]:
+        """The newest jobs whose files tell what a text names: a number in Slurm, or the failing line."""
+        from jobtui.analysis.find import LEAST_ERROR, Candidate, Target, references  # few ask
+
+        text, found = text.strip(), []
+        numbers = {one.text for one in references(text) if one.target is Target.NUMBER}
+        said = text.casefold() if " " in text and len(text) >= LEAST_ERROR else ""
+        newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
+        on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
+        for job in on_cluster[:MOST_LOOKED_AT]:
+            noted = await noted_of(self._store, self._job_reader, job, self._reach)
+            if noted is not None and noted.status.slurm_id in numbers:
+                why = "its run directory notes this number in Slurm"
+                found.append(Candidate("job", job.id, 0.97, why, job.id))
+        failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
+        for job in failed[:MOST_LOOKED_AT]:
+            cause = (await self.gather(job.id, wants_chain=False)).cause
+            line = cause.text.casefold() if cause is not None else ""
+            if len(line) >= LEAST_ERROR and (line in said or said in line):
+                found.append(Candidate("job", job.id, 0.7, "its output says this", job.id))
+        return tuple(found)
 
     def _good_before(self, failed: Evidence) -> tuple[Job, tuple[Op, ...]] | None:
         """The last good job of the same user and kind before one that failed and has no good run itself."""

@@ -10,8 +10,9 @@ from jobtui.cli import parse
 from jobtui.commands.context import make_context
 from jobtui.commands.reader import Reader, configured
 from jobtui.config import load
-from jobtui.screens.choices import Jump, jump_to
+from jobtui.screens.choices import Jump, look_up
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 from tests.balsam_http import served, write_login
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
@@ -28,6 +29,7 @@ COMMANDS = (
 LOST = "VUlhaMOD-rkZ6gZzZ-activityAnimation"
 RESTARTED = "VUlhaMOD-fuSjgiZf-activityAnimation"
 CANCELED = "3pMDuIiL-0R4tZXQg-activityAnimation"
+FAILED = "3pMDuIiL-lv6FKX2U-activityAnimation"
 REPORT = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 PROCESS = "81419552.0@jobsub02.fnal.gov"
 TRACEBACK = f"""Traceback (most recent call last):
@@ -47,6 +49,8 @@ ONE = (
     ("docker", TRACEBACK, RESTARTED),
     ("local", "_ComputeJob(DJouDZ9T-4F4EUZjI-heightWeightReport u=DJouDZ9T [_Op(run, TZoe)])", REPORT),
     ("sbatch", "15", CANCELED),
+    ("sbatch", "13", FAILED),
+    ("sbatch", "  raise AssertionError()\nAssertionError: a big ugly error\n", FAILED),
     ("sbatch", "sbatch_id=15", CANCELED),
     ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),
     ("sbatch", '{"job_cmd_state": "canceled", "sbatch_id": "15"}', CANCELED),
@@ -101,7 +105,7 @@ def on_screen(sources: Sequence[str], scrap: str) -> Jump:
             await reader.read_jobs()
             await reader.read_logs(None)
             await reader.read_traces()
-            return jump_to(scrap, session.store, session.logs().names())
+            return await look_up(scrap, session.store, session.logs().names(), Gatherer.of(session))
 
     return asyncio.run(jump())
 
