@@ -23,12 +23,12 @@ class KeyReport(NamedTuple):
     median_bytes: int
 
 
-def first_paint(what: str, program: Program, runs: int) -> Row:
+def first_paint(what: str, program: Program, runs: int, ratio: float = FIRST_PAINT_RATIO) -> Row:
     """From starting a program to its ready text, beside the minimal program, started in turn with it."""
     argv = [sys.executable, "-m", "benchmarks.minimal_app"]
     minimal = Program(argv=argv, ready=READY, environ=program.environ)
     ours, theirs = zip(*([_painted_ms(one) for one in (program, minimal)] for _ in range(runs)), strict=True)
-    return at_most_times_in_turn(what, ours, theirs, FIRST_PAINT_RATIO)
+    return at_most_times_in_turn(what, ours, theirs, ratio)
 
 
 def _painted_ms(program: Program) -> float:

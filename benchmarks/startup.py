@@ -16,6 +16,7 @@ from benchmarks.terminal import Program
 
 ROOT = Path(__file__).parents[1]
 ONE_SHOT_OVER_BARE_MS = 150
+FIRST_ROWS_RATIO = 2.5
 TABLE_HEAD = "STATE"
 """On the wire once the job table is painted, with or without jobs."""
 A_ROW = "Beamline"
@@ -71,6 +72,14 @@ def first_paints(home: Path, small: Path, large: Path, runs: int) -> Iterator[Ro
         yield first_paint(name, Program(argv=command, ready=ready, environ=environ), runs)
 
 
+def first_rows(home: Path, runs: int, records: int) -> Row:
+    """From starting the dashboard on many records to the first row, beside a minimal app's first paint."""
+    write_db(home / "many", records)
+    command = [sys.executable, "-m", "jobtui", "--srdb", str(home / "many")]
+    program = Program(argv=command, ready=A_ROW, environ=isolated(home))
+    return first_paint(f"first rows of {records:,} records", program, runs, FIRST_ROWS_RATIO)
+
+
 def measure(quick: bool) -> Iterator[Row]:
     runs = 3 if quick else 11
     with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
@@ -80,6 +89,7 @@ def measure(quick: bool) -> Iterator[Row]:
         write_db(large, 20_000)
         yield from one_shots(home, small, runs)
         yield from first_paints(home, small, large, runs)
+        yield first_rows(home, runs, 10_000 if quick else 100_000)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.base import DetailSource, Source
+from jobtui.backends.sirepo import source as sirepo_source
 from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, listed, read_file
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.ids import JobId
@@ -76,6 +77,21 @@ async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
     assert [job.id for batch in batches for job in batch.jobs] == [jid(age) for age in sorted(ages)]
     assert [batch.more for batch in batches] == [True, True, False]
     assert [batch.count for batch in batches] == [4, 4, 2]
+
+
+async def test_of_many_some_come_before_all_are_looked_at(
+    db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sirepo_source, "FIRST_FILES", 3)
+    for age in range(10):
+        db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
+    batches = await reader.catch_up()
+    assert [batch.count for batch in batches] == [3, 4, 3]
+    first, *rest = [[job.id for job in batch.jobs] for batch in batches]
+    assert first == sorted(first)
+    assert [job_id for part in rest for job_id in part] == [
+        jid(age) for age in range(10) if jid(age) not in first
+    ]
 
 
 async def test_only_a_changed_file_is_read_again(db: Db, reader: Reader) -> None:

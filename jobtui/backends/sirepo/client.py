@@ -114,6 +114,13 @@ class JobFiles:
         finally:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
+    def begin(self, directory: int, most: int) -> bool:
+        """Look at some of the files, so that jobs show before all were looked at; whether there are more."""
+        jids = listed(directory)
+        self._compare(jids[:most], directory)
+        self._waiting.sort(key=_STAMP)
+        return len(jids) > most
+
     def check(self, directory: int, jids: Iterable[JobId]) -> None:
         try:
             for jid in jids:
