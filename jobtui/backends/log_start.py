@@ -215,7 +215,7 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits:
     seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
     offset, timeless = _offset(files.present, start, parser)
-    wanted = [] if offset or files.present.packed else _wanted(older, start, seen)
+    wanted = [] if offset or files.present.packed else _wanted(older, start, files.present, parser)
     first, is_whole = files.present, len(wanted) == len(older)
     if wanted:
         if (oldest := wanted[0].opened) is None:
@@ -229,23 +229,39 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits:
     return Begun(wanted, position, beginning)
 
 
-def _wanted(files: Sequence[RotatedFile], start: Start, seen: Look) -> list[RotatedFile]:
+def _wanted(
+    files: Sequence[RotatedFile], start: Start, present: OpenFile, parser: BlockParser
+) -> list[RotatedFile]:
     """The rotated files that reading begins in, the oldest first.
 
-    By time those that were written since; otherwise the newest, as many as there is room for: the oldest of
-    them in part where the end is wanted, if it is not packed.
+    By time those that may hold a line since then; otherwise the newest, as many as there is room for: the
+    oldest of them in part where the end is wanted, if it is not packed.
     """
     wanted: list[RotatedFile] = []
-    room = (start.size if isinstance(start, TailBytes) else TAIL_BYTES) - seen.size
+    room = (start.size if isinstance(start, TailBytes) else TAIL_BYTES) - present.look().size
     since = None if isinstance(start, TailBytes) else start.at
+    after: OpenFile | None = present
     for each in reversed(files):
-        is_new = since is not None and each.look.mtime_ns >= since
+        is_new = since is not None and _begins_since(after, since, parser, each.look)
         is_cut = isinstance(start, TailBytes) and not each.is_packed and room > 0
         if not (is_new or (not isinstance(start, FromTime) and (each.size <= room or is_cut))):
             break
         room -= each.size
         wanted.insert(0, each)
+        after = each.opened
     return wanted
+
+
+def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser, before: Look) -> bool:
+    """Whether a file begins at `since` or later, so that lines since then may be in the one before it.
+
+    By its own lines, as the times of files may be of another clock. One without times begins when the file
+    before it was written last.
+    """
+    if opened is not None and not opened.look().size:
+        return True
+    first = _first_time(opened, 0, parser) if opened is not None else None
+    return (before.mtime_ns if first is None else first.at) >= since
 
 
 def _beginning(

@@ -275,12 +275,15 @@ def test_rotated_files_are_known_by_their_names(
     assert [path.name for path in rotated(tmp_path / "x.log")] == list(order)
 
 
-def rotated_log(folder: Path) -> Rotating:
-    """A log of 40 lines, ten in each of four files: the oldest two packed, the newest the log itself."""
+def rotated_log(folder: Path, *, behind_s: int = 0) -> Rotating:
+    """A log of 40 lines, ten in each of four files: the oldest two packed, the newest the log itself.
+
+    The clock that gives files their times is `behind_s` behind that of the lines.
+    """
     log = Rotating(folder)
     for nth in range(4):
         log.write(10)
-        os.utime(log.path, ns=(0, nth * 10 * SECOND + 9 * SECOND))
+        os.utime(log.path, ns=(0, (nth * 10 + 9 - behind_s) * SECOND))
         if nth < 3:
             pack_or_not = log.rename()
             if nth < 2:
@@ -308,11 +311,12 @@ STARTS = (
 )
 
 
+@pytest.mark.parametrize("behind_s", [0, 3_600])
 @pytest.mark.parametrize(("start", "first", "said"), STARTS)
 async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
-    tmp_path: Path, start: Start, first: int, said: str | None
+    tmp_path: Path, start: Start, first: int, said: str | None, behind_s: int
 ) -> None:
-    log = rotated_log(tmp_path)
+    log = rotated_log(tmp_path, behind_s=behind_s)
     source = LogFile(log.path, parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
