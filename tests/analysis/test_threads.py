@@ -18,6 +18,7 @@ from tests.analysis.explain.balsam_cases import ID, SITE, a_job, allocation, cha
 from tests.builders import ago
 from tests.commands.running import Runner
 from tests.conftest import NOW
+from tests.slurm_stand_in import StandIn
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 DATA = tomllib.loads((FIXTURES / "threads" / "threads.toml").read_text())
@@ -49,7 +50,15 @@ def site(row: dict[str, Any], place: Path) -> list[str]:
     (place / "supervisor-job").mkdir()
     (place / "supervisor-job" / f"{jid}.json").write_text(json.dumps(record))
     at = to_rfc3339(Nanos(now * SECOND))
-    return [jid, "--json", "--at", at, "--srdb", str(place), "--log", f"supervisor={place}/supervisor.log"]
+    flags = [jid, "--json", "--at", at, "--srdb", str(place), "--log", f"supervisor={place}/supervisor.log"]
+    return [*flags, "--slurm", "local"] if "queue" in row or "accounts" in row else flags
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    made = StandIn(tmp_path)
+    monkeypatch.setenv("PATH", made.search_path)
+    return made
 
 
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +73,10 @@ def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("thread", ROWS)
-def test_each_question_is_answered(thread: str, tmp_path: Path, run: Runner) -> None:
+def test_each_question_is_answered(thread: str, tmp_path: Path, run: Runner, cluster: StandIn) -> None:
     row = ROWS[thread]
+    cluster.queue(*row.get("queue", ()))
+    cluster.accounts(*row.get("accounts", ()))
     answer = of_balsam(row) if "state" in row else run("explain", *site(row, tmp_path)).json
     assert answer["verdict"] == row["answer"], answer["sentence"]
     assert row["says"] in answer["sentence"]

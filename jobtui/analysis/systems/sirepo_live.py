@@ -155,7 +155,7 @@ def ended_in_slurm(case: Case) -> Finding | None:
     why = f": {slurm.error or slurm.message}" if slurm.error or slurm.message else ""
     return Finding(
         Code.REPLY_LOST,
-        f"Its job in Slurm, {slurm.id}, is {slurm.status.value}{why}; its record does not know that.",
+        f"Its job in Slurm, {slurm.id}, ended as {slurm.status.value}{why}; its record does not know that.",
         SURE,
         (case.last(Mark.SENT), case.last(Mark.UPDATED)),
         doubts=("it is seen again when its user logs in to the cluster and looks at it",),
@@ -404,9 +404,11 @@ def runs(case: Case) -> Finding:
     length = "" if ran is None else f" for {age(ran)}{_beside_usual(case, ran)}"
     percent = "" if case.job is None or case.job.percent is None else f", {case.job.percent:.0f} % done"
     word = "" if quiet is None else f"; last news {age(quiet)} ago"
+    number = f" as {case.slurm.id}" if case.slurm is not None else ""
+    sentence = f"It runs{number}{length}{percent}{word}."
     if step is None:
         doubts: tuple[str, ...] = ("no line about this run was read: the record alone says so",)
-        return Finding(Code.RUNNING, f"It runs{length}{percent}{word}.", PLAUSIBLE, doubts=doubts)
+        return Finding(Code.RUNNING, sentence, PLAUSIBLE, doubts=doubts)
     is_alive = quiet is not None and quiet <= QUIET_S
     killed = case.last(Mark.KILLED)
     doubts = () if is_alive else ("its last sign of life is old",)
@@ -419,7 +421,7 @@ def runs(case: Case) -> Finding:
     is_unsure = killed is not None or (not is_alive and (case.is_log_behind or is_all_silent or is_due))
     return Finding(
         Code.RUNNING,
-        f"It runs{length}{percent}{word}.",
+        sentence,
         PLAUSIBLE if is_unsure else LIKELY if case.is_log_behind or not is_alive else SURE,
         (case.last(Mark.SENT), step),
         doubts=doubts,
