@@ -77,7 +77,6 @@ textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
 
 
 ALLOWED_SKIPS = {
-    "JAEGER_FIXTURES names no folder of Jaeger's test data": "they may not be copied here",
     "another C library": "glibc is what Debian has",
     "it has one format only": "a pair of a command and a format that does not exist",
     "it has to be asked": "a source that tells of no change by itself",

@@ -38,26 +38,15 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render", "actions"}),
     "screens": frozenset(
-        {
-            "model",
-            "analysis",
-            "render",
-            "store",
-            "terminal",
-            "widgets",
-            "actions",
-            "views",
-            "session.evidence",
-            "backends.base",
-            "backends.registry",
-        }
+        {"model", "analysis", "render", "store", "terminal", "widgets", "actions", "views",
+         "session.evidence", "backends.base", "backends.registry"}
     ),
     "web": frozenset({"model"}),
     "commands": BELOW_TERMINAL | {"demo", "actions", "web"},
     "app": ALL - {"commands"},
     "cli": frozenset({"", "config", "grammar"}),
     "__main__": frozenset({"cli"}),
-}
+}  # fmt: skip
 """Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""
 LATE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

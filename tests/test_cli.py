@@ -12,61 +12,47 @@ from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Flag, flags_of
 JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 
 
-def test_without_words_the_dashboard_is_asked_for() -> None:
-    assert parse([]).command is DASHBOARD
-    assert parse([JID]).words == (JID,)
+DB, JSON = {"srdb": ("/db",)}, {"json": "true"}
+FOLLOWED = {"lines": "20", "follow": "true"}
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "command", "words", "settings", "flags"),
     [
-        ["--srdb", "/db", "--json", "timeline", JID],
-        ["timeline", JID, "--json", "--srdb=/db"],
-        ["timeline", "--srdb", "/db", "--json", JID],
-        ["--json", "timeline", "--srdb=/db", "--", JID],
+        ([], DASHBOARD.name, (), {}, {}),
+        ([JID], DASHBOARD.name, (JID,), {}, {}),
+        # Flags stand before and after the command
+        (["--srdb", "/db", "--json", "timeline", JID], "timeline", (JID,), DB, JSON),
+        (["timeline", JID, "--json", "--srdb=/db"], "timeline", (JID,), DB, JSON),
+        (["timeline", "--srdb", "/db", "--json", JID], "timeline", (JID,), DB, JSON),
+        (["--json", "timeline", "--srdb=/db", "--", JID], "timeline", (JID,), DB, JSON),
+        # Short ones join and take their value at once
+        (["logs", "X", "-n", "20", "-f"], "logs", ("X",), {}, FOLLOWED),
+        (["logs", "-fn20", "X"], "logs", ("X",), {}, FOLLOWED),
+        (["-n20", "-f", "logs", "X"], "logs", ("X",), {}, FOLLOWED),
+        (["logs", "--lines=20", "--follow", "X"], "logs", ("X",), {}, FOLLOWED),
+        # A setting that may be repeated collects, another keeps the last
+        (["jobs", "--log", "a", "--log", "server=b", "--profile", "x", "--profile", "y"], "jobs", (),
+         {"log": ("a", "server=b"), "profile": ("y",)}, {}),
+        # A filter may leave things out
+        (["jobs", "status:failed", "-app:srw", "-hello", "%>=90"], "jobs",
+         ("status:failed", "-app:srw", "-hello", "%>=90"), {}, {}),
+        # All after two dashes is a word, and so is a command's name that comes second
+        (["find", "--", "--json", "-x"], "find", ("--json", "-x"), {}, {}),
+        (["find", "jobs"], "find", ("jobs",), {}, {}),
     ],
-)
-def test_flags_stand_before_and_behind_the_command(arguments: list[str]) -> None:
+)  # fmt: skip
+def test_what_a_command_line_says(
+    arguments: list[str],
+    command: str,
+    words: tuple[str, ...],
+    settings: dict[str, tuple[str, ...]],
+    flags: dict[str, str],
+) -> None:
     found = parse(arguments)
-    assert (found.command.name, found.words) == ("timeline", (JID,))
-    assert found.settings == {"srdb": ("/db",)}
-    assert found.flags == {"json": "true"}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["logs", "X", "-n", "20", "-f"],
-        ["logs", "-fn20", "X"],
-        ["-n20", "-f", "logs", "X"],
-        ["logs", "--lines=20", "--follow", "X"],
-    ],
-)
-def test_short_flags_join_and_take_their_value_at_once(arguments: list[str]) -> None:
-    assert parse(arguments).flags == {"lines": "20", "follow": "true"}
-
-
-def test_a_repeatable_setting_collects_and_another_keeps_the_last() -> None:
-    found = parse(["jobs", "--log", "a", "--log", "server=b", "--profile", "x", "--profile", "y"])
-    assert found.settings == {"log": ("a", "server=b"), "profile": ("y",)}
-
-
-def test_a_filter_may_leave_things_out() -> None:
-    assert parse(["jobs", "status:failed", "-app:srw", "-hello", "%>=90"]).words == (
-        "status:failed",
-        "-app:srw",
-        "-hello",
-        "%>=90",
-    )
+    assert (found.command.name, found.words) == (command, words)
+    assert (found.settings, found.flags) == (settings, flags)
     assert "help" in parse(["jobs", "-h"]).flags
-
-
-def test_everything_behind_two_dashes_is_a_word() -> None:
-    assert parse(["find", "--", "--json", "-x"]).words == ("--json", "-x")
-
-
-def test_a_command_name_is_a_word_when_it_comes_second() -> None:
-    assert parse(["find", "jobs"]).words == ("jobs",)
 
 
 @pytest.mark.parametrize(

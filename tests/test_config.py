@@ -33,33 +33,25 @@ from jobtui.render.styles import STYLE_NAMES, mistake_in_style
 from jobtui.theme import THEMES, VARIABLE
 from tests.reference import CONFIGURATION
 
-NO_FLAGS: Mapping[str, tuple[str, ...]] = {}
 
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def config_of(folder: Path, text: str, **flags: str) -> Config:
+    """What holds with a file of this text there, and these flags."""
+    path = folder / "c.toml"
     path.write_text(text)
-    return path
-
-
-def home_file(home: Path, text: str) -> Path:
-    return write(home / ".config" / "jobtui" / "config.toml", text)
-
-
-def with_file(path: Path, **flags: str) -> Config:
     return load({"config": (str(path),)} | {name: (value,) for name, value in flags.items()}, {})
 
 
 def test_nothing_is_set_when_nothing_is_given() -> None:
-    config = load(NO_FLAGS, {})
+    config = load({}, {})
     assert config.sources == ()
     assert config.file is None
     assert {effective.origin for effective in config.settings.values()} == {"default"}
 
 
 def test_flags_win_over_environment_over_profile_over_file(plain_environment: Path) -> None:
-    path = home_file(
-        plain_environment,
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(
         'srdb = "/of/file"\nsince = "1h"\nuntil = "5m"\nprofile = "prod"\n'
         '[profiles.prod]\nsrdb = "/of/profile"\nsince = "2h"\n[profiles.other]\nsrdb = "/of/other"\n',
     )
@@ -94,13 +86,9 @@ def test_a_variable_holds_several_values() -> None:
 
 
 def test_paths_of_a_file_are_relative_to_it_and_know_home(tmp_path: Path, plain_environment: Path) -> None:
-    path = write(tmp_path / "etc" / "c.toml", 'srdb = ["db", "~/db", "/db"]\nlog = "server=logs/s.log"\n')
-    assert [spec.target for spec in with_file(path).sources] == [
-        str(tmp_path / "etc" / "db"),
-        str(plain_environment / "db"),
-        "/db",
-        str(tmp_path / "etc" / "logs" / "s.log"),
-    ]
+    config = config_of(tmp_path, 'srdb = ["db", "~/db", "/db"]\nlog = "server=logs/s.log"\n')
+    places = [tmp_path / "db", plain_environment / "db", Path("/db"), tmp_path / "logs" / "s.log"]
+    assert [spec.target for spec in config.sources] == [*map(str, places)]
 
 
 @pytest.mark.parametrize("text", ["a=b.log", "x=1"])
@@ -131,34 +119,41 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
         (f"fps = {'9' * 5_000}", ":1: a number of thousands of digits"),
         (f"fps = 0x{'f' * 5_000}", "fps: expected"),
         ("fps = 12345678901234567890", "fps: expected"),
+        *((text, "hosts") for text in (
+            "hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1")),
+        *((text, "mounts") for text in (
+            "mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""',
+            "[profiles.p]\nmounts = 1")),
+        *((text, "alarm") for text in (
+            "alarm = 3", '[alarm]\ncommand = "rm -rf ~"', "[alarm]\ncommand = [1]",
+            '[alarm]\ncommand = ["a\\u0000"]', "[alarm]\nbell = 1", "[alarm]\nrest_s = 9",
+            "[alarm]\nrest_s = nan", "[alarm]\nbel = true", "[profiles.p]\nalarm = 1")),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_an_error_that_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
-    path = write(tmp_path / "c.toml", text)
     with pytest.raises(ConfigError) as raised:
-        with_file(path)
+        config_of(tmp_path, text)
     assert says in str(raised.value)
-    assert str(path) in str(raised.value)
+    assert str(tmp_path / "c.toml") in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
+def test_a_file_that_was_asked_for_must_be_a_text_that_is_there(tmp_path: Path) -> None:
+    gone = str(tmp_path / "gone.toml")
     with pytest.raises(ConfigError, match=r"gone\.toml: no such configuration file \(--config\)"):
-        with_file(tmp_path / "gone.toml")
+        load({"config": (gone,)}, {})
     with pytest.raises(ConfigError, match="JOBTUI_CONFIG"):
-        load({}, {"JOBTUI_CONFIG": str(tmp_path / "gone.toml")})
+        load({}, {"JOBTUI_CONFIG": gone})
     with pytest.raises(ConfigError, match="cannot be read"):
-        with_file(tmp_path)
-
-
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+        load({"config": (str(tmp_path),)}, {})
     path = tmp_path / "c.toml"
-    path.write_bytes(b'srdb = "\xff"')
-    with pytest.raises(ConfigError, match=r"c\.toml:1:9: not UTF-8"):
-        with_file(path)
-    path.write_bytes(b"#" * (1 << 21))
-    with pytest.raises(ConfigError, match="not a configuration file"):
-        with_file(path)
+    for data, says in (
+        (b'srdb = "\xff"', r"c\.toml:1:9: not UTF-8"),
+        (b"#" * (1 << 21), "not a configuration"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(ConfigError, match=says):
+            load({"config": (str(path),)}, {})
 
 
 def test_an_unknown_variable_is_told_and_ignored() -> None:
@@ -185,14 +180,13 @@ _VALUES = st.recursive(
 def test_no_value_does_worse_than_a_clear_error(
     key: str, value: object, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.toml"
-    path.write_text(f"{key} = {_toml(value)}\n")
-    says = str(path)
+    folder = tmp_path_factory.getbasetemp()
+    says = str(folder)
     try:
-        with_file(path)
+        config_of(folder, f"{key} = {_toml(value)}\n")
     except ConfigError as error:
         says = str(error)
-    assert str(path) in says
+    assert str(folder) in says
 
 
 def _toml(value: object) -> str:
@@ -209,15 +203,11 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-def test_journals_are_named_in_every_way_there_is(tmp_path: Path) -> None:
-    path = write(tmp_path / "c.toml", 'journal = ["local", "j", "ssh://op@v3:2222", "HTTP://v3:19531/"]\n')
-    config = with_file(path)
+def test_journals_are_named_in_every_way_there_is_and_have_their_units(tmp_path: Path) -> None:
+    config = config_of(tmp_path, 'journal = ["local", "j", "ssh://op@v3:2222", "HTTP://v3:19531/"]\n')
     wanted = ["local", str(tmp_path / "j"), "ssh://op@v3:2222", "http://v3:19531"]
     assert [spec.target for spec in config.sources] == wanted
     assert {spec.setting for spec in config.sources} == {"journal"}
-
-
-def test_units_of_journals_go_with_each(tmp_path: Path) -> None:
     config = load({"journal": ("local",), "journal_unit": ("a.service", "b@*")}, {})
     assert [spec.units for spec in config.sources] == [("a.service", "b@*")]
 
@@ -230,46 +220,33 @@ def test_what_is_no_journal_is_refused(text: str) -> None:
         load({"journal": (text,)}, {})
 
 
-def test_hosts_have_journals_those_of_the_profile_first(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "c.toml",
-        '[hosts]\n"v7.example.org" = "ssh://v7"\nv8 = "j"\n[profiles.p.hosts]\nv8 = "http://v8:19531"\n',
-    )
-    assert with_file(path).hosts == {"v7.example.org": "ssh://v7", "v8": str(tmp_path / "j")}
-    assert with_file(path, profile="p").hosts["v8"] == "http://v8:19531"
-
-
-def test_mounts_are_directories_here_by_those_on_clusters(tmp_path: Path) -> None:
-    text = '[mounts]\n"/scratch" = "/mnt/cori"\n[profiles.p.mounts]\n"/scratch" = "cori"\n'
-    path = write(tmp_path / "c.toml", text)
-    assert with_file(path).mounts == {"/scratch": "/mnt/cori"}
-    assert with_file(path, profile="p").mounts == {"/scratch": str(tmp_path / "cori")}
-
-
-def test_alarms_are_off_and_those_of_a_profile_hold_for_it(tmp_path: Path) -> None:
-    text = '[alarm]\nbell = true\n[profiles.p.alarm]\ncommand = ["a", "b c"]\nrest_s = 90\n'
-    path = write(tmp_path / "c.toml", text)
-    assert not load({}, {}).alarms
-    assert with_file(path).alarms == Alarms(bell=True)
-    assert with_file(path, profile="p").alarms == Alarms(command=("a", "b c"), rest_s=90.0)
-
-
-WRONG_TABLES = {
-    "hosts": ["hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1"],
-    "mounts": ["mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""',
-               "[profiles.p]\nmounts = 1"],
-    "alarm": ["alarm = 3", '[alarm]\ncommand = "rm -rf ~"', "[alarm]\ncommand = [1]",
-              '[alarm]\ncommand = ["a\\u0000"]', "[alarm]\nbell = 1", "[alarm]\nrest_s = 9",
-              "[alarm]\nrest_s = nan", "[alarm]\nbel = true", "[profiles.p]\nalarm = 1"],
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("table", "text"), [(name, text) for name, own in WRONG_TABLES.items() for text in own]
-)
-def test_a_wrong_table_is_an_error_that_says_where(tmp_path: Path, table: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=table):
-        with_file(write(tmp_path / "c.toml", text + "\n"))
+    ("text", "name", "whole", "of_profile"),
+    [
+        (
+            '[hosts]\n"v7.example.org" = "ssh://v7"\nv8 = "j"\n[profiles.p.hosts]\nv8 = "http://v8:19531"\n',
+            "hosts", {"v7.example.org": "ssh://v7", "v8": "{}/j"},
+            {"v7.example.org": "ssh://v7", "v8": "http://v8:19531"},
+        ),
+        (
+            '[mounts]\n"/scratch" = "/mnt/cori"\n[profiles.p.mounts]\n"/scratch" = "cori"\n',
+            "mounts", {"/scratch": "/mnt/cori"}, {"/scratch": "{}/cori"},
+        ),
+        (
+            '[alarm]\nbell = true\n[profiles.p.alarm]\ncommand = ["a", "b c"]\nrest_s = 90\n',
+            "alarms", Alarms(bell=True), Alarms(command=("a", "b c"), rest_s=90.0),
+        ),
+    ],
+)  # fmt: skip
+def test_a_table_of_a_profile_holds_for_it(
+    tmp_path: Path, text: str, name: str, whole: object, of_profile: object
+) -> None:
+    def found(**flags: str) -> str:
+        return str(getattr(config_of(tmp_path, text, **flags), name)).replace(str(tmp_path), "{}")
+
+    assert found() == str(whole)
+    assert found(profile="p") == str(of_profile)
+    assert not getattr(load({}, {}), name)
 
 
 def test_how_many_events_of_a_balsam_server_are_kept() -> None:
@@ -314,28 +291,12 @@ def test_no_text_makes_it_raise(text: str) -> None:
     assert places_of(text).of(("x",)) == TomlPlace(1, 1)
 
 
-def config_of(tmp_path: Path, text: str, profile: str | None = None) -> Config:
-    path = tmp_path / "c.toml"
-    path.write_text(text)
-    flags = {"config": (str(path),)} | ({"profile": (profile,)} if profile else {})
-    return load(flags, {})
-
-
-def mistakes(tmp_path: Path, text: str) -> list[str]:
-    with pytest.raises(ConfigError) as raised:
-        config_of(tmp_path, text)
-    return [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines]
-
-
-def test_what_is_not_wanted_otherwise_is_as_usual(tmp_path: Path) -> None:
-    assert config_of(tmp_path, "").looks == Looks()
-
-
 def test_settings_of_the_terminal(tmp_path: Path) -> None:
     text = 'theme = "light"\nglyphs = "ascii"\nclipboard = "tmux"\nmouse = "off"\ntitle = "on"\nfps = 15\n'
     assert config_of(tmp_path, text).looks == Looks(
         theme="light", glyphs="ascii", clipboard="tmux", mouse="off", title=True, fps=15
     )
+    assert config_of(tmp_path, "").looks == Looks()
     assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Looks(theme="none", fps=30)
     with pytest.raises(ConfigError, match=r"^--theme: 'drak' is none of auto, .*did you mean \"dark\""):
         load({"theme": ("drak",)}, {})
@@ -416,7 +377,9 @@ def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
         "[alarm]\n"
         "bel = true\n"
     )
-    assert mistakes(tmp_path, text) == [
+    with pytest.raises(ConfigError) as raised:
+        config_of(tmp_path, text)
+    assert [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines] == [
         '1:1: unknown key "srbd"; did you mean "srdb"?',
         "2:9: since: expected a text, found a number",
         '4:1: keys: no action "cpoy"; did you mean "copy"?',
@@ -444,26 +407,24 @@ def test_columns_and_colours_of_a_profile_stand_over_those_of_the_file(tmp_path:
     )
     looks = config_of(tmp_path, text).looks
     assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", False)
-    looks = config_of(tmp_path, text, "p").looks
+    looks = config_of(tmp_path, text, profile="p").looks
     assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", True)
     assert looks.colors == {"error": "bold #ff0000 on default", "key": "blue"}
 
 
-@pytest.mark.parametrize(
-    "style", ["red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDERLINE", "default"]
-)
-def test_styles_that_are_some(style: str) -> None:
+GOOD_STYLES = ("red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDERLINE", "default")
+BAD_STYLES = ("", "on", "not", "red blue", "red on blue on green", "#12", "on bold", "not red", "blink")
+
+
+@pytest.mark.parametrize("style", [*GOOD_STYLES, *BAD_STYLES])
+def test_what_a_style_is(style: str) -> None:
     from rich.style import Style
 
-    assert mistake_in_style(style) == ""
-    Style.parse(style)
-
-
-@pytest.mark.parametrize(
-    "style", ["", "on", "not", "red blue", "red on blue on green", "#12", "on bold", "not red", "blink"]
-)
-def test_styles_that_are_none(style: str) -> None:
-    assert "is no style" in mistake_in_style(style)
+    if style in GOOD_STYLES:
+        assert mistake_in_style(style) == ""
+        Style.parse(style)
+    else:
+        assert "is no style" in mistake_in_style(style)
 
 
 def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
@@ -482,14 +443,12 @@ def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
         ("off", {}, False),
     ],
 )
-def test_the_mouse_is_left_alone_over_ssh(mouse: str, environ: dict[str, str], takes: bool) -> None:
+def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
+    mouse: str, environ: dict[str, str], takes: bool
+) -> None:
     assert Looks(mouse=mouse).takes_mouse(environ) is takes
-
-
-def test_over_ssh_it_paints_less_often() -> None:
-    assert Looks().most_fps({}) is None
-    assert Looks().most_fps({"SSH_TTY": "/dev/pts/1"}) == 20
-    assert Looks(fps=7).most_fps({"SSH_TTY": "/dev/pts/1"}) == 7
+    assert Looks().most_fps(environ) == (20 if environ else None)
+    assert Looks(fps=7).most_fps(environ) == (7 if environ else Looks(fps=7).most_fps({}))
 
 
 def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,23 +28,39 @@ from tests.waiting import stop, wait_until
 
 
 class Failing(ScriptedSource):
-    def __init__(self, error: SourceError, name: str) -> None:
-        super().__init__(name=name)
+    def __init__(self, error: SourceError) -> None:
+        super().__init__(name="a")
         self._error = error
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         raise self._error
 
 
+@pytest.mark.parametrize(
+    ("error", "state", "why", "skipped"),
+    [
+        (SourceMissing("a: gone"), SourceState.DOWN, "a: gone", []),
+        (SourceError("a/x.json: torn"), SourceState.PARTIAL, None, [(job_id(), "a/x.json: torn")]),
+    ],
+    ids=["a source that is down", "a record that is torn"],
+)
+async def test_what_fails_is_noted_and_the_next_source_is_asked(
+    clock: FixedClock, error: SourceError, state: SourceState, why: str | None, skipped: list[object]
+) -> None:
+    sources = [Failing(error), ScriptedSource(name="b", details=DETAILS)]
+    async with Session(sources, clock) as session:
+        assert await session.look_up(job_id()) == DETAIL
+        first, second = session.store.sources()
+    assert (first.state, first.error, second.state) == (state, why, SourceState.OK)
+    assert [(one.where, one.why) for one in first.last_skips] == skipped
+
+
 DETAIL = JobDetail(job=a_job(0), runs=(), history=(), native={})
-
-
-def with_detail(name: str = "/srv/db") -> ScriptedSource:
-    return ScriptedSource(name=name, details={job_id(): DETAIL})
+DETAILS = {job_id(): DETAIL}
 
 
 async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
-    source = with_detail()
+    source = ScriptedSource(details=DETAILS)
     async with Session([source], clock) as session:
         assert await session.look_up(job_id()) == DETAIL
         assert session.store.job(job_id()) == a_job()
@@ -52,22 +68,6 @@ async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
         (health,) = session.store.sources()
     assert (health.state, health.records, health.read_at) == (SourceState.OK, 1, clock.now())
     assert (source.polls, source.closed) == (0, 1)
-
-
-async def test_a_source_that_is_down_is_noted_and_the_next_is_asked(clock: FixedClock) -> None:
-    sources = [Failing(SourceMissing("a: gone"), "a"), with_detail("b")]
-    async with Session(sources, clock) as session:
-        assert await session.look_up(job_id()) == DETAIL
-        health = [(source.state, source.error) for source in session.store.sources()]
-    assert health == [(SourceState.DOWN, "a: gone"), (SourceState.OK, None)]
-
-
-async def test_a_record_that_is_torn_does_not_take_its_source_down(clock: FixedClock) -> None:
-    async with Session([Failing(SourceError("a/x.json: torn"), "a")], clock) as session:
-        assert await session.look_up(job_id()) is None
-        (health,) = session.store.sources()
-    assert (health.state, health.skipped) == (SourceState.PARTIAL, 1)
-    assert (health.last_skips[0].where, health.last_skips[0].why) == (job_id(), "a/x.json: torn")
 
 
 async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock) -> None:

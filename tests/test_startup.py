@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,12 +31,17 @@ HEAVY = {
 """What a command must not have loaded when it ends."""
 
 
-def run_python(source: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+def run_python(source: str, words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Python with this source and these words; a database of records if the words are a command's."""
+    arguments = words.split()
+    if arguments and not words.startswith("--"):
+        (cwd / "db").mkdir()
+        (cwd / "db" / "supervisor-job").symlink_to(FIXTURES / "local" / "supervisor-job")
+        arguments += ["--srdb", str(cwd / "db")]
     return subprocess.run(
         [sys.executable, "-c", source, *arguments],
         cwd=cwd,
-        env=environ,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=60,
@@ -46,8 +50,7 @@ def run_python(source: str, arguments: Sequence[str], cwd: Path) -> subprocess.C
 
 @pytest.mark.parametrize("command", HEAVY)
 def test_a_one_shot_command_leaves_the_heavy_libraries_alone(command: str, tmp_path: Path) -> None:
-    sources = [] if command.startswith("--") else ["--srdb", str(srdb_of(tmp_path))]
-    ran = run_python(RUN_AND_TELL, [*command.split(), *sources], tmp_path)
+    ran = run_python(RUN_AND_TELL, command, tmp_path)
     told = json.loads(ran.stderr.splitlines()[-1])
     assert told["code"] in (0, None), ran.stderr
     assert ran.stdout
@@ -71,9 +74,7 @@ sys.exit(main())
 
 @pytest.mark.parametrize("module", ["jobtui.cli", "jobtui.commands.jobs"])
 def test_ctrl_c_while_it_is_imported_ends_it_quietly(module: str, tmp_path: Path) -> None:
-    ran = run_python(
-        f"MODULE = {module!r}\n{INTERRUPT}", ["jobs", "--srdb", str(srdb_of(tmp_path))], tmp_path
-    )
+    ran = run_python(f"MODULE = {module!r}\n{INTERRUPT}", "jobs", tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
 
 
@@ -91,18 +92,11 @@ sys.exit(main())
 
 @pytest.mark.parametrize("command", ["explain x", "doctor"])
 def test_threads_that_cannot_start_are_no_fault_of_jobtui(command: str, tmp_path: Path) -> None:
-    ran = run_python(WITHOUT_THREADS, [*command.split(), "--srdb", str(srdb_of(tmp_path))], tmp_path)
+    ran = run_python(WITHOUT_THREADS, command, tmp_path)
     assert ran.returncode in (1, 3, 4, 5)
     assert "ulimit -u" in ran.stdout + ran.stderr
     assert "fault of jobtui" not in ran.stdout + ran.stderr
     assert "Traceback" not in ran.stderr
-
-
-def srdb_of(place: Path) -> Path:
-    root = place / "db"
-    root.mkdir()
-    (root / "supervisor-job").symlink_to(FIXTURES / "local" / "supervisor-job")
-    return root
 
 
 WATCH_IMPORTS = """
@@ -134,7 +128,7 @@ print("\\n".join(written))
 
 
 def test_importing_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
-    ran = run_python(WATCH_IMPORTS, [], tmp_path)
+    ran = run_python(WATCH_IMPORTS, "", tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == ""
     assert ran.stderr == ""

@@ -70,15 +70,11 @@ def test_in_256_colours_the_cursor_is_grey_and_not_teal() -> None:
 
 
 def test_a_user_may_have_other_colours() -> None:
-    mine = with_colors(DARK, {"status.failed": "bold red"})
-    assert mine.variables[VARIABLE + "status-failed"] == "bold red"
-    assert {k: v for k, v in mine.variables.items() if k != VARIABLE + "status-failed"}.items() <= (
-        DARK.variables.items()
-    )
+    mine, name = with_colors(DARK, {"status.failed": "bold red"}), f"{VARIABLE}status-failed"
+    assert mine.variables == {**DARK.variables, name: "bold red"}
     assert with_colors(LIGHT, {}) is LIGHT
 
 
 def test_all_themes_have_all_styles_that_are_colours() -> None:
-    names = {frozenset(theme.variables) for theme in (DARK, LIGHT)}
-    assert len(names) == 1
+    assert DARK.variables.keys() == LIGHT.variables.keys()
     assert len({theme.name for theme in THEMES}) == len(THEMES)

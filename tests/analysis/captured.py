@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,18 +47,10 @@ def expected(capture: str) -> dict[str, Any]:
 def true_ops(capture: str) -> list[Seen]:
     truth = expected(capture)
     of_jobs = [(jid, op) for jid, job in truth["jobs"].items() for op in job["ops"]]
+    names = ("op", "opName", "agent", "sent", "replies", "updates", "api", "jobCmd")
+    defaults = {"updates": 0, "jobCmd": None}
     return [
-        Seen(
-            jid,
-            op["op"],
-            op["opName"],
-            op["agent"],
-            op["sent"],
-            op["replies"],
-            op.get("updates", 0),
-            op["api"],
-            op.get("jobCmd"),
-        )
+        Seen(jid, *({**defaults, **op}[name] for name in names))
         for jid, op in [*of_jobs, *((None, op) for op in truth["opsWithoutJob"])]
     ]
 
@@ -70,11 +62,11 @@ def logs(capture: str) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths)}
 
 
-def correlate(sources: dict[str, bytes]) -> Correlator:
+def correlate(sources: Mapping[str, bytes], newest: Nanos = NEWEST, **limits: int) -> Correlator:
     """Each source at once, one after the other."""
-    correlator = Correlator()
+    correlator = Correlator(**limits)
     for name, data in sources.items():
-        correlator.feed(LogParser(name).parse(data, 0, 1, NEWEST).records)
+        correlator.feed(LogParser(name).parse(data, 0, 1, newest).records)
     return correlator
 
 

@@ -1,20 +1,15 @@
 """A few lines of a supervisor, its drivers, agents and API server, each a second after the one before."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.verdict import Disputes
-from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.model.ops import Op
-from jobtui.session.evidence import Gatherer
-from jobtui.store.store import Store
-from tests.fakes import FakeCorrelation
+from jobtui.model.ops import Correlation, Op
+from tests.analysis.explain.cases import gatherer_of
 
 START = Nanos(1_795_206_870 * SECOND)
 """Nov 20 20:34:30 of 2026, the time of the first line."""
@@ -107,13 +102,7 @@ def the_op(correlator: Correlator, name: str = "run") -> Op:
 
 
 def looked_at(
-    disputes: Disputes, knows: FakeCorrelation, jobs: Mapping[JobId, Job], at: Nanos, budget_s: float = 10.0
+    disputes: Disputes, knows: Correlation, jobs: Mapping[JobId, Job], at: Nanos, budget_s: float = 10.0
 ) -> set[JobId]:
     """What is found when it is looked at this time in a store that knows these jobs."""
-    store = Store(knows, FixedClock(at))
-    for source in {job.source for job in jobs.values()}:
-        store.add_source(source, "sirepo_db")
-        told = tuple(job for job in jobs.values() if job.source == source)
-        store.apply(source, Batch(cursor="", jobs=told))
-    job_reader = SessionJobReader(tuple, lambda at, progress: asyncio.sleep(0, False))
-    return disputes.look(store.jobs, at, Gatherer(store, job_reader, at).is_disputed, budget_s)
+    return disputes.look(jobs, at, gatherer_of(knows, jobs.values(), at).is_disputed, budget_s)

@@ -1,6 +1,5 @@
 """What is known of agents: where each is, what it does, what it holds, and what became of it."""
 
-import json
 import shlex
 import subprocess
 import tomllib
@@ -14,8 +13,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter_fields import AGENT_FIELDS, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.paths import AgentLog, LogPlace, log_of, over_ssh
-from jobtui.backends.sirepo.records import read_detail
+from jobtui.analysis.paths import LogPlace, log_of, over_ssh
 from jobtui.demo.incidents import HEAVY, Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
@@ -25,10 +23,9 @@ from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
 from tests.analysis.correlation_tables import NAMES, TABLES, read
-from tests.analysis.explain.cases import gatherer_of, incidents, samples_of
+from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, samples_of
 from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
 from tests.builders import ago, an_agent
-from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
@@ -102,39 +99,6 @@ def test_where_an_agent_is(line: str, host: str, container: str) -> None:
     assert agent.container_id in (None, "14ebb6cea369")
 
 
-def test_a_docker_error_tells_host_and_reason() -> None:
-    command = "('docker', '--host=tcp://v7:2376', 'start')"
-    error = f"cmd=start cname=srj-p-VUlhaMOD error=non-zero exit=125 cmd={command}"
-    agent = the_agent(f"{AGENT} cname=srj-p-VUlhaMOD cid=14ebb6cea369", error)
-    assert (agent.host, agent.why) == ("v7", "docker start: non-zero exit=125")
-    stop = error.replace("cmd=start", "cmd=stop")
-    assert the_agent(f"{AGENT} cname=srj-p-VUlhaMOD cid=14ebb6cea369", stop).why == ""
-    assert correlated(error).agents() == ()
-
-
-def test_instances_of_a_container_are_kept_apart() -> None:
-    second = AGENT.replace("t7K7", "hOJT")
-    correlator = correlated(
-        f"{AGENT} {EXEC_DIR}",
-        f"{AGENT} cname=srj-p-VUlhaMOD cid=14ebb6cea369",
-        ALIVE,
-        "websocket_on_close> " + AGENT,
-        f"{second} {EXEC_DIR}",
-        f"{second} cname=srj-p-VUlhaMOD cid=b480371a1a8b",
-        "cmd=start cname=srj-p-VUlhaMOD error= cmd=('docker',)",
-    )
-    first, then = correlator.agents()
-    assert [(a.container_id, a.restarts) for a in (first, then)] == [("14ebb6cea369", 0), ("b480371a1a8b", 1)]
-    assert (first.why, then.why) == ("its connection ended", "its container ended")
-
-
-def test_a_container_after_a_restart_of_the_supervisor_is_no_restart_of_the_agent() -> None:
-    second = AGENT.replace("t7K7", "hOJT")
-    restart = "default_command> ip=127.0.0.1 port=8001"
-    agents = correlated(f"{AGENT} {EXEC_DIR}", restart, f"{second} {EXEC_DIR}").agents()
-    assert [agent.restarts for agent in agents] == [0, 0]
-
-
 def test_the_ops_an_agent_holds() -> None:
     correlator = correlated(*begun()[:2], sent("run", "abcd", WITH_RUN))
     (agent,) = correlator.agents()
@@ -147,16 +111,13 @@ def test_the_ops_an_agent_holds() -> None:
     assert (agent.ops, agent.state) == ((), AgentState.IDLE)
 
 
-def test_an_op_that_was_not_read_is_held_all_the_same() -> None:
+def test_an_op_that_was_not_read_is_held_all_the_same_but_not_by_an_agent_that_is_gone() -> None:
     agent = the_agent(WITH_RUN + " opName=run_status_update o=None")
     assert [(op.op, op.name, op.jid) for op in agent.ops] == [("abcd", "run", None)]
     given_up = AGENT.replace("[]", "[_Op(DESTROYED, run, abcd)]")
     assert the_agent(given_up + " opName=run_status_update o=None").ops == ()
-
-
-def test_an_agent_that_is_gone_holds_nothing() -> None:
-    agent = the_agent(*begun(), ALIVE, "websocket_on_close> " + WITH_RUN)
-    assert (agent.state, agent.ops) == (AgentState.LOST, ())
+    gone = the_agent(*begun(), ALIVE, "websocket_on_close> " + WITH_RUN)
+    assert (gone.state, gone.ops) == (AgentState.LOST, ())
 
 
 @pytest.mark.parametrize("agent_first", [True, False])
@@ -236,30 +197,51 @@ def but(of: Agent, /, **changes: object) -> Agent:
 
 def typed(command: str) -> list[str]:
     """The words that a program on the other side gets of a command typed into a shell here."""
-    said = (
-        'ssh() { test "$1" = v1.sirepo.example -o "$1" = cori.example || exit 9; shift; sh -c "$*"; }\n'
-        "print() { printf '%s\\n' \"$@\"; }\n"
-        "export -f print\n"
-    )
-    ends = "journalctl", "tail"
-    for program in ends:
+    said = 'ssh() { test "$1" = v1.sirepo.example -o "$1" = cori.example || exit 9; shift; bash -c "$*"; }\n'
+    for program in ("journalctl", "tail"):
         said += f"{program}() {{ printf '%s\\n' {program} \"$@\"; }}\nexport -f {program}\n"
-    said = said.replace('sh -c "$*"', 'bash -c "$*"')
     done = subprocess.run(
         ["bash", "-c", said + command], capture_output=True, text=True, check=True, timeout=20
     )
     return done.stdout.splitlines()
 
 
-def test_the_log_of_a_local_agent_is_the_supervisors() -> None:
-    local = but(DOCKER, driver="LocalDriver", container=None, host=None)
-    assert log_of(local, {}) == AgentLog(LogPlace.SUPERVISOR, "supervisor.log", at=STARTED)
-    assert log_of(but(local, log="other.log"), {}).name == "other.log"
+LOCAL = but(DOCKER, driver="LocalDriver", container=None, host=None)
+
+
+@pytest.mark.parametrize(
+    ("agent", "hosts", "place", "name"),
+    [
+        (LOCAL, {}, LogPlace.SUPERVISOR, "supervisor.log"),
+        (but(LOCAL, log="other.log"), {}, LogPlace.SUPERVISOR, "other.log"),
+        (DOCKER, {"v2": "ssh://v2"}, LogPlace.REMOTE, None),
+        (but(DOCKER, log="supervisor.log"), {}, LogPlace.REMOTE, None),
+        (but(DOCKER, host=None), {"v1": "ssh://v1"}, LogPlace.REMOTE, None),
+        (DOCKER, {"v1.sirepo.example": "ssh://op@v1:22"}, LogPlace.JOURNAL, "ssh://op@v1:22"),
+        (DOCKER, {"v1": "ssh://op@v1:22"}, LogPlace.JOURNAL, "ssh://op@v1:22"),
+        (but(DOCKER, log="srj-p-VUlhaMOD@v1"), {}, LogPlace.READ, "srj-p-VUlhaMOD@v1"),
+        (but(DOCKER, driver="OddDriver"), {}, LogPlace.UNKNOWN, None),
+        (but(DOCKER, container="x; rm -rf /"), {}, LogPlace.UNKNOWN, None),
+        (ON_CLUSTER, {"cori": "ssh://cori"}, LogPlace.CLUSTER, "ssh://cori"),
+    ],
+)
+def test_where_the_log_of_an_agent_is(
+    agent: Agent, hosts: dict[str, str], place: LogPlace, name: str | None
+) -> None:
+    found = log_of(agent, hosts)
+    assert found.place is place
+    assert name is None or found.name == name
+    if place in (LogPlace.JOURNAL, LogPlace.READ):
+        assert found.command.startswith("ssh v1.sirepo.example ")
+    if place is LogPlace.JOURNAL:
+        assert found.matches == (GROUP,)
+        assert found.described == f"{name} CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369"
+    if place is LogPlace.READ:
+        assert (found.described, found.note) == (name, "")
 
 
 def test_a_docker_agent_on_a_host_that_is_not_configured() -> None:
     found = log_of(DOCKER, {"v2": "ssh://v2"})
-    assert found.place is LogPlace.REMOTE
     assert found.command == (
         'ssh v1.sirepo.example "journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369'
         " --since '2026-11-20 20:49:27 UTC'\""
@@ -272,6 +254,30 @@ def test_a_docker_agent_on_a_host_that_is_not_configured() -> None:
     ]  # fmt: skip
 
 
+def test_what_is_not_known_is_said() -> None:
+    assert "container" in log_of(but(DOCKER, container=None), {}).described
+    no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})
+    assert "not known" in no_host.note
+    assert shlex.split(no_host.command)[0] == "journalctl"
+    assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None), {}).described
+
+
+@pytest.mark.parametrize(
+    ("agent", "roots", "copies"),
+    [
+        (ON_CLUSTER, ["/srv/db/"], "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"),
+        (but(ON_CLUSTER, host=None), ["/srv/db"], "/srv/db/user/3pMDuIiL/agent-sbatch"),
+        (but(ON_CLUSTER, uid="3pMD"), ["/srv/db"], ""),
+    ],
+)
+def test_copies_of_the_log_of_a_clusters_agent(agent: Agent, roots: list[str], copies: str) -> None:
+    found = log_of(agent, {"cori": "ssh://cori"}, roots)
+    assert found.copies == copies
+    if agent is ON_CLUSTER:
+        log = "/scratch/jdoe/sirepo prod/job_agent.log"
+        assert typed(found.command) == ["tail", "-n", "1000", "--", log]
+
+
 def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
     gone = but(DOCKER, state=AgentState.LOST, since=Nanos(STARTED + 10 * SECOND))
     assert typed(log_of(gone, {}).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
@@ -281,48 +287,10 @@ def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
     assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
 
 
-@pytest.mark.parametrize("name", ["v1.sirepo.example", "v1"])
-def test_a_docker_agent_on_a_host_that_is_configured(name: str) -> None:
-    found = log_of(DOCKER, {name: "ssh://op@v1:22"})
-    assert (found.place, found.name, found.matches) == (LogPlace.JOURNAL, "ssh://op@v1:22", (GROUP,))
-    assert found.described == "ssh://op@v1:22 CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369"
-    assert found.command.startswith("ssh v1.sirepo.example ")
-
-
-def test_the_log_of_a_docker_agent_whose_own_lines_are_read_is_where_they_are() -> None:
-    read = log_of(but(DOCKER, log="srj-p-VUlhaMOD@v1"), {})
-    assert (read.place, read.described, read.note) == (LogPlace.READ, "srj-p-VUlhaMOD@v1", "")
-    assert read.command.startswith("ssh v1.sirepo.example ")
-    forwarded = log_of(but(DOCKER, log="supervisor.log"), {})
-    assert forwarded.place is LogPlace.REMOTE
-
-
-def test_what_is_not_known_is_said() -> None:
-    assert "container" in log_of(but(DOCKER, container=None), {}).described
-    no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})
-    assert (no_host.place, "not known" in no_host.note) == (LogPlace.REMOTE, True)
-    assert shlex.split(no_host.command)[0] == "journalctl"
-    assert log_of(but(DOCKER, driver="OddDriver"), {}).place is LogPlace.UNKNOWN
-    assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None), {}).described
-
-
 @pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "$(id)", "", "v1;id", "v1\n", "-v", "[x]"])
 def test_what_is_no_name_of_a_host_gets_no_command(host: str) -> None:
     assert log_of(but(DOCKER, host=host), {}).command == ""
     assert over_ssh(host, ["true"]) == ""
-
-
-def test_an_odd_container_gets_no_command() -> None:
-    assert log_of(but(DOCKER, container="x; rm -rf /"), {}).place is LogPlace.UNKNOWN
-
-
-def test_the_log_of_a_clusters_agent() -> None:
-    found = log_of(ON_CLUSTER, {"cori": "ssh://cori"}, ["/srv/db/"])
-    assert (found.place, found.name) == (LogPlace.CLUSTER, "ssh://cori")
-    assert found.copies == "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"
-    assert typed(found.command) == ["tail", "-n", "1000", "--", "/scratch/jdoe/sirepo prod/job_agent.log"]
-    assert log_of(but(ON_CLUSTER, host=None), {}, ["/srv/db"]).copies == "/srv/db/user/3pMDuIiL/agent-sbatch"
-    assert log_of(but(ON_CLUSTER, uid="3pMD"), {}, ["/srv/db"]).copies == ""
 
 
 @given(st.text(max_size=30))
@@ -347,14 +315,10 @@ AGENTS: dict[str, Agent] = {
 FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["agents"]
 
 
-def passing(text: str) -> set[str]:
-    passes = parse_agent_filter(text)
-    return {name for name, agent in AGENTS.items() if passes(agent)}
-
-
 @pytest.mark.parametrize(("text", "found"), FILTERS["pass"].items())
 def test_which_agents_pass(text: str, found: str) -> None:
-    assert passing(text) == set(found.split())
+    passes = parse_agent_filter(text)
+    assert {name for name, agent in AGENTS.items() if passes(agent)} == set(found.split())
 
 
 @pytest.mark.parametrize("text", FILTERS["mistakes"])
@@ -364,20 +328,6 @@ def test_a_mistake_says_where_it_is(text: str) -> None:
         parse_agent_filter(text)
     assert says in str(raised.value)
     assert not marked or text[raised.value.start : raised.value.end] == marked
-
-
-@given(
-    st.text(max_size=40)
-    | st.sampled_from(list(AGENT_FIELDS.texts)).flatmap(lambda name: st.text().map(f"{name}:".__add__))
-)
-@settings(max_examples=200, deadline=None)
-def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
-    try:
-        passes = parse_agent_filter(text)
-    except FilterError:
-        return
-    for agent in AGENTS.values():
-        assert passes(agent) in (True, False)
 
 
 def test_values_to_offer() -> None:
@@ -391,32 +341,26 @@ def fallen(*seconds: float, uid: str = "EPRSqtUW", host: str = "v3.example.org")
     return an_agent(uid=uid, host=host, falls=tuple(ago(one) for one in seconds))
 
 
+OTHERS = [fallen(5, 60, uid=f"u{n}serabc") for n in (1, 2)]
+ELSEWHERE = [fallen(5, 60, uid=f"u{n}serabc", host="v9") for n in (1, 2)]
+OF_USER = "the parallel agent of user EPRSqtUW ended 3 times within "
+
+
 @pytest.mark.parametrize(
-    ("agents", "words"),
+    ("agents", "at_s", "words"),
     [
-        ([fallen(10, 20)], None),
-        ([fallen(10, 200, 400)], "the parallel agent of user EPRSqtUW ended 3 times within 6m30s"),
-        ([fallen(10, 20, WITHIN_S + 1)], None),
-        # today's Docker: each start is another agent
-        (
-            [fallen(10), fallen(20), fallen(30)],
-            "the parallel agent of user EPRSqtUW ended 3 times within 20s",
-        ),
-        (
-            [fallen(10, 20), *(fallen(5, 60, uid=f"u{n}serabc") for n in (1, 2))],
-            "agents on v3.example.org ended 6 times within 55s",
-        ),
-        ([fallen(10, 20), *(fallen(5, 60, uid=f"u{n}serabc", host="v9") for n in (1, 2))], None),
+        ([fallen(10, 20)], 0, None),
+        ([fallen(10, 200, 400)], 0, f"{OF_USER}6m30s"),
+        ([fallen(10, 20, WITHIN_S + 1)], 0, None),
+        ([fallen(10), fallen(20), fallen(30)], 0, f"{OF_USER}20s"),  # with Docker each start is another
+        ([fallen(10, 20), *OTHERS], 0, "agents on v3.example.org ended 6 times within 55s"),
+        ([fallen(10, 20), *ELSEWHERE], 0, None),
+        ([fallen(10, 20, 30)], 25, None),  # what ended later does not count
     ],
 )
-def test_so_many_ends_in_so_short_a_time(agents: list[Agent], words: str | None) -> None:
-    found = Flaps(agents).around(agents[0], NOW)
+def test_so_many_ends_in_so_short_a_time(agents: list[Agent], at_s: float, words: str | None) -> None:
+    found = Flaps(agents).around(agents[0], ago(at_s))
     assert (found.words if found is not None else None) == words
-
-
-def test_what_ended_later_does_not_count() -> None:
-    agent = fallen(10, 20, 30)
-    assert Flaps([agent]).around(agent, ago(25)) is None
 
 
 async def dies_again_and_again(scenario: Scenario, times: int) -> None:
@@ -437,10 +381,7 @@ def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, ti
     world.play(lambda: dies_again_and_again(scenario, times))
     world.advance(Nanos(world.kernel.now + 300 * SECOND))
     now = world.kernel.now
-    jobs = [
-        read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record").job
-        for jid, record in world.records().items()
-    ]
+    jobs = jobs_of(world)
     knows = correlate({SUPERVISOR_LOG: world.log(SUPERVISOR_LOG)})
     explained = samples_of(gatherer_of(knows, jobs, now), jobs)
     verdicts = [sample.verdict for sample in explained if sample.verdict is not None]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.clock_offset import Bounds, KnownOffsets, telling
 from jobtui.model.clock import HERE, SECOND, Nanos, Offset, Offsets, clock_of, spread_between
-from jobtui.model.ids import OpPrefix
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+from jobtui.model.ops import Component, Op, OpStatus
+from tests import builders
+from tests.builders import a_step
 
 T0 = 1_795_207_772
 SUPERVISOR, AGENT = "sirepo_job_supervisor@v3", "srj-p-VUlhaMOD@v7"
@@ -25,17 +26,12 @@ def at(seconds: float, whole: bool = False) -> Nanos:
 def an_op(
     sent: Nanos, arrived: Nanos, replied: Nanos | None, agent: str = AGENT, sends: int = 1, key: int = 1
 ) -> Op:
-    def step(word: str, when: Nanos, component: Component, source: str) -> Step:
-        return Step(word, when, component, "", source, 0, 0, Certainty.PREFIX)
-
     steps = (
-        step("sent", sent, Component.DRIVER, SUPERVISOR),
-        step("arrived", arrived, Component.AGENT, agent),
+        a_step("sent", at=sent, source=SUPERVISOR, component=Component.DRIVER),
+        a_step("arrived", at=arrived, source=agent, component=Component.AGENT),
     )
-    return Op(
-        key=key, op=OpPrefix("abcd"), name="run", status=OpStatus.ENDED, sent_at=sent, arrived_at=arrived,
-        replied_at=replied, sends=sends, steps=steps,
-    )  # fmt: skip
+    times = {"sent_at": sent, "arrived_at": arrived, "replied_at": replied}
+    return builders.an_op(key=key, steps=steps, sends=sends, status=OpStatus.ENDED, **times)
 
 
 def clock_offsets(ops: Iterable[Op]) -> Offsets:
@@ -93,13 +89,9 @@ def test_clocks_that_are_near_enough_do_not_matter() -> None:
 
 @pytest.mark.parametrize(
     ("source", "clock"),
-    [
-        (SUPERVISOR, "v3"),
-        ("sirepo-8001@v3.a.example", "v3.a.example"),
-        ("/var/log/a.log", HERE),
-        ("/a@b/c", HERE),
-    ],
-)
+    [(SUPERVISOR, "v3"), ("sirepo-8001@v3.a.example", "v3.a.example"), ("/var/log/a.log", HERE),
+     ("/a@b/c", HERE)],
+)  # fmt: skip
 def test_whose_clock_it_is(source: str, clock: str) -> None:
     assert clock_of(source) == clock
 

@@ -13,7 +13,6 @@ import pytest
 from jobtui.analysis.correlation import NothingRead
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.demo.site import DriverName
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Component, Correlation, Op, Step
@@ -32,6 +31,8 @@ from tests.analysis.captured import (
 from tests.demo.workload import Settings, TrueOp, WatchedWorld, simulate
 
 SUPERVISOR = "supervisor.log"
+
+
 ORDERS = ("supervisor first", "agents first", "supervisor only")
 SEEDS = range(3)
 AGENT_SIDE = frozenset({Component.AGENT, Component.JOB_CMD})
@@ -45,29 +46,76 @@ def sources(capture: str, order: str) -> dict[str, bytes]:
     return dict(sorted(found.items(), key=lambda item: (item[0] == SUPERVISOR) != last_first))
 
 
-def ops_of_jobs(correlator: Correlator, capture: str) -> list[Seen]:
-    """Every op as a screen asks for it, by its job; and those of none."""
-    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
-    of_jobs = [seen(op) for jid in jids for op in correlator.ops_of(jid)]
-    return of_jobs + [seen(op) for op in correlator.ops() if op.jid is None]
+def jids_of(capture: str) -> list[JobId]:
+    return [JobId(jid) for jid in expected(capture)["jobs"]]
 
 
 def assert_true(correlator: Correlator, truth: list[Seen], capture: str) -> None:
-    assert Counter(ops_of_jobs(correlator, capture)) == Counter(truth)
+    """Every op is as it was, also as a screen asks for it: by its job."""
+    of_jobs = [seen(op) for jid in jids_of(capture) for op in correlator.ops_of(jid)]
+    of_none = [seen(op) for op in correlator.ops() if op.jid is None]
+    assert Counter(of_jobs + of_none) == Counter(truth)
     assert Counter(seen(op) for op in correlator.ops()) == Counter(truth)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_every_op_is_as_it_was(capture: str, order: str) -> None:
-    assert_true(correlate(sources(capture, order)), true_ops(capture), capture)
+def assert_whole(correlator: Correlator, given: Mapping[str, bytes], capture: str) -> None:
+    """No line that names a job is left over, none is of a process that serves all jobs; each leads back."""
+    jids = jids_of(capture)
+    assert [left for jid in jids for left in correlator.unlinked_of(jid)] == []
+    steps = [step for jid in jids for op in correlator.ops_of(jid) for step in op.steps]
+    assert not any("_FastCgiCmd(" in step.text for step in steps if step.component in AGENT_SIDE)
+    assert {step.source for step in steps} <= given.keys()
+    lines = {name: data.split(b"\n") for name, data in given.items()}
+    for step in steps:
+        line = lines[step.source][step.line - 1]
+        assert given[step.source][step.offset :].startswith(line)
+        assert step.text in line.decode() or b"_write srj-" in line
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("seed", SEEDS)
+def assert_in_order(correlator: Correlator) -> None:
+    """Prefixes leave no doubt, all that was sent has arrived once, and steps come in the order of time."""
+    assert any(op.sends for op in correlator.ops())
+    for op in correlator.ops():
+        assert not op.candidates
+        if op.sends:
+            assert op.arrived_at is not None
+            assert [step.step for step in op.steps].count("arrived") == 1
+        times = [step.at for step in op.steps if step.at is not None]
+        assert times == sorted(times), op.op
+
+
+def told(correlator: Correlator, capture: str) -> Counter[tuple[str, str, Step]]:
+    """What is told of every op, whichever of several logs it was read in."""
+    nowhere = {"source": "", "line": 0, "offset": 0, "text": ""}
+    return Counter(
+        (op.op, op.name, msgspec.structs.replace(step, **nowhere))
+        for jid in jids_of(capture)
+        for op in correlator.ops_of(jid)
+        for step in op.steps
+    )
+
+
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_every_op_is_as_it_was_when_logs_grow_together(capture: str, seed: int, order: str) -> None:
-    assert_true(correlate_interleaved(sources(capture, order), seed), true_ops(capture), capture)
+def test_every_op_is_as_it_was_in_whatever_order_logs_are_read(capture: str) -> None:
+    all_told = []
+    for order in ORDERS:
+        given = sources(capture, order)
+        at_once = correlate(given)
+        assert_true(at_once, true_ops(capture), capture)
+        if order != "supervisor only":
+            assert_in_order(at_once)
+            all_told.append(told(at_once, capture))
+        for seed in SEEDS:
+            grown = correlate_interleaved(given, seed)
+            assert_true(grown, true_ops(capture), capture)
+            assert_whole(grown, given, capture)
+            if order != "supervisor only":
+                all_told.append(told(grown, capture))
+    assert all(one == all_told[0] for one in all_told)
+
+
+def test_captures_hold_lines_of_a_process_that_serves_all_jobs() -> None:
+    assert any(b"_FastCgiCmd(" in data for capture in CAPTURES for data in logs(capture).values())
 
 
 @pytest.mark.parametrize("prefixes", [20, 5, 1])
@@ -81,68 +129,10 @@ def test_ops_that_share_a_prefix_are_told_apart(capture: str, seed: int, prefixe
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_prefixes_of_a_capture_leave_no_doubt(capture: str) -> None:
-    correlator = correlate(logs(capture))
-    assert [op.op for op in correlator.ops() if op.candidates] == []
-
-
-@pytest.mark.parametrize("order", ORDERS[:2])
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_every_op_that_was_sent_has_arrived(capture: str, order: str) -> None:
-    correlator = correlate(sources(capture, order))
-    sent = [op for op in correlator.ops() if op.sends]
-    assert sent
-    assert [op.op for op in sent if op.arrived_at is None] == []
-    assert [op.op for op in sent if [s.step for s in op.steps].count("arrived") != 1] == []
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_no_line_that_names_a_job_is_left_over(capture: str, order: str) -> None:
-    correlator = correlate_interleaved(sources(capture, order), 1)
-    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
-    assert [left for jid in jids for left in correlator.unlinked_of(jid)] == []
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_a_process_that_serves_all_jobs_is_no_ops(capture: str) -> None:
-    steps = [step for op in correlate(logs(capture)).ops() for step in op.steps]
-    agents = [step.text for step in steps if step.component in AGENT_SIDE]
-    assert [text for text in agents if "_FastCgiCmd(" in text] == []
-    assert agents
-
-
-def test_captures_hold_lines_of_a_process_that_serves_all_jobs() -> None:
-    assert any(b"_FastCgiCmd(" in data for capture in CAPTURES for data in logs(capture).values())
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_steps_lead_back_to_their_lines(capture: str, order: str) -> None:
-    given = sources(capture, order)
-    lines = {name: data.split(b"\n") for name, data in given.items()}
-    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
-    correlator = correlate_interleaved(given, 2)
-    steps = [step for jid in jids for op in correlator.ops_of(jid) for step in op.steps]
-    assert {step.source for step in steps} <= given.keys()
-    for step in steps:
-        line = lines[step.source][step.line - 1]
-        assert given[step.source][step.offset :].startswith(line)
-        assert step.text in line.decode() or b"_write srj-" in line
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_steps_come_in_the_order_of_time(capture: str) -> None:
-    for op in correlate(sources(capture, "agents first")).ops():
-        times = [step.at for step in op.steps if step.at is not None]
-        assert times == sorted(times), op.op
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
 def test_jobs_are_announced_as_better_known(capture: str) -> None:
     """Whatever `feed` does not name has not changed: what was asked before is still right."""
     correlator = Correlator()
-    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
+    jids = jids_of(capture)
     known = {jid: (correlator.ops_of(jid), correlator.unlinked_of(jid)) for jid in jids}
     for records in growing(logs(capture), 3):
         changed = correlator.feed(records)
@@ -150,26 +140,6 @@ def test_jobs_are_announced_as_better_known(capture: str) -> None:
             now = correlator.ops_of(jid), correlator.unlinked_of(jid)
             assert jid in changed or now == known[jid]
             known[jid] = now
-
-
-def told(correlator: Correlator, capture: str) -> Counter[tuple[str, str, Step]]:
-    """What is told of every op, whichever of several logs it was read in."""
-    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
-    nowhere = {"source": "", "line": 0, "offset": 0, "text": ""}
-    return Counter(
-        (op.op, op.name, msgspec.structs.replace(step, **nowhere))
-        for jid in jids
-        for op in correlator.ops_of(jid)
-        for step in op.steps
-    )
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_what_is_told_of_an_op_does_not_depend_on_what_was_read_first(capture: str) -> None:
-    at_last = told(correlate(sources(capture, "supervisor first")), capture)
-    assert told(correlate(sources(capture, "agents first")), capture) == at_last
-    for seed in SEEDS:
-        assert told(correlate_interleaved(logs(capture), seed), capture) == at_last
 
 
 FEW_PREFIXES = 20
@@ -189,8 +159,6 @@ BIG = Settings(users=30, ops=10_000, max_secs_parallel=400, max_secs_parallel_pa
 UNDECIDED_SHARE = 0.002
 """How many ops may be left open, and named, when there are only 20 prefixes."""
 OLD_SITES = sorted((Path(__file__).parent.parent / "fixtures" / "simulated-2020").iterdir())
-BLOCK = 100_000
-"""Bytes given to the parser at a time, as a growing file would give them."""
 
 
 class Counted(NamedTuple):
@@ -209,24 +177,9 @@ def _seen(op: Op | TrueOp) -> Counted:
     return Counted(op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates)
 
 
-def _correlate(logs: Mapping[str, bytes], now: Nanos) -> Correlator:
-    correlator = Correlator(limit=1_000_000)
-    newest = Nanos(now + SECOND)
-    for name, log in logs.items():
-        parser = LogParser(name)
-        lines = log.splitlines(keepends=True)
-        offset = number = 0
-        while number < len(lines):
-            block = b"".join(lines[number : number + BLOCK // 100])
-            parsed = parser.parse(block, offset, number + 1, newest)
-            correlator.feed(parsed.records)
-            offset += len(block)
-            number += parsed.lines
-    return correlator
-
-
 def _of_site(world: WatchedWorld, *names: str) -> Correlator:
-    return _correlate({name: world.log(name) for name in names}, world.kernel.now)
+    given = {name: world.log(name) for name in names}
+    return correlate(given, Nanos(world.kernel.now + SECOND), limit=1_000_000)
 
 
 def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
@@ -246,72 +199,44 @@ def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
     assert len(found) == len(truth)
 
 
+SIZES = [(site, seed) for site in SITES for seed in (101, 103)] + [("big", 5)]
+
+
 @pytest.mark.parametrize("prefixes", [None, FEW_PREFIXES], ids=["random prefixes", "20 prefixes"])
-@pytest.mark.parametrize("site", SITES)
-@pytest.mark.parametrize("seed", [101, 103])
-def test_ops_are_exact(site: str, prefixes: int | None, seed: int) -> None:
-    settings = msgspec.structs.replace(SITES[site], prefixes=prefixes)
-
-    world = simulate(seed, settings)
-
-    _assert_exact(_of_site(world, "supervisor.log"), map(_seen, world.witness.ops))
+@pytest.mark.parametrize(("site", "seed"), SIZES)
+def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
+    world = simulate(seed, msgspec.structs.replace(SITES.get(site, BIG), prefixes=prefixes))
+    correlator = _of_site(world, "supervisor.log")
+    _assert_exact(correlator, map(_seen, world.witness.ops))
+    assert site != "big" or world.witness.count >= 10_000
+    if prefixes is None and site in ("local", "production"):
+        found = sorted(correlator.ops(), key=lambda op: op.key)
+        ids = [(op.op_id, true.op_id) for op, true in zip(found, world.witness.ops, strict=True) if op.op_id]
+        assert ids
+        assert all(got == true for got, true in ids)
 
 
 @pytest.mark.parametrize("site", OLD_SITES, ids=lambda path: path.name)
 def test_ops_of_2020_are_exact(site: Path) -> None:
     told = json.loads(gzip.decompress(site.read_bytes()))
-    logs = {"supervisor.log": told["log"].encode()}
-
-    _assert_exact(_correlate(logs, Nanos(told["newest"])), (Counted(*op) for op in told["ops"]))
-
-
-@pytest.mark.parametrize("prefixes", [None, FEW_PREFIXES], ids=["random prefixes", "20 prefixes"])
-def test_ten_thousand_ops_are_exact(prefixes: int | None) -> None:
-    world = simulate(5, msgspec.structs.replace(BIG, prefixes=prefixes))
-
-    assert world.witness.count >= 10_000
-    _assert_exact(_of_site(world, "supervisor.log"), map(_seen, world.witness.ops))
+    correlator = correlate({"supervisor.log": told["log"].encode()}, Nanos(told["newest"] + SECOND))
+    _assert_exact(correlator, (Counted(*op) for op in told["ops"]))
 
 
 @pytest.mark.parametrize("site", ["local", "docker", "cluster"])
 def test_other_logs_change_no_count(site: str) -> None:
     world = simulate(7, SITES[site])
-
     _assert_exact(_of_site(world, *world.logs()), map(_seen, world.witness.ops))
 
 
-@pytest.mark.parametrize("site", ["local", "production"])
-def test_full_ids_are_those_of_the_ops(site: str) -> None:
-    world = simulate(8, SITES[site])
-    found = sorted(_of_site(world, "supervisor.log").ops(), key=lambda op: op.key)
-
-    known = [(op.op_id, true.op_id) for op, true in zip(found, world.witness.ops, strict=True) if op.op_id]
-    assert known
-    assert all(got == true for got, true in known)
-
-
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local" / "supervisor.log"
-UNKNOWN = JobId("vn9mSrw1-3mJbMh8p-animation")
-
-
-def all_of(correlation: Correlation, job_id: JobId) -> tuple[object, ...]:
-    return (
-        tuple(correlation.ops()),
-        correlation.agents(),
-        correlation.ops_of(job_id),
-        correlation.unlinked_of(job_id),
-        correlation.agent_of(job_id),
-        correlation.open_ops(),
-        correlation.restarted_ops(job_id),
-        correlation.runs_like("animation", None),
-        correlation.dropped_ops,
-    )
-
-
 def test_nothing_is_known_before_the_first_record() -> None:
-    assert all_of(NothingRead(), UNKNOWN) == all_of(Correlator(), UNKNOWN)
-    assert NothingRead().heard == Correlator().heard
+    def all_of(knows: Correlation) -> tuple[object, ...]:
+        jid = JobId("vn9mSrw1-3mJbMh8p-animation")
+        return (
+            tuple(knows.ops()), knows.agents(), knows.ops_of(jid), knows.unlinked_of(jid), knows.heard,
+            knows.agent_of(jid), knows.open_ops(), knows.restarted_ops(jid), knows.dropped_ops,
+            knows.runs_like("animation", None),
+        )  # fmt: skip
 
-
-def test_the_first_records_go_to_a_correlator() -> None:
+    assert all_of(NothingRead()) == all_of(Correlator())
     assert isinstance(NothingRead().begun(), Correlator)

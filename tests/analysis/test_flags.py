@@ -24,12 +24,11 @@ from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Slot, Usual, Verdict
-from tests.analysis.captured import CAPTURES, ROOT, expected, logs
+from tests.analysis.captured import CAPTURES, ROOT, correlate, expected, logs
 from tests.analysis.explain.cases import Played, evidence_of, gatherer_of, played, record_in, written_at
 from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -301,9 +300,7 @@ def test_trouble_over_the_budget_is_told_next_time() -> None:
 
 
 def studied(play: Played) -> tuple[Correlator, Verdict]:
-    correlator = Correlator()
-    for name, data in play.logs.items():
-        correlator.feed(LogParser(name).parse(data, 0, 1, Nanos(play.now + SECOND)).records)
+    correlator = correlate(play.logs, Nanos(play.now + SECOND))
     job_id = JobId(play.jid)
     assert play.detail is not None
     gatherer = gatherer_of(correlator, [play.detail.job], play.now)

@@ -1,6 +1,5 @@
 """Failures grouped by how they went and what they share, and the line or event each is found by."""
 
-import json
 from collections.abc import Callable, Coroutine, Sequence
 from math import comb
 
@@ -17,41 +16,41 @@ from jobtui.analysis.signature import signature
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
-from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, LIGHT, Scenario, good_plan
 from jobtui.demo.site import DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.ids import JobId, OpPrefix
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
 from jobtui.model.specs import SourceSpec
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, Reads
 from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, NEWEST, ROOT, correlate
-from tests.analysis.explain.cases import check_incidents_say_the_same, gatherer_of, incidents, samples_of
-from tests.builders import a_job
+from tests.analysis.explain.cases import (
+    check_incidents_say_the_same,
+    gatherer_of,
+    incidents,
+    jobs_of,
+    reach_back,
+    samples_of,
+)
+from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
 
 
 def sample(
     number: int, code: Code, error: str = "", host: str = "v1", user: str = "", steps: tuple[str, ...] = ()
 ) -> Sample:
-    job_id = JobId(f"{user or f'user{number:04d}'}-{number:08d}-animation")
-    status = JobStatus.COMPLETED if code is Code.COMPLETED else JobStatus.FAILED
-    job = Job(
-        id=job_id, system="sirepo", status=status, native_status="x", source="db", app="srw",
-        owner=user or f"user{number:04d}", model="animation", error=error or None,
-        ended_at=Nanos(number * SECOND), host=host,
+    owner = user or f"user{number:04d}"
+    job = a_job(
+        id=JobId(f"{owner}-{number:08d}-animation"), owner=owner, app="srw", model="animation", host=host,
+        status=JobStatus.COMPLETED if code is Code.COMPLETED else JobStatus.FAILED, error=error or None,
+        ended_at=Nanos(number * SECOND), mode="",
     )  # fmt: skip
-    verdict = Verdict(job_id=job_id, code=code, sentence="s", confidence=0.9)
-    run = Op(
-        key=number, op=OpPrefix("abcd"), name="run", status=OpStatus.ENDED,
-        steps=tuple(Step(one, None, Component.DRIVER, "", "log", 1, 0, Certainty.JID) for one in steps),
-    )  # fmt: skip
-    return Sample(job, verdict, run if steps else None)
+    verdict = Verdict(job_id=job.id, code=code, sentence="s", confidence=0.9)
+    return Sample(job, verdict, an_op(key=number, steps=[a_step(one) for one in steps]) if steps else None)
 
 
 def test_alike_failures_are_one_and_name_the_host_they_share() -> None:
@@ -122,27 +121,49 @@ def sizes(*samples: Sample) -> list[int]:
     return [len(one.jobs) for one in (*found.groups, *found.alone)]
 
 
-def test_other_ways_to_the_same_verdict_are_other_groups() -> None:
-    some = [sample(number, Code.REPLY_LOST, steps=SENT) for number in range(3)]
-    more = [sample(number, Code.REPLY_LOST, steps=ANSWERED) for number in range(10, 12)]
-    assert sizes(*some, *more) == [3, 2]
+WAITS = ("waits for the agent", "agent alive", "waits for a slot", "got the slot")
 
 
-def test_what_a_run_had_to_wait_for_before_it_was_sent_does_not_tell_failures_apart() -> None:
-    waits = ("waits for the agent", "agent alive", "waits for a slot", "got the slot")
-    slow = sample(1, Code.PROGRAM_FAILED, steps=("op created", *waits, "sent"))
-    never = sample(2, Code.REPLY_LOST, steps=("op created", *waits[:1]))
-    assert sizes(slow, sample(3, Code.PROGRAM_FAILED, steps=SENT)) == [2]
-    assert sizes(never, sample(4, Code.REPLY_LOST, steps=("op created", *waits))) == [1, 1]
+def lost(number: int, steps: tuple[str, ...], host: str) -> Sample:
+    return sample(number, Code.AGENT_LOST, steps=steps)._replace(host=host)
 
 
-def test_agents_lost_on_one_host_are_one_incident_at_whichever_step_their_runs_were() -> None:
-    here = [
-        sample(number, Code.AGENT_LOST, steps=steps)._replace(host="v1")
-        for number, steps in enumerate((SENT, ANSWERED, ANSWERED))
-    ]
-    there = sample(9, Code.AGENT_LOST, steps=SENT)._replace(host="v2")
-    assert sizes(*here, there) == [3, 1]
+def held(number: int, reason: str) -> Sample:
+    one = sample(number, Code.HELD)
+    return one._replace(job=msgspec.structs.replace(one.job, status=JobStatus.PENDING, alert=reason))
+
+
+@pytest.mark.parametrize(
+    ("samples", "groups"),
+    [
+        pytest.param(
+            [*(sample(number, Code.REPLY_LOST, steps=SENT) for number in range(3)),
+             *(sample(number, Code.REPLY_LOST, steps=ANSWERED) for number in range(10, 12))],
+            [3, 2], id="other ways to the same verdict are other groups",
+        ),
+        pytest.param(
+            [sample(1, Code.PROGRAM_FAILED, steps=("op created", *WAITS, "sent")),
+             sample(3, Code.PROGRAM_FAILED, steps=SENT)],
+            [2], id="what a run waits for before it is sent is no difference",
+        ),
+        pytest.param(
+            [sample(2, Code.REPLY_LOST, steps=("op created", *WAITS[:1])),
+             sample(4, Code.REPLY_LOST, steps=("op created", *WAITS))],
+            [1, 1], id="how far it came in waiting is one",
+        ),
+        pytest.param(
+            [*(lost(nth, steps, "v1") for nth, steps in enumerate((SENT, ANSWERED, ANSWERED))),
+             lost(9, SENT, "v2")],
+            [3, 1], id="agents lost on one host are one incident",
+        ),
+        pytest.param(
+            [held(nth, f"held: {why}") for nth, why in enumerate(("disk full", "disk full", "no file /a"))],
+            [2, 1], id="what waits for other things is apart",
+        ),
+    ],
+)  # fmt: skip
+def test_how_jobs_are_grouped(samples: list[Sample], groups: list[int]) -> None:
+    assert sizes(*samples) == groups
 
 
 def test_a_restart_is_one_incident_whatever_is_said_of_its_jobs() -> None:
@@ -166,32 +187,20 @@ def test_a_shape_leaves_out_repeats_and_what_only_agents_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "alike"),
     [
-        ("error exit(-9)", "error exit(-15)"),
-        ("no file /srv/u1/a.dat", "no file /srv/u2/a.dat"),
-        ("op x7Kq2mN4 lost", "op b8Rr2mN4 lost"),
-        ("at 0x7f00 in f", "at 0x7f19 in f"),
-        ("took 3.5 s", "took 12 s"),
+        ("error exit(-9)", "error exit(-15)", True),
+        ("no file /srv/u1/a.dat", "no file /srv/u2/a.dat", True),
+        ("op x7Kq2mN4 lost", "op b8Rr2mN4 lost", True),
+        ("at 0x7f00 in f", "at 0x7f19 in f", True),
+        ("took 3.5 s", "took 12 s", True),
+        ("no such element: crystal", "no such element: mirror", False),
     ],
 )
-def test_numbers_ids_and_directories_do_not_tell_failures_apart(one: str, other: str) -> None:
-    assert signature(one) == signature(other)
-
-
-def test_what_waits_for_other_things_is_apart() -> None:
-    reasons = ("held: disk quota exceeded", "held: disk quota exceeded", "held: no such file /data/a")
-    held = [
-        one._replace(job=msgspec.structs.replace(one.job, status=JobStatus.PENDING, alert=reason))
-        for number, reason in enumerate(reasons)
-        if (one := sample(number, Code.HELD))
-    ]
-    found = incidents(held)
-    assert [len(group.jobs) for group in (*found.groups, *found.alone)] == [2, 1]
-
-
-def test_words_do() -> None:
-    assert signature("no such element: crystal") != signature("no such element: mirror")
+def test_words_tell_failures_apart_and_not_numbers_ids_and_directories(
+    one: str, other: str, alike: bool
+) -> None:
+    assert (signature(one) == signature(other)) is alike
 
 
 @settings(max_examples=50, deadline=None)
@@ -250,8 +259,7 @@ class Site:
         self.world.advance(Nanos(self.world.kernel.now + seconds * SECOND))
 
     def incidents(self) -> Incidents:
-        records = {JobId(jid): json.dumps(one).encode() for jid, one in self.world.records().items()}
-        jobs = [read_detail(text, jid, 0, "db", "record").job for jid, text in records.items()]
+        jobs = jobs_of(self.world)
         knows = correlate({name: self.world.log(name) for name in self.world.logs()})
         return incidents(samples_of(gatherer_of(knows, jobs, self.world.kernel.now), jobs))
 
@@ -382,7 +390,3 @@ def in_store(kind: str, jobs: Sequence[Job]) -> Store:
 
 async def rests() -> None:
     """Nothing else is to be done."""
-
-
-async def reach_back(at: Nanos, progress: object) -> bool:
-    return False

@@ -1,4 +1,3 @@
-import random
 from collections.abc import Callable
 
 import pytest
@@ -176,27 +175,24 @@ def test_a_believable_broken_length_is_found_out_at_its_end(length: int) -> None
     assert parser.skipped >= 1
 
 
-def test_a_banner_before_the_first_entry_costs_nothing() -> None:
+UNUSABLE = b"MESSAGE=x\n\n", b"__CURSOR=a\nMESSAGE=x\n\n", b"__CURSOR=a\n__REALTIME_TIMESTAMP=soon\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "messages", "skipped"),
+    [
+        (b"Welcome\n*** be careful ***\n" + entry(0, "first") + entry(1, "next"), [b"first", b"next"], 1),
+        (b"<!DOCTYPE html>\n<html><a href='x=y'>\n\nplease log in\n" * 1000, [], None),
+        (b"".join(UNUSABLE), [], 3),
+    ],
+    ids=["a banner", "a page", "no address"],
+)
+def test_what_is_no_entry_costs_itself_and_is_not_held(
+    text: bytes, messages: list[bytes], skipped: int | None
+) -> None:
     parser = ExportParser()
-    found = in_chunks(
-        b"Welcome to node1\n*** be careful ***\n" + entry(0, "first") + entry(1, "next"), 30, parser
-    )
-    assert [raw[b"MESSAGE"] for raw in found] == [b"first", b"next"]
-    assert parser.skipped == 1
-
-
-def test_a_page_of_something_else_is_skipped_and_not_held() -> None:
-    parser = ExportParser()
-    page = b"<!DOCTYPE html>\n<html><a href='x=y'>\n\nplease log in\n" * 1000
-    assert in_chunks(page, 4096, parser) == []
-    assert parser.skipped >= 1
-
-
-def test_an_entry_without_an_address_is_skipped() -> None:
-    parser = ExportParser()
-    unusable = [b"MESSAGE=x\n\n", b"__CURSOR=a\nMESSAGE=x\n\n", b"__CURSOR=a\n__REALTIME_TIMESTAMP=soon\n\n"]
-    assert parser.feed(b"".join(unusable)) == []
-    assert parser.skipped == 3
+    assert [found[b"MESSAGE"] for found in in_chunks(text, 30, parser)] == messages
+    assert parser.skipped == skipped or (skipped is None and parser.skipped)
 
 
 def test_an_entry_is_given_as_soon_as_it_is_complete() -> None:
@@ -245,15 +241,3 @@ def test_the_record_has_what_the_fields_say() -> None:
     assert (read.at, read.sent_at) == (1_700_000_003_000_000_000, 1_699_999_999_999_999_000)
     assert (read.unit, read.container_id) == ("docker.service", "d71202e0b703" + "0" * 52)
     assert (read.size, read.priority, read.pid, read.monotonic_us) == (5, 3, 812, 8_000_000)
-
-
-def test_chunks_of_any_size_give_the_same() -> None:
-    data = two_hosts()[:300_000]
-    whole = ExportParser().feed(data)
-    draw = random.Random(7)
-    parser, found, at = ExportParser(), list[Raw](), 0
-    while at < len(data):
-        step = draw.choice((1, 3, 100, 5000, 70_000))
-        found += parser.feed(data[at : at + step])
-        at += step
-    assert found == whole

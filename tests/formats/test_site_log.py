@@ -1,12 +1,9 @@
 """Lines of a Balsam site's logs, as its own logging wrote them."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import FORMAT, SiteLogParser, read_time
@@ -28,15 +25,6 @@ EXPECTED = {
         ("launcher_terminated", "7"),
     ],
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 def records(name: str) -> list[LogRecord]:
@@ -72,27 +60,15 @@ def test_the_number_of_a_batch_job_is_none_of_a_job() -> None:
     assert matched is None
 
 
-@pytest.mark.parametrize(
-    "text", ["", "2026-11-20", "2026-13-20 17:31:39.707", "x" * 23, "0001-01-01 00:00:00.000"]
-)
+@pytest.mark.parametrize("text", ["", "2026-11-20", "2026-13-20 17:31:39.707", "x" * 23])
 def test_what_is_no_time(text: str) -> None:
-    assert read_time(text) is None or text.startswith("0001")
+    assert read_time(text) is None
 
 
 def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = read_time("2026-11-20 17:31:39.707")
-    monkeypatch.setenv("TZ", "America/Chicago")
-    time.tzset()
-    there = read_time("2026-11-20 17:31:39.707")
-    assert at is not None
-    assert there is not None
-    assert (there - at) / 3600e9 == 6
-
-
-HEAD = b"2026-11-20 17:31:39.707 | 12 | INFO | balsam.site:1] Job "
-
-
-@given(st.binary(max_size=200), st.sampled_from([b"", HEAD]))
-def test_no_bytes_make_it_raise(data: bytes, head: bytes) -> None:
-    parsed = SiteLogParser("a", "balsam").parse(head + data + b"\n", 0, 1, Nanos(0))
-    assert all(one.fields["jid"] for one in parsed.records)
+    at = []
+    for zone in ("UTC", "America/Chicago"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        at.append(read_time("2026-11-20 17:31:39.707") or 0)
+    assert (at[1] - at[0]) / 3600e9 == 6

@@ -54,12 +54,6 @@ def test_a_time_is_never_further_ahead_than_clocks_differ(newest: datetime, at: 
     assert found <= of(newest) + SKEW
 
 
-@given(st.one_of(st.text(max_size=40), MOMENTS.map(written)), st.integers(-(2**70), 2**70))
-def test_no_text_raises(text: str, newest: int) -> None:
-    found = latest(text, Nanos(newest))
-    assert found is None or found <= newest + SKEW
-
-
 @pytest.mark.parametrize(("text", "at", "is_local"), TABLES["dates"])
 def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
     moment = read_date(text)
@@ -72,8 +66,3 @@ def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
 )
 def test_what_is_no_date_is_none(text: str) -> None:
     assert read_date(text) is None
-
-
-@given(st.text(alphabet="0123456789:/-+. TZUCJulFri年", max_size=70))
-def test_no_text_makes_it_raise(text: str) -> None:
-    read_date(text)

@@ -1,9 +1,11 @@
 """Bytes to try: files as they were really written, cut and changed as disks, networks and people do it."""
 
+import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -21,6 +23,11 @@ COMMON = (
     b"9999-12-31T23:59:59.999999999+14:00",
 )  # fmt: skip
 """What breaks readers of any kind."""
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), 1 << 63) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 @cache
@@ -42,7 +49,10 @@ def inputs(target: Target) -> st.SearchStrategy[bytes]:
     change = st.tuples(
         st.integers(0, 1 << 16), st.integers(0, 40), texts | st.binary(max_size=6), st.booleans()
     )
-    return st.builds(_changed, begin, st.lists(change, max_size=6))
+    changed = st.builds(_changed, begin, st.lists(change, max_size=6))
+    documents = [data for data in known if data[:1] in (b"{", b"[") and is_document(data)]
+    others = st.lists(st.tuples(st.integers(0, 1 << 16), JUNK), min_size=1, max_size=4)
+    return changed | st.builds(_retyped, st.sampled_from(documents), others) if documents else changed
 
 
 def _changed(data: bytes, changes: Sequence[tuple[int, int, bytes, bool]]) -> bytes:
@@ -52,6 +62,31 @@ def _changed(data: bytes, changes: Sequence[tuple[int, int, bytes, bool]]) -> by
         new = data[at : at + length] * 3 if is_repeat else text
         data = data[:at] + new + data[at + length :]
     return data
+
+
+def is_document(data: bytes) -> bool:
+    try:
+        return bool(json.loads(data))
+    except ValueError:
+        return False
+
+
+def _retyped(data: bytes, others: Sequence[tuple[int, object]]) -> bytes:
+    """A document with other things in place of some of its values."""
+    document = json.loads(data)
+    for place, other in others:
+        held = [*_held(document)]
+        holder, key = held[place % len(held)]
+        holder[key] = other
+    return json.dumps(document).encode()
+
+
+def _held(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value below, as what holds it and where."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from _held(value[key])
 
 
 def _chunks(data: bytes) -> list[bytes]:

@@ -18,9 +18,11 @@ from typing import NamedTuple
 import httpx
 
 from jobtui.analysis.filter import complete, parse
+from jobtui.analysis.filter_fields import parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.find import references
 from jobtui.analysis.times import parse_duration
+from jobtui.analysis.traces.filters import parse_span_filter
 from jobtui.backends.balsam.login import read_login
 from jobtui.backends.balsam.records import (
     AppRow,
@@ -46,7 +48,15 @@ from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved
 from jobtui.formats.agent_copies import CopyName, read_copy, read_name
-from jobtui.formats.condor_events import EventReader, Form, environment, form_of, texts_of_xml
+from jobtui.formats.condor_events import (
+    EventReader,
+    Form,
+    attribute,
+    environment,
+    form_of,
+    texts_of_xml,
+    trace_of,
+)
 from jobtui.formats.job_output import read_date
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export, read_telemetry
@@ -105,8 +115,14 @@ def _text(data: bytes) -> str:
 
 def _log(data: bytes) -> None:
     parser = LogParser("a.log")
-    parser.parse(data, 0, 1, NOW)
+    for record in parser.parse(data, 0, 1, NOW).records:
+        assert record.text
     parser.time_of(data[:40], NOW)
+
+
+def _survey(data: bytes) -> None:
+    found = survey(data.splitlines())
+    assert found.unknown <= found.records <= found.lines
 
 
 def _journal(data: bytes) -> None:
@@ -149,6 +165,8 @@ def _ads(data: bytes) -> None:
     text = _text(data)
     environment(text)
     texts_of_xml(text)
+    attribute(text)
+    trace_of({"Env": text, "TraceParent": text})
 
 
 def _slurm_rows(data: bytes) -> None:
@@ -253,7 +271,8 @@ def _document(data: bytes) -> None:
     parse_script(document, "a")
     sbatch_status(document)
     with suppress(ValueError):
-        read_copy(CopyName(NOW, 0, "b"), document)
+        places = [line.place for line in read_copy(CopyName(NOW, 0, "b"), document).lines]
+        assert places == sorted(set(places))
 
 
 def _entry(data: bytes) -> None:
@@ -280,6 +299,9 @@ def _recording(path: Path) -> None:
 def _filter(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     complete(text, len(text) // 2)
+    for parse_other in (parse_agent_filter, parse_span_filter):
+        with suppress(FilterError):
+            parse_other(text)
     parsed = parse(text)
     assert str(parse(str(parsed))) == str(parsed)
 
@@ -319,6 +341,11 @@ SCONTROL = (
 WAITING = ["|".join(row[field] for field in SQUEUE) for row in TOLD["squeue"][::9]]
 EVENT = "001 (7.0.0) 2026-11-20 10:01:00Z Job executing on host: <10.0.0.2:9618>\n...\n"
 BODIES = (journald_document(1, "text"), ended_job(7), {"message": EVENT}, {"ClusterId": 7, "JobStatus": 2})
+CONDOR_PIECES = (
+    b"...\n", b"005 (", b"(007.000.000) ", b"2026-11-20 10:00:00 ", b'{"ClusterId": 1}', b'A = "b',
+    b"99/99 99:99:99", b"012 (1.2.3) 02/30 10:00:00 Job was held.\n", b'"EventTypeNumber": 1e999',
+    b" BEGIN EXECUTION ", b" COMPLETED with exit status ", b"TRACEPARENT 00-", b"JobID: ",
+)  # fmt: skip
 HITS = {
     "hits": {"hits": [{"_id": "a", "sort": [1_795_206_870_000], "_source": one} for one in BODIES]},
     "aggregations": {"0": {"buckets": [{"key": "v3", "doc_count": 2}]}}, "timed_out": False,
@@ -329,7 +356,7 @@ TRACEPARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 TARGETS: Mapping[str, Target] = {
     "log": Target(_log, LOGS),
-    "survey": Target(lambda data: survey(data.splitlines()), LOGS),
+    "survey": Target(_survey, LOGS),
     "site-log": Target(
         lambda data: SiteLogParser("a", "balsam").parse(data, 0, 1, NOW), ("balsam/site_logs/*",)
     ),
@@ -346,7 +373,7 @@ TARGETS: Mapping[str, Target] = {
         f"otlp-{encoding.name.lower()}": Target(partial(_export, encoding=encoding), SPANS, (ValueError,))
         for encoding in Encoding
     },
-    "condor": Target(_condor, ("tracing/condor/*", "tracing/*.out")),
+    "condor": Target(_condor, ("tracing/condor/*", "tracing/*.out"), pieces=CONDOR_PIECES),
     "class-ads": Target(
         _ads,
         ("tracing/condor/*.xml.log", "tracing/condor/job.ad"),

@@ -36,7 +36,7 @@ def test_every_reader_takes_what_it_is_tried_with(name: str) -> None:
     target = TARGETS[name]
     assert all(map(seeds_of, [(pattern,) for pattern in target.seeds])), "a pattern fits no file"
 
-    @settings(max_examples=5, deadline=None, database=None)
+    @settings(max_examples=25, deadline=None, database=None)
     @given(inputs(target))
     def take(data: bytes) -> None:
         fuzzing.read(target, data)

@@ -127,15 +127,14 @@ def test_a_document_nested_too_deep_is_masked_from_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["token", "X_TOKEN", "serverSecret", "OTP", "apiKey", "agent_id", "my-credential"]
+    ("names", "is_secret"),
+    [
+        (("token", "X_TOKEN", "serverSecret", "OTP", "apiKey", "agent_id", "my-credential"), True),
+        (("opId", "computeJid", "uid", "key", "agent"), False),
+    ],
 )
-def test_names_of_secret_keys(name: str) -> None:
-    assert is_secret_key(name)
-
-
-@pytest.mark.parametrize("name", ["opId", "computeJid", "uid", "key", "agent"])
-def test_names_of_other_keys(name: str) -> None:
-    assert not is_secret_key(name)
+def test_names_of_keys(names: tuple[str, ...], is_secret: bool) -> None:
+    assert [is_secret_key(name) for name in names] == [is_secret] * len(names)
 
 
 @pytest.mark.parametrize("piece", TABLES["repeated"])
@@ -196,14 +195,16 @@ def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> 
 
 
 @pytest.mark.parametrize(
-    "key", ["password:", "password: |", "- token: >-", "{'password':", '"api_key":', "  secret: # why"]
+    "key",
+    ["password:", "password: |", "- token: >-", "{'password':", '"api_key":', "  secret: # why", "'token':"],
 )
 @pytest.mark.parametrize(
     "head", ["", "Nov 20 20:34:30 30699     0 a/b.py:1:f ", "2026-11-22 00:39:51.175 | 9 | INFO | a.b:1] "]
 )
 def test_a_value_on_the_line_after_its_key_is_masked(head: str, key: str) -> None:
     lines = [f"{head}{key}", f"{head}      'hunter2'", f"{head}      battery", f"{head}other: 1"]
-    assert [*masked_lines(lines)] == [lines[0], f"{head}      '{MASK}'", f"{head}      {MASK}", lines[3]]
+    masked = [lines[0], f"{head}      '{MASK}'", f"{head}      {MASK}", lines[3]]
+    assert [*masked_lines(lines)] == [*masked_lines(masked)] == masked
 
 
 def test_a_block_is_masked_line_by_line() -> None:
@@ -245,19 +246,6 @@ def test_a_secret_in_a_key_is_masked_too() -> None:
     masked = mask_document({"a": {"password=hunter2": 1, "plain": ["token=abcdefgh12345678"]}, 3: "x"})
     assert "hunter2" not in str(masked)
     assert masked == {"a": {f"password={MASK}": MASK, "plain": [f"token={MASK}"]}, 3: "x"}
-
-
-RECORD = "Nov 20 20:34:30 7 0 a.py:1:f "
-
-
-@pytest.mark.parametrize("head", ["", RECORD, "  "])
-@pytest.mark.parametrize("key", ["password:", "'token':", "  api_key: |"])
-def test_a_value_in_the_next_line_or_record_is_masked(head: str, key: str) -> None:
-    indent = key[: len(key) - len(key.lstrip())]
-    lines = [head + key, f"{head}{indent}hunter2", f"{head}{indent}plain"]
-    masked = [head + key, f"{head}{indent}***", f"{head}{indent}plain"]
-    assert list(masked_lines(lines)) == masked
-    assert list(masked_lines(masked)) == masked
 
 
 @pytest.mark.parametrize("after", ["user: bob", "user=bob", "[section]", "", "no such user", "}"])

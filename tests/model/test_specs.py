@@ -1,5 +1,6 @@
 """What names a server of traces or an archive of scripts."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,33 +18,6 @@ from jobtui.model.specs import (
     parse_otlp_listen,
     parse_tempo,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "target"),
-    [
-        ("http://localhost:16686", "http://localhost:16686"),
-        (" HTTPS://jaeger.example.org/jaeger/ ", "https://jaeger.example.org/jaeger"),
-        ("http://[::1]:3200", "http://[::1]:3200"),
-    ],
-)
-def test_an_address_of_a_server(text: str, target: str) -> None:
-    assert (parse_jaeger(text).target, parse_jaeger(text).setting) == (target, "jaeger")
-    assert (parse_tempo(text).target, parse_tempo(text).setting) == (target, "tempo")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "host:1", "ftp://h", "http://", "http://h?x=1", "http://h/a b", "http:///x"]
-)
-def test_what_is_no_address_of_a_server(text: str) -> None:
-    with pytest.raises(ValueError, match="expected http://host:port"):
-        parse_jaeger(text)
-
-
-def test_a_login_in_an_address_is_not_taken_and_not_repeated() -> None:
-    with pytest.raises(ValueError, match="JOBTUI_TEMPO_BASIC") as raised:
-        parse_tempo("http://ann:s3cr3t@host")
-    assert "s3cr3t" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -67,52 +41,57 @@ def test_an_address_to_listen_at_is_on_loopback_unless_it_says_otherwise(
     assert is_loopback(found[0]) is is_here
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:99999", "http://h:1", "a b:1", ":x", "\0:1"])
-def test_what_is_no_address_to_listen_at(text: str) -> None:
-    with pytest.raises(ValueError, match="expected HOST:PORT"):
-        parse_otlp_listen(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "label", "path"),
-    [
-        ("/srv/a", "", "/srv/a"),
-        ("huppel=/srv/a", "huppel", "/srv/a"),
-        ("my-cluster.2=/srv/a=b", "my-cluster.2", "/srv/a=b"),
-        ("./a=b", "", "./a=b"),
-        ("/srv/a=b", "", "/srv/a=b"),
-    ],
+Parse = Callable[[str], SourceSpec]
+TAKEN: tuple[tuple[Parse, str, SourceSpec], ...] = (
+    *(
+        (parse, text, SourceSpec(setting, target))
+        for parse, setting in ((parse_jaeger, "jaeger"), (parse_tempo, "tempo"))
+        for text, target in (
+            ("http://localhost:16686", "http://localhost:16686"),
+            (" HTTPS://jaeger.example.org/jaeger/ ", "https://jaeger.example.org/jaeger"),
+            ("http://[::1]:3200", "http://[::1]:3200"),
+        )
+    ),
+    (parse_archive, "/srv/a", SourceSpec("archive", "/srv/a")),
+    (parse_archive, "huppel=/srv/a", SourceSpec("archive", "/srv/a", label="huppel")),
+    (parse_archive, "my-cluster.2=/srv/a=b", SourceSpec("archive", "/srv/a=b", label="my-cluster.2")),
+    (parse_archive, "./a=b", SourceSpec("archive", "./a=b")),
+    (parse_archive, "/srv/a=b", SourceSpec("archive", "/srv/a=b")),
+    (parse_elastic, "https://es:9200/sarchive", SourceSpec("elastic", "https://es:9200/sarchive")),
+    (parse_elastic, "http://es/path/to/index/", SourceSpec("elastic", "http://es/path/to/index")),
+    *(
+        (parse_kafka, text, SourceSpec("kafka", text))
+        for text in ("k1:9092/jobs", "k1:9092,k2:9092/sarchive.v1", "[::1]:9092/t")
+    ),
 )
-def test_a_directory_may_have_the_label_of_its_cluster(text: str, label: str, path: str) -> None:
-    assert parse_archive(text) == SourceSpec("archive", path, label=label)
 
 
-@pytest.mark.parametrize("text", ["", "huppel=", " ", "a\0b"])
-def test_what_is_no_directory(text: str) -> None:
-    with pytest.raises(ValueError, match="directory"):
-        parse_archive(text)
+@pytest.mark.parametrize(("parse", "text", "spec"), TAKEN)
+def test_what_is_named_is_understood(parse: Parse, text: str, spec: SourceSpec) -> None:
+    assert parse(text) == spec
 
 
-@pytest.mark.parametrize("text", ["https://es:9200/sarchive", "http://es/path/to/index/"])
-def test_an_index_is_the_end_of_an_address(text: str) -> None:
-    assert parse_elastic(text).target == text.rstrip("/")
+NOT_TAKEN: tuple[tuple[Parse, str, tuple[str, ...]], ...] = (
+    (parse_jaeger, "expected http://host:port",
+     ("", "host:1", "ftp://h", "http://", "http://h?x=1", "http://h/a b", "http:///x")),
+    (parse_tempo, "JOBTUI_TEMPO_BASIC", ("http://ann:s3cr3t@host",)),
+    (parse_otlp_listen, "expected HOST:PORT",
+     ("", "host", "host:99999", "http://h:1", "a b:1", ":x", "\0:1")),
+    (parse_archive, "directory", ("", "huppel=", " ", "a\0b")),
+    (parse_elastic, "", ("https://es:9200", "es:9200/x", "ftp://es/x", "https://u:p@es/x", "")),
+    (parse_kafka, "host:port", ("k1:9092", "/t", "k1/", "k 1/t", "k1/a/b")),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["https://es:9200", "es:9200/x", "ftp://es/x", "https://u:p@es/x", ""])
-def test_what_is_no_index(text: str) -> None:
-    with pytest.raises(ValueError, match=r"\w"):
-        parse_elastic(text)
-
-
-@pytest.mark.parametrize("text", ["k1:9092/jobs", "k1:9092,k2:9092/sarchive.v1", "[::1]:9092/t"])
-def test_a_topic_stands_behind_its_brokers(text: str) -> None:
-    assert parse_kafka(text).target == text
-
-
-@pytest.mark.parametrize("text", ["k1:9092", "/t", "k1/", "k 1/t", "k1/a/b"])
-def test_what_is_no_topic(text: str) -> None:
-    with pytest.raises(ValueError, match="host:port"):
-        parse_kafka(text)
+@pytest.mark.parametrize(("parse", "words", "texts"), NOT_TAKEN)
+def test_what_is_not_understood_is_said_without_a_login(
+    parse: Parse, words: str, texts: tuple[str, ...]
+) -> None:
+    for text in texts:
+        with pytest.raises(ValueError, match=r"\w") as raised:
+            parse(text)
+        assert words in str(raised.value)
+        assert "s3cr3t" not in str(raised.value)
 
 
 def test_paths_of_the_file_are_relative_to_it_and_logins_come_from_it(tmp_path: Path) -> None:

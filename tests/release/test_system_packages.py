@@ -38,24 +38,22 @@ def installed(programs: Path, said: str, times: int) -> subprocess.CompletedProc
     return subprocess.run(words, env=environ, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_it_waits_for_a_lock_and_goes_on(programs: Path) -> None:
-    ran = installed(programs, LOCKED, 3)
-    assert ran.returncode == 0
-    assert ran.stderr.count("apt is locked by another program") == 1
-    assert len((programs / "slept").read_text().split()) == 3
-    assert (programs / "calls").read_text().split("\n")[-2].endswith("no-such-package")
-
-
-def test_it_waits_for_a_lock_no_longer_than_it_says(programs: Path) -> None:
-    ran = installed(programs, LOCKED, 10_000)
-    assert ran.returncode == 1
-    assert "still locked by another program after 300 s" in ran.stderr
-    assert "process 7" in ran.stderr
-    assert sum(map(int, (programs / "slept").read_text().split())) == 300
-
-
-def test_any_other_failure_ends_it_at_once(programs: Path) -> None:
-    ran = installed(programs, "E: Unable to locate package no-such-package", 1)
-    assert ran.returncode == 1
-    assert "Unable to locate package" in ran.stderr
-    assert not (programs / "slept").exists()
+@pytest.mark.parametrize(
+    ("said", "times", "slept_s", "words"),
+    [
+        (LOCKED, 3, None, "apt is locked by another program"),
+        (LOCKED, 10_000, 300, "still locked by another program after 300 s"),
+        ("E: Unable to locate package no-such-package", 1, 0, "Unable to locate package"),
+    ],
+    ids=["a lock is waited for", "no longer than it says", "any other failure ends it at once"],
+)
+def test_it_waits_for_a_lock(programs: Path, said: str, times: int, slept_s: int | None, words: str) -> None:
+    ran = installed(programs, said, times)
+    slept = programs / "slept"
+    waits = [*map(int, slept.read_text().split())] if slept.exists() else []
+    assert ran.stderr.count(words) == 1
+    assert ran.returncode == (0 if slept_s is None else 1)
+    assert len(waits) == 3 if slept_s is None else sum(waits) == slept_s
+    assert ("process 7" in ran.stderr) is (slept_s == 300)
+    if slept_s is None:
+        assert (programs / "calls").read_text().split("\n")[-2].endswith("no-such-package")

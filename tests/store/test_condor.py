@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.store import condor as condor_book
 from jobtui.store import poller
-from jobtui.store.condor import CondorBook, CondorNews
+from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
@@ -35,59 +34,73 @@ LATER = "2026-11-20 10:03:00"
 ENDED = event(5, "2026-11-20 10:02:10Z", "Job terminated.", "(1) Normal termination (return value 3)")
 
 
-def jobs_of(*groups: list[CondorFact]) -> dict[str, Job]:
-    book, jobs = CondorBook(), {}
-    for facts in groups:
-        news = book.add(facts)
-        jobs.update({str(job.id): job for job in news.jobs})
+class Known:
+    """The jobs that a book told, as a store keeps them."""
+
+    def __init__(self, most: int = condor_book.MOST_FACTS) -> None:
+        self.book = CondorBook(most)
+        self.jobs: dict[str, Job] = {}
+
+    def hear(self, facts: Iterable[CondorFact]) -> None:
+        news = self.book.add(facts)
+        self.jobs.update((job.id, job) for job in news.jobs)
         for gone in news.gone:
-            jobs.pop(gone, None)
-    return jobs
+            self.jobs.pop(gone, None)
+
+    def all(self) -> dict[str, object]:
+        book = self.book
+        return {
+            "jobs": self.jobs,
+            "notice": book.notice,
+            "traces": {name: book.traces_named_in(name) for name in _FILES},
+            "told": {name: book.jobs_told_in(name) for name in _FILES},
+            "details": {job_id: book.detail(job.id) for job_id, job in self.jobs.items()},
+        }
+
+
+def jobs_of(*groups: list[CondorFact]) -> dict[str, Job]:
+    known = Known()
+    for facts in groups:
+        known.hear(facts)
+    return known.jobs
 
 
 def shown(at: int | None) -> str | None:
     return None if at is None else to_rfc3339(at)  # type: ignore[arg-type]
 
 
+WORKERS = [f"worker{number}.example.org" for number in (17, 19, 20)]
+
+
 def test_the_captured_jobs_are_as_they_were() -> None:
-    jobs = jobs_of(
-        facts_in(CONDOR / "cluster.log"), facts_in(CONDOR / "81419552.log"), facts_in(CONDOR / "job.ad")
-    )
-    one, two, three = (
-        jobs[f"{number}@jobsub02.fnal.gov"] for number in ("81422934.0", "81422934.1", "81419552.0")
-    )
-    assert len(jobs) == 3
-    assert (one.status, one.error, one.runs) == (JobStatus.FAILED, "killed by signal 9", 1)
-    assert (one.owner, one.name, one.trace) == (
-        "osguser",
-        "test_trace.sh",
-        "2797255385ce5212c9cf3bdcfac11067",
-    )
-    assert (shown(one.queued_at), shown(one.ended_at)) == ("2024-07-19T14:02:11Z", "2024-07-19T16:02:00Z")
-    assert (two.status, two.native_status, two.runs) == (JobStatus.CANCELED, "REMOVED", 2)
-    assert (two.message, two.host) == ("via condor_rm (by user osguser)", "worker20.example.org")
-    assert (three.status, three.error, three.host) == (
-        JobStatus.FAILED,
-        "exit status 2",
-        "worker17.example.org",
-    )
-    assert shown(three.ended_at) == "2024-07-19T04:22:29Z"
-    assert [job.system for job in (one, two, three)] == ["jobsub", "jobsub", "condor"]
+    files = ("cluster.log", "81419552.log", "job.ad")
+    jobs = jobs_of(*(facts_in(CONDOR / name) for name in files))
+    told = {
+        job_id.partition("@")[0]: (job.system, job.status.value, job.runs, job.error or job.message, job.host)
+        for job_id, job in jobs.items()
+    }
+    first = jobs["81422934.0@jobsub02.fnal.gov"]
+    assert told == {
+        "81422934.0": ("jobsub", "failed", 1, "killed by signal 9", first.host),
+        "81422934.1": ("jobsub", "canceled", 2, "via condor_rm (by user osguser)", WORKERS[2]),
+        "81419552.0": ("condor", "failed", 1, "exit status 2", WORKERS[0]),
+    }
+    assert (first.owner, first.name) == ("osguser", "test_trace.sh")
+    assert first.trace == "2797255385ce5212c9cf3bdcfac11067"
+    assert (shown(first.queued_at), shown(first.ended_at)) == ("2024-07-19T14:02:11Z", "2024-07-19T16:02:00Z")
+    assert shown(jobs["81419552.0@jobsub02.fnal.gov"].ended_at) == "2024-07-19T04:22:29Z"
+    assert jobs["81422934.1@jobsub02.fnal.gov"].native_status == "REMOVED"
 
 
 def test_each_run_of_a_captured_job_ended_as_its_log_says() -> None:
-    book, _ = book_of(facts_in(CONDOR / "cluster.log"))
-    detail = book.detail(JobId("81422934.1@jobsub02.fnal.gov"))
-    assert detail is not None
+    detail = detail_in(book_of(facts_in(CONDOR / "cluster.log"))[0], "81422934.1@jobsub02.fnal.gov")
     assert [(run.native_status, run.status, run.host) for run in detail.runs] == [
-        ("held", JobStatus.FAILED, "worker19.example.org"),
-        ("evicted", JobStatus.CANCELED, "worker20.example.org"),
+        ("held", JobStatus.FAILED, WORKERS[1]),
+        ("evicted", JobStatus.CANCELED, WORKERS[2]),
     ]
     assert "812 megabytes" in (detail.runs[0].error or "")
-    assert [(change.before, change.after) for change in detail.changes] == [
-        ("", "IDLE"), ("IDLE", "RUNNING"), ("RUNNING", "HELD"), ("HELD", "IDLE"), ("IDLE", "RUNNING"),
-        ("RUNNING", "IDLE"), ("IDLE", "REMOVED"),
-    ]  # fmt: skip
+    turns = ["", "IDLE", "RUNNING", "HELD", "IDLE", "RUNNING", "IDLE", "REMOVED"]
+    assert [(change.before, change.after) for change in detail.changes] == [*itertools.pairwise(turns)]
 
 
 def test_the_processes_of_a_cluster_are_jobs_of_their_own() -> None:
@@ -107,14 +120,8 @@ def test_in_whatever_order_files_are_read_the_job_is_the_same(order: tuple[int, 
         facts_of(b'ClusterId = 7\nProcId = 0\nOwner = "me"\nJobStatus = 2\nQDate = 1795168800\n', "q.ad"),
     ]
     (job,) = jobs_of(*(groups[at] for at in order)).values()
-    assert (job.id, job.status, job.error, job.owner, job.name) == (
-        JOB,
-        JobStatus.FAILED,
-        "exit status 3",
-        "me",
-        "a.sh",
-    )
-    assert job.system == "jobsub"
+    assert (job.id, job.status, job.error) == (JOB, JobStatus.FAILED, "exit status 3")
+    assert (job.owner, job.name, job.system) == ("me", "a.sh", "jobsub")
 
 
 @pytest.mark.parametrize(
@@ -205,36 +212,29 @@ def test_one_number_of_two_schedds_is_two_jobs() -> None:
         event(5, "2026-11-20 04:02:00", "Job terminated.", "(1) Normal termination (return value 0)", "",
               "Job terminated of its own accord at 2026-11-20T10:02:00Z with exit-code 0."),
         'ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = 2\n',
+        "",
     ],
-    ids=["by the end of the job", "by its ad"],
+    ids=["by the end of the job", "by its ad", "by this machine"],
 )  # fmt: skip
-def test_times_without_a_zone_are_settled_by_those_that_have_one(second: str) -> None:
+def test_times_without_a_zone_are_settled_by_those_that_have_one(
+    second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And without any such they are of this machine."""
+    if not second:
+        monkeypatch.setenv("TZ", "America/Chicago")
+        time.tzset()
     log = submitted("2026-11-20 04:00:00")
     groups = [log + second] if second.startswith("005") else [log, second]
-    jobs = jobs_of(*(facts_of(text.encode(), str(at)) for at, text in enumerate(groups)))
-    (job,) = jobs.values()
+    (job,) = jobs_of(*(facts_of(text.encode(), str(at)) for at, text in enumerate(groups))).values()
     assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
 
 
-def test_without_any_such_they_are_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "America/Chicago")
-    time.tzset()
-    assert os.environ["TZ"] == "America/Chicago"
-    (job,) = jobs_of(facts_of(submitted("2026-11-20 04:00:00").encode())).values()
-    assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
-
-
-def test_the_same_twice_changes_nothing() -> None:
+def test_the_same_twice_changes_nothing_and_what_comes_again_and_again_is_kept_once() -> None:
     facts = facts_in(CONDOR / "cluster.log")
-    book, _ = book_of(facts)
-    again = book.add(facts)
+    again = book_of(facts)[0].add(facts)
     assert (again.jobs, again.changes, again.gone) == ((), {}, frozenset())
-
-
-def test_what_comes_again_and_again_is_kept_once() -> None:
     log = executing() + event(6, "2026-11-20 10:02:00", "Image size of job updated: 9") * 1_000
-    book, _ = book_of(facts_of(log.encode()))
-    assert len(book.facts_of(JobId("7.0"))) == 2
+    assert len(book_of(facts_of(log.encode()))[0].facts_of(JobId("7.0"))) == 2
 
 
 def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
@@ -301,13 +301,6 @@ def log_of(events: Iterable[tuple[int, Kind]], form: str, job: str = "007.000.00
 WHOLE, FINE, LOCAL = "{at}Z", "{at}{part}Z", "{at}"
 
 
-def known(*groups: Iterable[CondorFact]) -> CondorBook:
-    book = CondorBook()
-    for facts in groups:
-        book.add(facts)
-    return book
-
-
 def detail_in(book: CondorBook, job_id: str = JOB) -> JobDetail:
     detail = book.detail(JobId(job_id))
     assert detail is not None
@@ -353,7 +346,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
     others = [facts_of(log_of(events, second, hours=hours), name) for name in ("0.log", "z.log")]
     told: dict[JobId, tuple[StateChange, ...]] = {}
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
-        alone = detail_in(known(first))
+        alone = detail_in(book_of(first)[0])
         book = CondorBook()
         for piece in in_turn([first, *others], turns, sizes):
             told |= book.add(piece).changes
@@ -374,8 +367,8 @@ def test_what_one_of_two_logs_lacks_the_other_tells(
         for name, is_in in (("0.log", True), ("z.log", False))
     ]
     for files in (parts, [whole, *parts]):
-        book = known(*in_turn(files, turns, sizes))
-        assert said(detail_in(book)) == said(detail_in(known(whole)))
+        book = book_of(*in_turn(files, turns, sizes))[0]
+        assert said(detail_in(book)) == said(detail_in(book_of(whole)[0]))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Chicago"])
@@ -387,8 +380,8 @@ def test_a_captured_log_in_each_of_its_forms_is_one(
     time.tzset()
     forms = [facts_in(CONDOR / name) for name in names]
     for job_id in ("81422934.0@jobsub02.fnal.gov", "81422934.1@jobsub02.fnal.gov"):
-        alone = detail_in(known(facts_in(CONDOR / "cluster.log")), job_id)
-        together = detail_in(known(*forms), job_id)
+        alone = detail_in(book_of(facts_in(CONDOR / "cluster.log"))[0], job_id)
+        together = detail_in(book_of(*forms)[0], job_id)
         assert said(together) == said(alone)
         assert [value for name, value in together.facts if name == "told by"] == [
             ", ".join(str(CONDOR / name) for name in sorted(FORMS))
@@ -400,18 +393,13 @@ AGAIN = executing() + event(4, "2026-11-20 10:01:00Z", "Job was evicted.") + exe
 
 
 def test_what_happens_twice_within_a_second_is_twice() -> None:
-    log = (submitted() + AGAIN).encode()
-    copies = [facts_of(log, name) for name in ("a.log", "b.log")]
+    copies = [facts_of((submitted() + AGAIN).encode(), name) for name in ("a.log", "b.log")]
     for files in (copies[:1], copies):
-        book = known(*files)
+        book, _ = book_of(*files)
         assert len(detail_in(book).runs) == 2
-        assert [fact.what for fact in book.facts_of(JobId(JOB))] == [
-            "submit",
-            "execute",
-            "evicted",
-            "execute",
-        ]
-        assert detail_in(book).native["told"] == detail_in(known(copies[0])).native["told"]
+        kinds = [fact.what for fact in book.facts_of(JobId(JOB))]
+        assert kinds == ["submit", "execute", "evicted", "execute"]
+        assert detail_in(book).native["told"] == detail_in(book_of(copies[0])[0]).native["told"]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -421,34 +409,33 @@ def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[
         facts_of((submitted().replace("alias=", "other=") + AGAIN).encode(), "b.log"),
     ]
     assert {fact.job for fact in files[1]} == {"7.0"}
-    together = detail_in(known(*(files[at] for at in order)))
-    assert said(together) == said(detail_in(known(files[0])))
+    together = detail_in(book_of(*(files[at] for at in order))[0])
+    assert said(together) == said(detail_in(book_of(files[0])[0]))
 
 
 def test_a_log_that_was_written_anew_tells_its_events_once() -> None:
+    def later(fact: CondorFact, **changes: object) -> CondorFact:
+        return msgspec.structs.replace(fact, rotation=1, **changes)
+
     facts = facts_of((submitted() + executing()).encode())
-    anew = [msgspec.structs.replace(fact, rotation=1) for fact in facts]
-    late = msgspec.structs.replace(facts_of(executing("2026-11-20 10:30:00Z").encode())[0], job=JOB)
-    evicted = msgspec.structs.replace(
-        facts_of(event(4, "2026-11-20 10:20:00Z", "Job was evicted.").encode())[0], job=JOB
-    )
-    more = [
-        msgspec.structs.replace(one, rotation=1, offset=9_000 + at) for at, one in enumerate((evicted, late))
-    ]
-    assert len(detail_in(known(facts, anew, more)).runs) == 2
+    texts = (event(4, "2026-11-20 10:20:00Z", "Job was evicted."), executing("2026-11-20 10:30:00Z"))
+    more = [later(facts_of(text.encode())[0], job=JOB, offset=9_000 + at) for at, text in enumerate(texts)]
+    assert len(detail_in(book_of(facts, [*map(later, facts)], more)[0]).runs) == 2
 
 
 def test_events_without_a_time_are_the_same_if_their_texts_are() -> None:
     log = '{"EventTypeNumber": 1, "Cluster": 7, "Proc": 0, "ExecuteHost": "<10.0.0.2:9618>", "Number": %d}\n'
     files = [facts_of((log % number).encode(), name) for number, name in ((1, "a"), (1, "b"), (2, "c"))]
-    book = known(*files)
+    book, _ = book_of(*files)
     assert len(book.facts_of(JobId("7.0"))) == 2
 
 
 def test_an_event_that_one_file_tells_more_of_is_told_with_all_that_is_known() -> None:
     ad = event(28, "2026-11-20 10:00:00Z", "Job ad information event triggered.", *('Owner = "me"',))
     more = ad.replace("\n...", '\n\tDAGNodeName = "A"\n...')
-    book = known(facts_of((submitted() + ad).encode(), "a"), facts_of((submitted() + more).encode(), "b"))
+    book, _ = book_of(
+        facts_of((submitted() + ad).encode(), "a"), facts_of((submitted() + more).encode(), "b")
+    )
     job = detail_in(book).job
     assert (job.owner, job.tags) == ("me", "DAGNodeName:A")
 
@@ -487,29 +474,6 @@ _GROWTH = st.lists(_TOLD, min_size=6, max_size=40)
 _PIECE_SIZES = st.lists(st.integers(1, 9), max_size=40)
 
 
-class Known:
-    """The jobs that a book told, as a store keeps them."""
-
-    def __init__(self, most: int = condor_book.MOST_FACTS) -> None:
-        self.book = CondorBook(most)
-        self.jobs: dict[JobId, Job] = {}
-
-    def hear(self, news: CondorNews) -> None:
-        self.jobs.update((job.id, job) for job in news.jobs)
-        for gone in news.gone:
-            self.jobs.pop(gone, None)
-
-    def all(self) -> dict[str, object]:
-        book = self.book
-        return {
-            "jobs": self.jobs,
-            "notice": book.notice,
-            "traces": {name: book.traces_named_in(name) for name in _FILES},
-            "told": {name: book.jobs_told_in(name) for name in _FILES},
-            "details": {job_id: book.detail(job_id) for job_id in self.jobs},
-        }
-
-
 def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
     """The facts of files that grow in turn, a text at a time."""
     whole = {name: "".join(text for of, text in texts if of == name) for name, _ in texts}
@@ -534,10 +498,10 @@ def test_facts_make_the_same_in_whatever_pieces_they_come(
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
         bit_by_bit, at_once = Known(most), Known(most)
         for piece in in_pieces(facts, sizes):
-            bit_by_bit.hear(bit_by_bit.book.add(piece))
-        at_once.hear(at_once.book.add(facts))
+            bit_by_bit.hear(piece)
+        at_once.hear(facts)
         assert bit_by_bit.all() == at_once.all()
-        details = {job_id: at_once.book.detail(job_id) for job_id in at_once.jobs}
+        details = {job_id: at_once.book.detail(job.id) for job_id, job in at_once.jobs.items()}
     assert {job_id: detail and detail.job for job_id, detail in details.items()} == at_once.jobs
 
 
@@ -591,7 +555,7 @@ def test_only_jobs_whose_file_means_another_zone_are_put_together_again(placed: 
     log = rounds(18, zone="")
     end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
     *before, last = facts_of((log + event(5, "2026-11-20 10:40:00", "", "", end, job=NUMBERS[0])).encode())
-    book = known(facts_of(log.replace("(007.", "(008.").encode(), "b.log"), before)
+    book, _ = book_of(facts_of(log.replace("(007.", "(008.").encode(), "b.log"), before)
     placed.clear()
     assert len(book.add([last]).jobs) == JOBS
     assert {fact.source for fact in placed} == {"a.log"}

@@ -1,5 +1,6 @@
 """Stores keep what sources say, in order and in bounds."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch, next_delay
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.faults import FAULTS, Faults
+from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
@@ -31,26 +32,25 @@ JOB = a_job()
 
 
 def a_store() -> tuple[Store, list[Changes]]:
-    store = Store(Correlator(), FixedClock(Nanos(1_000)))
+    store = an_empty_store()
     store.add_source(JOB.source, "sirepo_db")
     told: list[Changes] = []
     store.subscribe(told.append)
     return store, told
 
 
-def test_a_job_is_told_once_however_often_it_is_applied() -> None:
+def an_empty_store() -> Store:
+    return Store(Correlator(), FixedClock(Nanos(1_000)))
+
+
+def test_a_job_is_told_once_and_is_gone_only_when_its_own_source_says_so() -> None:
     store, told = a_store()
     batch = Batch(cursor="1", jobs=(JOB,), count=1)
     assert store.apply(JOB.source, batch).jobs == {JOB.id}
     assert store.apply(JOB.source, batch).jobs == frozenset()
     assert [changes.jobs for changes in told] == [{JOB.id}]
     assert store.job(JOB.id) == JOB
-
-
-def test_a_job_is_gone_only_when_its_own_source_says_so() -> None:
-    store, _ = a_store()
     store.add_source("other", "sirepo_db")
-    store.apply(JOB.source, Batch(cursor="1", jobs=(JOB,)))
     assert store.apply("other", Batch(cursor="1", gone=(JOB.id,))).gone == frozenset()
     assert store.apply(JOB.source, Batch(cursor="2", gone=(JOB.id,))).gone == {JOB.id}
     assert store.job(JOB.id) is None
@@ -126,15 +126,12 @@ def test_the_longest_pause_between_news_fades() -> None:
     assert store.sources()[0].nothing_new_s(clock.now()) == 400
 
 
-def test_changes_together_let_the_later_one_decide() -> None:
+def test_changes_together_let_the_later_one_decide_and_who_left_hears_none() -> None:
     first, second = JobId("a"), JobId("b")
     came = Changes(frozenset({first, second}))
     went = Changes(frozenset(), frozenset({first}))
     assert (came | went) == Changes(frozenset({second}), frozenset({first}))
     assert (went | came) == Changes(frozenset({first, second}))
-
-
-def test_a_listener_that_left_hears_nothing() -> None:
     store, _ = a_store()
     heard: list[Changes] = []
     store.subscribe(heard.append)()
@@ -157,10 +154,6 @@ def test_a_snapshot_stays_as_it_was() -> None:
     assert still.sources()[0].state is SourceState.OK
     with pytest.raises(NotImplementedError):
         still.correlation.feed(())
-
-
-def an_empty_store() -> Store:
-    return Store(Correlator(), FixedClock(Nanos(1_000)))
 
 
 async def test_catching_up_reads_until_there_is_no_more() -> None:
@@ -190,28 +183,13 @@ async def test_a_source_that_breaks_off_comes_back() -> None:
     assert states == [SourceState.OK, SourceState.DOWN, SourceState.OK]
 
 
-class Broken(ScriptedSource):
-    async def poll(self, cursor: str | None) -> Batch:
-        raise ZeroDivisionError("a fault of ours")
-
-
-async def test_a_fault_of_ours_is_one_sources_trouble(expected_faults: Faults) -> None:
-    store = an_empty_store()
-    await Poller(Broken([]), store).poll_once()
-    (health,) = store.sources()
-    (fault,) = expected_faults.all()
-    assert health.state is SourceState.DOWN
-    assert health.error == fault.words
-    assert "a fault of ours" not in fault.line
-
-
-class Waiting(ScriptedSource):
-    async def changed(self, timeout_s: float) -> None:
+async def test_a_source_that_cannot_wait_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def changed(timeout_s: float) -> None:
         raise SourceUnreachable("no thread can be started")
 
-
-async def test_a_source_that_cannot_wait_is_no_fault_of_ours() -> None:
-    await Poller(Waiting([]), an_empty_store())._wait(0.0)
+    source = ScriptedSource()
+    monkeypatch.setattr(source, "changed", changed)
+    await Poller(source, an_empty_store())._wait(0.0)
     assert not FAULTS.all()
 
 
@@ -224,6 +202,11 @@ def test_the_delay_grows_to_its_cap_and_not_beyond(period_s: float, failures: in
 
 def change(number: int, at: int, job: int = 1, source: str = "b") -> StateChange:
     return StateChange(number, JobId(f"balsam/{job}"), Nanos(at), "READY", "RUNNING", source)
+
+
+def span_of(trace: int, number: int = 1, message: str = "") -> Span:
+    """A span of one of many traces."""
+    return msgspec.structs.replace(a_span(number, name=message or "s"), trace_id=TraceId(f"{trace:032x}"))
 
 
 numbers = st.integers(0, 30)
@@ -270,7 +253,7 @@ def test_what_is_far_older_costs_only_itself(monkeypatch: pytest.MonkeyPatch) ->
     assert 0 < len(looked_at) < 100
 
 
-def test_the_oldest_are_let_go_and_counted() -> None:
+def test_the_oldest_are_let_go_and_counted_and_do_not_come_back() -> None:
     log = ChangeLog(most=100)
     log.add([change(number, number, job=1 if number < 5 else 2) for number in range(105)])
     assert len(log) <= 100
@@ -279,13 +262,8 @@ def test_the_oldest_are_let_go_and_counted() -> None:
     assert log.of_job(JobId("balsam/1")) == ()
     assert len(log.of_job(JobId("balsam/2"))) == len(log)
     assert log.histories() == [tuple(log.all())]
-
-
-def test_what_was_let_go_does_not_come_back() -> None:
-    log = ChangeLog(most=10)
-    log.add([change(number, number) for number in range(12)])
     assert log.add([change(0, 0)]) == set()
-    assert log.add([change(99, 99)]) == {JobId("balsam/1")}
+    assert log.add([change(199, 199)]) == {JobId("balsam/1")}
 
 
 LOG = SpanLog(TRACE_ID, span_id(1), Nanos(5), "INFO", "hello", SERVICE)
@@ -297,44 +275,44 @@ def spans_in(book: TraceBook) -> list[Span]:
     return list(trace.spans)
 
 
-def test_adding_the_same_twice_changes_nothing_more() -> None:
+@pytest.mark.parametrize(
+    ("batches", "kept"),
+    [
+        pytest.param([[a_span(1), a_span(2)]] * 2, [a_span(1), a_span(2)], id="the same twice"),
+        pytest.param([[a_span(1), a_span(1)]] * 2, [a_span(1)] * 2, id="a span that was sent twice"),
+        pytest.param(
+            [[a_span(1, end=None)], [a_span(1)]], [a_span(1, end=None), a_span(1)], id="another version"
+        ),
+    ],
+)
+def test_spans_are_kept_as_they_were_sent(batches: list[list[Span]], kept: list[Span]) -> None:
     book = TraceBook()
-    for _ in range(2):
-        book.add([a_span(1), a_span(2)], [LOG])
-    assert spans_in(book) == [a_span(1), a_span(2)]
+    for batch in batches:
+        book.add(batch, [LOG])
+    assert spans_in(book) == kept
     trace = book.trace(TRACE_ID)
     assert trace is not None
     assert trace.logs == (LOG,)
 
 
-def test_a_span_that_was_sent_twice_is_kept_twice() -> None:
-    book = TraceBook()
-    for _ in range(2):
-        book.add([a_span(1), a_span(1)], [])
-    assert spans_in(book) == [a_span(1)] * 2
-
-
-def test_another_version_of_a_span_is_kept_beside_it() -> None:
-    book = TraceBook()
-    book.add([a_span(1, end=None)], [])
-    book.add([a_span(1, end=3_000)], [])
-    assert spans_in(book) == [a_span(1, end=None), a_span(1, end=3_000)]
-
-
-def test_the_trace_that_came_first_is_let_go_and_counted() -> None:
+@pytest.mark.parametrize(
+    ("spans", "left"),
+    [([(1, 1), (2, 1), (3, 1), (4, 1)], [2, 3, 4]), ([(1, 1), (2, 1), (1, 2), (3, 1)], [1, 3])],
+    ids=["the one that came first", "the one that has not grown for longest"],
+)
+def test_a_trace_is_let_go_and_counted(spans: list[tuple[int, int]], left: list[int]) -> None:
     book = TraceBook(most=3)
-    ids = [TraceId(f"{n:032x}") for n in range(1, 5)]
-    for trace_id in ids:
-        book.add([Span(trace_id, span_id(1), None, "", SERVICE, Nanos(1), None)], [])
-    assert book.ids() == tuple(ids[1:])
-    assert (book.dropped, book.trace(ids[0])) == (1, None)
+    for trace, number in spans:
+        book.add([span_of(trace, number)], [])
+    assert [int(trace_id, 16) for trace_id in book.ids()] == left
+    assert book.dropped == 1
 
 
 def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() -> None:
     book = TraceBook(most=3)
     book.add([a_span(n) for n in range(1, 10)], [LOG])
     assert (len(spans_in(book)), book.dropped, book.left_out) == (3, 0, 7)
-    book.add([Span(TraceId("e" * 32), span_id(1), None, "", SERVICE, Nanos(1), None)], [])
+    book.add([span_of(7)], [])
     assert (book.trace(TRACE_ID), book.dropped) == (None, 1)
     assert book.notice == (
         "1 of the traces dropped, the most quiet first and 7 spans of too large a trace left out: "
@@ -342,19 +320,10 @@ def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() ->
     )
 
 
-def test_the_trace_that_has_not_grown_for_longest_is_let_go() -> None:
-    book = TraceBook(most=3)
-    ids = [TraceId(f"{n:032x}") for n in range(1, 4)]
-    for trace_id, number in ((ids[0], 1), (ids[1], 1), (ids[0], 2), (ids[2], 1)):
-        book.add([Span(trace_id, span_id(number), None, "", SERVICE, Nanos(1), None)], [])
-    assert book.ids() == (ids[0], ids[2])
-
-
 def test_memory_is_bounded_too() -> None:
     book = TraceBook(most_bytes=50_000)
     for number in range(1, 100):
-        trace_id = TraceId(f"{number:032x}")
-        book.add([Span(trace_id, span_id(1), None, "x" * 10_000, SERVICE, Nanos(1), None)], [])
+        book.add([span_of(number, message="x" * 10_000)], [])
     assert (len(book.ids()), book.dropped) == (4, 95)
 
 
@@ -384,8 +353,7 @@ def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
     for name, kind in (("spans.json", "trace_file"), ("db", "sirepo_db")):
         store.add_source(name, kind)
     for number in (1, 2):
-        span = Span(TraceId(f"{number:032x}"), span_id(1), None, "", SERVICE, Nanos(1), None)
-        store.apply("spans.json", Batch(cursor="", spans=(span,), note="a file"))
+        store.apply("spans.json", Batch(cursor="", spans=(span_of(number),), note="a file"))
     notes = [source.note for source in store.sources()]
     assert notes == [f"a file; {store.traces.notice}", None]
 

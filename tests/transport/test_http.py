@@ -3,10 +3,11 @@
 import asyncio
 import gzip
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import httpx
 import pytest
@@ -33,13 +34,6 @@ from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import Limits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
 from tests.waiting import LONG_S, stop, wait_until
-
-
-class Closed(Protocol):
-    async def aclose(self) -> None: ...
-
-
-Make = Callable[[httpx.AsyncBaseTransport], tuple[Callable[[], Awaitable[object]], Closed]]
 
 
 async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
@@ -85,23 +79,8 @@ async def test_what_runs_is_ended_when_it_is_closed() -> None:
         await asker
 
 
-def elastic(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
-    client = ElasticClient("http://elastic.test/scripts", transport=transport)
-    return lambda: client.document("1"), client
-
-
-def balsam(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
-    client = BalsamClient("http://balsam.test", lambda: None, transport)
-    return lambda: client._asked("/jobs/", {}), client
-
-
-def traces(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
-    server = TraceServer("http://jaeger.test", "Jaeger", transport=transport)
-    return lambda: server.question("/"), server
-
-
-@pytest.mark.parametrize("make", [elastic, balsam, traces])
-async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -> None:
+@pytest.mark.parametrize("kind", ["elastic", "balsam", "traces"])
+async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) -> None:
     is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def answer(request: httpx.Request) -> httpx.Response:
@@ -110,15 +89,24 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -
         is_heard.set()
         return httpx.Response(200, content=b'{"found": true, "_source": {}}')
 
-    ask, client = make(httpx.MockTransport(answer))
-    asker = asyncio.ensure_future(ask())
+    transport = httpx.MockTransport(answer)
+    elastic = ElasticClient("http://elastic.test/scripts", transport=transport)
+    balsam = BalsamClient("http://balsam.test", lambda: None, transport)
+    traces = TraceServer("http://jaeger.test", "Jaeger", transport=transport)
+    asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "elastic": lambda: elastic.document("1"),
+        "balsam": lambda: balsam._asked("/jobs/", {}),
+        "traces": lambda: traces.question("/"),
+    }
+    asker = asyncio.ensure_future(asks[kind]())
     async with asyncio.timeout(LONG_S):
         await is_asked.wait()
         await stop(asker)
         may_answer.set()
         await is_heard.wait()
-        await ask()
-    await client.aclose()
+        await asks[kind]()
+    for client in (elastic, balsam, traces):
+        await client.aclose()
 
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
@@ -133,35 +121,25 @@ BOMB = gzip.compress(b" " * (64 << 20))
 
 async def jaeger(url: str, access: Access | None = None) -> None:
     source = Jaeger(TraceServer(url, "Jaeger", access or Access(bearer=SECRET), limits=LIMITS))
-    try:
+    async with aclosing(source):
         await source.services()
-    finally:
-        await source.aclose()
 
 
 async def tempo(url: str) -> None:
-    source = Tempo(TraceServer(url, "Tempo", Access(bearer=SECRET), limits=LIMITS))
-    try:
+    async with aclosing(Tempo(TraceServer(url, "Tempo", Access(bearer=SECRET), limits=LIMITS))) as source:
         await source.search(TraceSearch())
-    finally:
-        await source.aclose()
 
 
 async def ask_elastic(url: str, access: Access | None = None) -> None:
-    client = ElasticClient(f"{url}/scripts", access or Access(user="ann", password=SECRET), limits=LIMITS)
-    try:
+    login = access or Access(user="ann", password=SECRET)
+    async with aclosing(ElasticClient(f"{url}/scripts", login, limits=LIMITS)) as client:
         await client.hits({})
-    finally:
-        await client.aclose()
 
 
 async def ask_balsam(url: str) -> None:
-    client = BalsamClient(url, lambda: SECRET, limits=LIMITS)
-    try:
+    async with aclosing(BalsamClient(url, lambda: SECRET, limits=LIMITS)) as client:
         async for _ in client.pages("/jobs/", JobRow, {}):
             pass
-    finally:
-        await client.aclose()
 
 
 async def balsam_login(url: str) -> None:
@@ -170,30 +148,22 @@ async def balsam_login(url: str) -> None:
 
 
 async def gatewayd(url: str) -> None:
-    journal = GatewayJournal(url, limits=LIMITS)
-    try:
+    async with aclosing(GatewayJournal(url, limits=LIMITS)) as journal:
         await journal.forward(Head(), (), 5)
-    finally:
-        await journal.aclose()
 
 
 async def loki(url: str) -> None:
     spec = parse_loki(url)._replace(access=Access(bearer=SECRET))
-    engine = LokiEngine(spec, Doubts(), limits=LIMITS)
-    try:
+    async with aclosing(LokiEngine(spec, Doubts(), limits=LIMITS)) as engine:
         await engine.rows(RowQuery(None, None, ()))
-    finally:
-        await engine.aclose()
 
 
 async def ask_fetchlog(url: str) -> None:
-    server = FetchLog(url, Access(bearer=SECRET), limits=LIMITS)
-    try:
-        await server.list_files(f"{url}/job/1.0@schedd.example.org")
-    except Unreadable as error:
-        raise SourceUnreachable(f"{url}: {error}") from error
-    finally:
-        await server.aclose()
+    async with aclosing(FetchLog(url, Access(bearer=SECRET), limits=LIMITS)) as server:
+        try:
+            await server.list_files(f"{url}/job/1.0@schedd.example.org")
+        except Unreadable as error:
+            raise SourceUnreachable(f"{url}: {error}") from error
 
 
 Ask = Callable[[str], Awaitable[None]]
@@ -237,21 +207,13 @@ def packed(body: bytes, packing: str) -> Answer:
     return raw(head(f"Content-Encoding: {packing}", f"Content-Length: {len(body)}") + body)
 
 
+NOT_WHOLE = "no whole answer within 1 s"
 WRONG: dict[str, tuple[Answer, str]] = {
     "says nothing": (then_hang(b""), "no answer within 0.5 s"),
-    "dribbles in the head": (
-        dribbling(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"),
-        "no whole answer within 1 s",
-    ),
-    "dribbles in the body": (dribbling(head("Content-Length: 99999"), b" "), "no whole answer within 1 s"),
-    "dribbles in chunks": (
-        dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"),
-        "no whole answer within 1 s",
-    ),
-    "dribbles in an error": (
-        dribbling(head("Content-Length: 99", status="500 Oops"), b" "),
-        "no whole answer",
-    ),
+    "dribbles in the head": (dribbling(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"), NOT_WHOLE),
+    "dribbles in the body": (dribbling(head("Content-Length: 99999"), b" "), NOT_WHOLE),
+    "dribbles in chunks": (dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"), NOT_WHOLE),
+    "dribbles in an error": (dribbling(head("Content-Length: 99", status="500 Oops"), b" "), NOT_WHOLE),
     "has endless headers": (endless(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"b" * 500 + b"\r\n"), "broke off"),
     "says 100 Continue for ever": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "no whole answer"),
     "hangs up": (raw(b""), "hung up without an answer; if it speaks TLS, write https://"),

@@ -5,11 +5,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import Evidence, Flaps, lines_wanted
 from jobtui.analysis.incidents import Grouping, Incidents, Sample
 from jobtui.backends.base import Batch
@@ -18,15 +19,16 @@ from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.ops import Correlation
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
+from tests.analysis.captured import correlate
 
 RECORD_CHARACTERS = 6_000
 """How much behind a line is taken for its record."""
@@ -34,11 +36,10 @@ RECORD_CHARACTERS = 6_000
 
 def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, now: Nanos) -> Evidence:
     job_id = JobId(jid)
-    correlator = Correlator()
-    for name, data in logs.items():
-        correlator.feed(LogParser(name).parse(data, 0, 1, Nanos(now + SECOND)).records)
+    correlator = correlate(logs, Nanos(now + SECOND))
     ops = correlator.ops_of(job_id)
     database = SourceHealth(name="db", kind="sirepo_db", state=SourceState.OK)
+    behind = {(step.source, step.line): logs[step.source][step.offset :] for step in lines_wanted(ops)}
     return Evidence(
         job_id=job_id,
         now=now,
@@ -49,19 +50,28 @@ def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, n
         ops=ops,
         agents={agent.agent: agent for agent in correlator.agents()},
         flaps=Flaps(correlator.agents()),
-        texts={
-            (step.source, step.line): _text_at(logs[step.source], step.offset) for step in lines_wanted(ops)
-        },
+        texts={at: data[:RECORD_CHARACTERS].decode("utf-8", "replace") for at, data in behind.items()},
         restarted_ops=correlator.restarted_ops(job_id),
     )
 
 
-def gatherer_of(correlator: Correlator, jobs: Iterable[Job], now: Nanos) -> Gatherer:
+def detail_of(world: World, jid: str) -> JobDetail | None:
+    """What a simulated site has in its record of a job."""
+    record = world.records().get(jid)
+    return read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record") if record else None
+
+
+def jobs_of(world: World) -> list[Job]:
+    return [detail.job for jid in world.records() if (detail := detail_of(world, jid)) is not None]
+
+
+def gatherer_of(correlator: Correlation, jobs: Iterable[Job], now: Nanos) -> Gatherer:
     """What gathers evidence out of these logs and records; no line is read again."""
     store = Store(correlator, FixedClock(now))
-    store.add_source("db", "sirepo_db")
-    store.apply("db", Batch(cursor="", jobs=tuple(jobs)))
-    return Gatherer(store, SessionJobReader(lambda: (), _reach_back), now)
+    for source, told in groupby(sorted(jobs, key=lambda job: job.source), lambda job: job.source):
+        store.add_source(source, "sirepo_db")
+        store.apply(source, Batch(cursor="", jobs=tuple(told)))
+    return Gatherer(store, SessionJobReader(lambda: (), reach_back), now)
 
 
 def samples_of(gatherer: Gatherer, jobs: Iterable[Job]) -> list[Sample]:
@@ -97,12 +107,9 @@ def incidents(samples: Iterable[Sample]) -> Incidents:
     return grouping.found()
 
 
-async def _reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
+async def reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
+    """There is nothing before what was read."""
     return False
-
-
-def _text_at(data: bytes, offset: int) -> str:
-    return data[offset : offset + RECORD_CHARACTERS].decode("utf-8", "replace")
 
 
 def record_in(folder: Path, jid: str) -> JobDetail | None:
@@ -118,9 +125,8 @@ def written_at(detail: JobDetail | None) -> Nanos:
 
 class Played:
     def __init__(self, name: str, seed: int, driver: DriverName, played_s: int) -> None:
-        docker = driver is DriverName.DOCKER
         settings = Settings(users=2, sbatch_users=1, driver=driver)
-        if docker:
+        if driver is DriverName.DOCKER:
             settings = msgspec.structs.replace(settings, slots_parallel=1)
         world = World(seed, settings)
         world.start()
@@ -130,39 +136,20 @@ class Played:
         self.now = world.kernel.now
         self.logs = {log: world.log(log) for log in (SUPERVISOR_LOG, SERVER_LOG)}
         self.records = {jid: json.dumps(one).encode() for jid, one in world.records().items()}
-        record = world.records().get(self.jid)
-        self.detail = (
-            None
-            if record is None
-            else read_detail(json.dumps(record).encode(), JobId(self.jid), 0, "db", "record")
-        )
+        self.detail = detail_of(world, self.jid)
         self.expected = INCIDENTS[name].verdict
 
-    def evidence(self, without: str = "") -> Evidence:
-        """What is known of it, without one of its sources, or with a log that is cut."""
-        logs, detail = dict(self.logs), self.detail
-        log = logs[SUPERVISOR_LOG]
-        match without:
-            case "record":
-                detail = None
-            case "all logs":
-                logs = {}
-            case "supervisor's log":
-                del logs[SUPERVISOR_LOG]
-            case "server's log":
-                del logs[SERVER_LOG]
-            case "agents' lines":
-                lines = log.splitlines(keepends=True)
-                logs[SUPERVISOR_LOG] = b"".join(line for line in lines if b"job_agent.py" not in line)
-            case "second half":
-                logs[SUPERVISOR_LOG] = log[: _line_end(log, len(log) // 2)]
-            case "first half":
-                logs[SUPERVISOR_LOG] = log[_line_end(log, len(log) // 2) :]
-            case "middle":
-                logs[SUPERVISOR_LOG] = (
-                    log[: _line_end(log, len(log) // 3)] + log[_line_end(log, 2 * len(log) // 3) :]
-                )
-        return evidence_of(self.jid, logs, detail, self.now)
+    def evidence(self, *spoils: "Spoil", detail: JobDetail | None = None) -> Evidence:
+        """What is known of it, when the supervisor's log is spoilt so, or the record is another."""
+        logs = dict(self.logs)
+        for spoil in spoils:
+            logs[SUPERVISOR_LOG] = spoil(logs[SUPERVISOR_LOG])
+        return evidence_of(self.jid, logs, detail or self.detail, self.now)
+
+    def record_with(self, **changes: Any) -> JobDetail:
+        """Its record, the job of which is otherwise."""
+        assert self.detail is not None
+        return msgspec.structs.replace(self.detail, job=msgspec.structs.replace(self.detail.job, **changes))
 
     def write(self, place: Path) -> list[str]:
         """Leave it as a site would have it; the flags that name it."""
@@ -175,13 +162,6 @@ class Played:
             (place / log).write_bytes(self.logs[log])
             flags += ["--log", f"{role}={place / log}"]
         return flags
-
-    def evidence_with(self, logs: Mapping[str, bytes]) -> Evidence:
-        return evidence_of(self.jid, logs, self.detail, self.now)
-
-
-def _line_end(log: bytes, near: int) -> int:
-    return log.rfind(b"\n", 0, near) + 1
 
 
 @lru_cache(64)  # each is half a megabyte

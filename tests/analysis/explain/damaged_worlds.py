@@ -5,7 +5,6 @@ is explained whole once and damaged `DAMAGES` times: sources left out, logs cut,
 clocks shifted. A verdict is wrong in earnest when it is not the incident's and it is confident of it.
 """
 
-import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,18 +12,15 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from jobtui.analysis.explain.verdict import explain
-from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.verdicts import Verdict
-from tests.analysis.explain.cases import evidence_of
+from tests.analysis.explain.cases import detail_of, evidence_of
 from tests.demo.workload import WatchedWorld, Workload
 
-CONFIDENT = 0.8
 SURE = 0.5
 """From here on a verdict counts as sure: no wrong one may be."""
 DAMAGES = 5
@@ -173,9 +169,7 @@ def told(number: int) -> Iterator[Told]:
     draw = random.Random(f"damaged/{number}")
     incident = draw.choice(list(INCIDENTS))
     world, jid = _played(draw, incident)
-    record = world.records().get(jid)
-    detail = record and read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record")
-    whole = Sources({name: world.log(name) for name in world.logs()}, detail or None)
+    whole = Sources({name: world.log(name) for name in world.logs()}, detail_of(world, jid))
     yield Told(number, incident, (), explain(evidence_of(jid, *whole, world.kernel.now)))
     for _ in range(DAMAGES):
         left, ways = damaged(draw, whole)

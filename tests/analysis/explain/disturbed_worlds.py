@@ -33,7 +33,6 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import QUIET_S
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Step
@@ -43,6 +42,7 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
+from tests.analysis.explain.cases import reach_back
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import event, executing, facts_of, submitted
 from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
@@ -484,16 +484,12 @@ class StillJobReader(SessionJobReader):
     """Reads lines behind steps out of the logs of a world."""
 
     def __init__(self, world: World, feeds: Sequence[Feed]) -> None:
-        super().__init__(lambda: feeds, _reach_back)
+        super().__init__(lambda: feeds, reach_back)
         self._logs = world.logs if isinstance(world, SirepoWorld) else {}
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         text = bytes(self._logs[step.source][step.offset : step.offset + 6_000]).decode("utf-8", "replace")
         return tuple(RawLine(None, 0, line) for line in text.split("\n")[:most])
-
-
-async def _reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
-    return False
 
 
 DISTURBANCES = ("none", "taken away", "stale", "late", "clock", "contradicting")

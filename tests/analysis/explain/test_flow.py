@@ -1,10 +1,10 @@
 """The words of timelines as steps of the flow."""
 
-from jobtui.analysis.correlation.correlator import Correlator
+import pytest
+
 from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, Mark, mark_of
-from jobtui.formats.parser import LogParser
-from jobtui.model.ops import Certainty, Component, Step
-from tests.analysis.captured import CAPTURES, NEWEST, logs
+from tests.analysis.captured import CAPTURES, correlate, logs
+from tests.builders import a_step
 
 NOT_PART_OF_THE_FLOW = frozenset({
     "answers run_status", "note of the agent", "error with job_cmd", "late reply, ignored",
@@ -13,30 +13,22 @@ NOT_PART_OF_THE_FLOW = frozenset({
 """Steps that no run has to pass."""
 
 
-def step(words: str) -> Step:
-    return Step(words, None, Component.DRIVER, "", "log", 1, 0, Certainty.JID)
-
-
-def test_what_varies_in_a_step_does_not_hide_it() -> None:
-    assert mark_of(step("reply ok")) is Mark.REPLIED
-    assert mark_of(step("job_cmd exited -9")) is Mark.EXITED
-    assert mark_of(step("status running")) is Mark.UPDATED
-    assert mark_of(step("status completed")) is Mark.FINAL
-    assert mark_of(step("run_status result canceled")) is Mark.RUN_STATUS
-    assert mark_of(step("something else")) is None
+@pytest.mark.parametrize(
+    ("words", "mark"),
+    [
+        ("reply ok", Mark.REPLIED), ("job_cmd exited -9", Mark.EXITED), ("status running", Mark.UPDATED),
+        ("status completed", Mark.FINAL), ("run_status result canceled", Mark.RUN_STATUS),
+        ("something else", None),
+    ],
+)  # fmt: skip
+def test_what_varies_in_a_step_does_not_hide_it(words: str, mark: Mark | None) -> None:
+    assert mark_of(a_step(words)) is mark
 
 
 def test_every_step_of_the_captures_is_known_to_the_flow() -> None:
-    unknown = set()
-    for capture in CAPTURES:
-        correlator = Correlator()
-        for name, data in logs(capture).items():
-            correlator.feed(LogParser(name).parse(data, 0, 1, NEWEST).records)
-        for op in correlator.ops():
-            unknown |= {
-                one.step for one in op.steps if mark_of(one) is None and not one.step.startswith("api_")
-            }
-    assert unknown <= NOT_PART_OF_THE_FLOW
+    steps = (one for capture in CAPTURES for op in correlate(logs(capture)).ops() for one in op.steps)
+    unknown = {one.step for one in steps if mark_of(one) is None}
+    assert {step for step in unknown if not step.startswith("api_")} <= NOT_PART_OF_THE_FLOW
 
 
 def test_no_words_mean_two_things() -> None:

@@ -3,7 +3,6 @@
 import re
 from typing import NamedTuple
 
-import msgspec
 import pytest
 
 from jobtui.analysis.explain.case import Case
@@ -11,7 +10,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Verdict
-from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, played, up_to, without
+from tests.analysis.explain.cases import CONFIDENT, Spoil, evidence_of, played, up_to, without
 
 
 def timeless(log: bytes) -> bytes:
@@ -46,18 +45,11 @@ TRAPS = {
 }  # fmt: skip
 
 
-def verdict_on(play: Played, *spoils: Spoil) -> Verdict:
-    logs = dict(play.logs)
-    for spoil in spoils:
-        logs[SUPERVISOR_LOG] = spoil(logs[SUPERVISOR_LOG])
-    return explain(evidence_of(play.jid, logs, play.detail, play.now))
-
-
 @pytest.mark.parametrize("name", TRAPS)
 def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
     trap = TRAPS[name]
     play = played(trap.incident, 5, DriverName.LOCAL, 130)
-    verdict = verdict_on(play, *trap.spoil)
+    verdict = explain(play.evidence(*trap.spoil))
     assert verdict.code in (trap.wrong, play.expected)
     assert verdict.code == play.expected or (verdict.confidence < CONFIDENT and verdict.blind_spots), verdict
 
@@ -65,14 +57,8 @@ def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
 def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     """The first of two runs was refused for want of a login; the lines of the second were not read."""
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
-    assert play.detail is not None
-    job = msgspec.structs.replace(play.detail.job, runs=2)
-    evidence = evidence_of(
-        play.jid,
-        {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])},
-        msgspec.structs.replace(play.detail, job=job),
-        play.now,
-    )
+    logs = {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])}
+    evidence = evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
     run = Case(evidence).run
     assert run is not None
     assert run.created_at is None
@@ -85,19 +71,14 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
 def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
     """The user logged in and ran it again; that was not read any more."""
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
-    assert play.detail is not None
-    job = msgspec.structs.replace(
-        play.detail.job, status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None
-    )
-    detail = msgspec.structs.replace(play.detail, job=job) if is_read else None
-    verdict = explain(evidence_of(play.jid, play.logs, detail, play.now))
+    waits = play.record_with(status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None)
+    verdict = explain(evidence_of(play.jid, play.logs, waits if is_read else None, play.now))
     assert verdict.confidence < CONFIDENT
     assert verdict.blind_spots
 
 
 def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
-    play = played("stale-record", 5, DriverName.LOCAL, 90)
-    verdict = verdict_on(play, up_to("same status=running"))
+    verdict = explain(played("stale-record", 5, DriverName.LOCAL, 90).evidence(up_to("same status=running")))
     assert verdict.code is Code.RUNNING
     assert verdict.confidence < CONFIDENT
     assert "its last sign of life is old" in verdict.blind_spots
@@ -105,7 +86,7 @@ def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
 
 def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() -> None:
     play = played("prepare-fails", 5, DriverName.LOCAL, 130)
-    verdict = verdict_on(play, without(r"_read_stream", r"stderr=b"))
+    verdict = explain(play.evidence(without(r"_read_stream", r"stderr=b")))
     assert verdict.code is Code.PREPARE_FAILED
 
 
@@ -114,14 +95,15 @@ LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerRe
 
 def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
     """A run whose agent exited; then a line of the same supervisor, of another one, or nothing."""
+
+    def spoil(log: bytes) -> bytes:
+        log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code, log)
+        assert count == 1
+        pid = int(log.split()[3]) if later_pid == 0 else later_pid
+        return log if pid is None else log + LATER % (pid, b"StzHxY0f-aaaaaaaa-animation")
+
     play = played("stale-record", 5, DriverName.LOCAL, 130)
-    log = without(r":kill ", "init_module", "default_command")(play.logs[SUPERVISOR_LOG])
-    log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code, log)
-    assert count == 1
-    own_pid = int(log.split()[3])
-    if later_pid is not None:
-        log += LATER % (later_pid or own_pid, b"StzHxY0f-aaaaaaaa-animation")
-    return explain(evidence_of(play.jid, {**play.logs, SUPERVISOR_LOG: log}, play.detail, play.now))
+    return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
 
 
 @pytest.mark.parametrize(
@@ -153,12 +135,8 @@ def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
 )
 def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
     play = played("user-cancel", 5, DriverName.LOCAL, 130)
-    assert play.detail is not None
-    job = msgspec.structs.replace(
-        play.detail.job, status=JobStatus.RUNNING, native_status="running", ended_at=None
-    )
-    logs = {**play.logs, SUPERVISOR_LOG: up_to(last_line)(play.logs[SUPERVISOR_LOG])}
-    verdict = explain(evidence_of(play.jid, logs, msgspec.structs.replace(play.detail, job=job), play.now))
+    running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)
+    verdict = explain(play.evidence(up_to(last_line), detail=running))
     assert verdict.code is Code.CANCEL_UNCONFIRMED
     assert words in verdict.sentence
     assert verdict.confidence < CONFIDENT, "the log ends there"

@@ -13,7 +13,7 @@ from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.session import Session
-from tests.analysis.explain.cases import CONFIDENT, Played, played, without
+from tests.analysis.explain.cases import CONFIDENT, Played, evidence_of, played, without
 
 HIDDEN = without(r"_Op\(run", "job_agent")
 
@@ -25,9 +25,8 @@ def a_play() -> Played:
 def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
     """A job with a log that was read from a time on, with the lines of the run or without."""
     play = a_play()
-    evidence = play.evidence_with(
-        {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
-    )
+    logs = {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
+    evidence = evidence_of(play.jid, logs, play.detail, play.now)
     log = SourceHealth(
         name=f"/var/log/{SUPERVISOR_LOG}",
         kind="logfile",

@@ -8,7 +8,7 @@ from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Usual
-from tests.analysis.explain.cases import played, up_to
+from tests.analysis.explain.cases import evidence_of, played, up_to
 from tests.builders import a_step, an_op
 
 
@@ -44,8 +44,8 @@ def running(length: Usual | None) -> str:
     logs = {
         name: up_to("same status=running")(log) for name, log in play.logs.items() if name != "server.log"
     }
-    evidence = msgspec.structs.replace(play.evidence_with(logs), alike=runs_of(length))
-    verdict = explain(evidence)
+    evidence = evidence_of(play.jid, logs, play.detail, play.now)
+    verdict = explain(msgspec.structs.replace(evidence, alike=runs_of(length)))
     assert verdict.code is Code.RUNNING
     return verdict.sentence
 

@@ -19,30 +19,21 @@ def words(this: Tree, other: Tree) -> list[str]:
     return [" ".join(by_key[key].cell(step, None) for key in keys) for step in those_that_differ(steps)]
 
 
+FAILED_JOB = [
+    "  same jobsub_submit +195ms", "✗ failed   tracingJob -4.2s", "✗ failed     hardWork -3.7s",
+    "✗ failed       hardWork.step ×7 beside ×10 -3.7s", "- missing     stage-out –",
+]  # fmt: skip
+FAILED_SUBMISSION = [
+    "✗ failed jobsub_submit -1.1s", "- missing   render_files –", "- missing   transfer_sandbox –",
+    "- missing   submit –",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("this", "other", "said"),
     [
-        (
-            "job-fail",
-            "job-good",
-            [
-                "  same jobsub_submit +195ms",
-                "✗ failed   tracingJob -4.2s",
-                "✗ failed     hardWork -3.7s",
-                "✗ failed       hardWork.step ×7 beside ×10 -3.7s",
-                "- missing     stage-out –",
-            ],
-        ),
-        (
-            "jobsub-fail-klist",
-            "jobsub-ok",
-            [
-                "✗ failed jobsub_submit -1.1s",
-                "- missing   render_files –",
-                "- missing   transfer_sandbox –",
-                "- missing   submit –",
-            ],
-        ),
+        ("job-fail", "job-good", FAILED_JOB),
+        ("jobsub-fail-klist", "jobsub-ok", FAILED_SUBMISSION),
         ("job-good", "job-good", []),
     ],
 )
@@ -53,38 +44,32 @@ def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]
 def test_longer_steps_are_told_when_they_matter() -> None:
     def tree(*took: int) -> Tree:
         root = a_span(1, start=0, end=WHOLE, name="root")
-        return build_tree(
-            a_trace(
-                root,
-                *(a_span(n, 1, 5, 5 + length, name=f"s{'ab'[n - 2]}") for n, length in enumerate(took, 2)),
+        steps = (a_span(n, 1, 5, 5 + length, name=f"s{'ab'[n - 2]}") for n, length in enumerate(took, 2))
+        return build_tree(a_trace(root, *steps))
+
+    same = "  same root +0"
+    assert words(tree(200_000, 10), tree(100_000, 1)) == [same, "▲ slower   sa +100µs"]
+    assert words(tree(100_000, 1), tree(200_000)) == [same, "▼ faster   sa -100µs", "+ new   sb –"]
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abc1"), st.booleans()), max_size=12).map(
+    lambda rows: build_tree(
+        a_trace(
+            *(
+                a_span(nth + 1, parent or None, nth, nth + 9, name=name, error=error)
+                for nth, (parent, name, error) in enumerate(rows)
             )
         )
-
-    assert words(tree(200_000, 10), tree(100_000, 1)) == ["  same root +0", "▲ slower   sa +100µs"]
-    assert words(tree(100_000, 1), tree(200_000)) == [
-        "  same root +0", "▼ faster   sa -100µs", "+ new   sb –",
-    ]  # fmt: skip
+    )
+)
 
 
-@given(*[st.lists(st.tuples(st.integers(0, 7), st.sampled_from("abc1"), st.booleans()), max_size=12)] * 2)
-def test_each_span_counts_once_and_a_trace_is_like_itself(
-    one: list[tuple[int, str, bool]], two: list[tuple[int, str, bool]]
-) -> None:
-    trees = [
-        build_tree(
-            a_trace(
-                *(
-                    a_span(nth + 1, parent or None, nth, nth + 9, name=name, error=error)
-                    for nth, (parent, name, error) in enumerate(spans)
-                )
-            )
-        )
-        for spans in (one, two)
-    ]
-    assert not words(trees[0], trees[0])
-    steps = tuple(step_changes(*trees))
+@given(SPANS, SPANS)
+def test_each_span_counts_once_and_a_trace_is_like_itself(this: Tree, other: Tree) -> None:
+    assert not words(this, this)
+    steps = tuple(step_changes(this, other))
     in_both = [step for step in steps if step.change not in (Change.NEW, Change.MISSING)]
-    for side, tree in zip(("this", "other"), trees, strict=True):
+    for side, tree in (("this", this), ("other", other)):
         told = [span.span_id for step in steps for span in getattr(step, side)]
         assert len(told) == len(set(told))
         if len(in_both) == len(steps):
