@@ -83,7 +83,9 @@ class Action(NamedTuple):
 
     @property
     def shown_keys(self) -> str:
-        return " ".join(map(shown_key, self.keys))
+        """Its keys as a person writes them; of a screen without any the command that goes there."""
+        place = self.call.removeprefix("app.go('").removesuffix("')")
+        return " ".join(map(shown_key, self.keys)) or f":{place}" * (place != self.call)
 
     def is_of(self, place: Place) -> bool:
         return place in self.places and len(self.places) <= FEW_PLACES
@@ -203,7 +205,8 @@ def key_named(text: str) -> str:
     modifiers = before.split("+") if before else []
     lowered = name.lower()
     if len(name) == 1:
-        key = name if name.isalnum() else _BY_SHOWN.get(name) or _sign(name)
+        sign = unicodedata.name(name, "").lower().replace("-", "_").replace(" ", "_") * name.isprintable()
+        key = name if name.isalnum() else _BY_SHOWN.get(name) or _SIGNS.get(sign, sign)
     elif lowered in _BY_SHOWN or lowered in NAMED:
         key = _BY_SHOWN.get(lowered, lowered)
     else:
@@ -213,11 +216,6 @@ def key_named(text: str) -> str:
     if modifiers and len(name) == 1 and modifiers[-1] == "ctrl":
         key = key.lower()
     return "+".join((*modifiers, key))
-
-
-def _sign(char: str) -> str:
-    name = unicodedata.name(char, "").lower().replace("-", "_").replace(" ", "_")
-    return _SIGNS.get(name, name) if char.isprintable() else ""
 
 
 def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:

@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.actions import ACTIONS, Action, Keymap, Place, Signs
+from jobtui.actions import ACTIONS, Keymap, Place, Signs, with_wishes
 from jobtui.allocator import give_back, share_heaps
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
@@ -32,15 +32,12 @@ from jobtui.terminal.app import TerminalApp
 from jobtui.terminal.driver import TerminalDriver, window_title
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.theme import DARK, PLAIN, THEMES, colors_for, theme_for, with_colors
-from jobtui.views import START, Views
+from jobtui.views import START, Views, ViewsError
 from jobtui.widgets.filter_bar import CommandBar, FilterBar, Mistake
 
 if TYPE_CHECKING:
-    from textual.command import Provider
-
     from jobtui.model.clock import Offsets
     from jobtui.screens.commander import Commander
-    from jobtui.screens.export import Call
 
 READ_AFTER_S = 0.5
 """Reading begins after this, painted or not."""
@@ -54,13 +51,6 @@ GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
-
-
-def provider(name: str) -> "type[Provider]":
-    """What finds actions, jobs or ids for the palette. Imported late, as the first paint does not need it."""
-    from jobtui.screens import palette
-
-    return vars(palette)[name]  # type: ignore[no-any-return]
 
 
 class JobtuiApp(TerminalApp[None]):
@@ -83,7 +73,6 @@ class JobtuiApp(TerminalApp[None]):
     CommandPalette CommandList:ansi > .option-list--option-highlighted { text-style: bold underline; }
     """
     TITLE = "jobtui"
-    COMMANDS = {partial(provider, name) for name in ("ActionProvider", "JobProvider", "IdProvider")}
 
     def __init__(
         self,
@@ -100,7 +89,7 @@ class JobtuiApp(TerminalApp[None]):
         wanted = glyphs_for(looks.glyphs, os.environ, getattr(sys.__stderr__, "encoding", None) or "ascii")
         super().__init__(lowering(wanted))
         Signs.in_words = wanted is not Glyphs.UNICODE
-        Keymap.actions = keymap_of(looks)
+        Keymap.actions = with_wishes(looks.keys) if looks.keys else ACTIONS
         self.window_title = window_title(title, os.environ) if looks.title else ""
         self._session = session
         self._open_at = open_at
@@ -118,10 +107,8 @@ class JobtuiApp(TerminalApp[None]):
 
     def _share(self, title: str, words: tuple[str, ...], looks: Looks) -> Shared:
         session = self._session
-        logs = session.logs(self._offsets)
-        shared = Shared(
-            session.store, session.clock, session.job_reader(), title, logs=logs, words=words, looks=looks
-        )
+        logs, reader = session.logs(self._offsets), session.job_reader()
+        shared = Shared(session.store, session.clock, reader, logs, title, words=words, looks=looks)
         shared.hosts, shared.mounts = session.hosts, session.mounts
         shared.player, shared.overview = session.player(), session.overview()
         shared.trace_client = lambda: session.traces
@@ -156,7 +143,7 @@ class JobtuiApp(TerminalApp[None]):
         elif isinstance(self._open_at, JobFilter):
             self.commander().lowest().set_filter(self._open_at.text)
         elif self._open_at is not None:
-            self.open_job(self._open_at)
+            open_screen(self, Place.JOB, self._shared, self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.set_timer(READ_AFTER_S, self._read)  # should nothing be painted for so long
 
@@ -179,25 +166,26 @@ class JobtuiApp(TerminalApp[None]):
             from jobtui.screens.alarm import Alarm  # the first paint does not need it
 
             Alarm(self, self._shared, self._session.alarms)
-        if self._starts_with_view and self._shared.views.may_have(START):
-            self.commander().show_start()
+        if self._starts_with_view:
+            self._show_start()
         polling: Any = partial(kept_up, self, "polling", self._session.run)
         self.run_worker(polling, name="session")
+
+    def _show_start(self) -> None:
+        try:
+            view = self._shared.views.get(START)
+        except ViewsError as error:
+            self.notify(show(str(error)), severity="warning", markup=False)
+        else:
+            if view is not None:
+                self.commander().jobs().show_view(view)
 
     def _give_back(self) -> None:
         """Drop closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
         StylesCache.get_inner_outer.cache_clear()
         give_back()
 
-    def open_job(self, job_id: JobId) -> None:
-        open_screen(self, Place.JOB, self._shared, job_id)
-
     # Going from screen to screen.
-
-    def screens(self) -> Iterator[LiveScreen]:
-        stack = [screen for screen in self.screen_stack if isinstance(screen, LiveScreen)]
-        yield from stack
-        yield from (screen for screen in self._kept.values() if screen not in stack)
 
     def action_go(self, place: str) -> None:
         if place not in self._kept and place != Place.JOBS:
@@ -217,7 +205,7 @@ class JobtuiApp(TerminalApp[None]):
         from jobtui.screens.palette import Palette
 
         if isinstance(self.screen, LiveScreen):
-            self.push_screen(Palette(placeholder="an action, a job, a filter"))
+            self.push_screen(Palette())
 
     def action_keys(self) -> None:
         from jobtui.screens.text import HelpScreen
@@ -230,16 +218,16 @@ class JobtuiApp(TerminalApp[None]):
 
         return Commander(self, self._shared)
 
+    @on(LiveScreen.Pasted)
+    def _jump(self, message: LiveScreen.Pasted) -> None:
+        self.action_jump(message.text)
+
     def action_jump(self, text: str) -> None:
         commander = self.commander()
         if commander.asks_servers(text):
             self.run_worker(commander.seek(text), group="jump", exclusive=True)
         else:
             commander.jump(text)
-
-    @on(LiveScreen.Pasted)
-    def _jump(self, message: LiveScreen.Pasted) -> None:
-        self.action_jump(message.text)
 
     @on(FilterBar.Closed)
     async def _command_given(self, message: FilterBar.Closed) -> None:
@@ -327,7 +315,7 @@ class JobtuiApp(TerminalApp[None]):
             self.notify(NOTHING_HERE, severity="warning")
         return taken
 
-    async def _open_outside(self, make: "Callable[[Mapping[str, str], str, int], Call]") -> None:
+    async def _open_outside(self, make: Callable[[Mapping[str, str], str, int], Sequence[str]]) -> None:
         from jobtui.screens import export
 
         taken = await self._taken()
@@ -337,9 +325,9 @@ class JobtuiApp(TerminalApp[None]):
             if not taken.path:
                 raise export.NotStarted("there is no file behind this")
             export.check_file(taken.path)
-            call = make(os.environ, taken.path, taken.line)
+            words = make(os.environ, taken.path, taken.line)
             with self.suspend():
-                export.run_program(call, os.environ)
+                export.run_program(words, os.environ)
         except (export.NotStarted, SuspendNotSupported) as error:
             self.notify(show(str(error)), severity="warning", markup=False)
 
@@ -378,7 +366,8 @@ class JobtuiApp(TerminalApp[None]):
                 self.screen.pause_begins()
             return
         self._shared.resume()
-        for screen in self.screens():
+        stack = [screen for screen in self.screen_stack if isinstance(screen, LiveScreen)]
+        for screen in (*stack, *(kept for kept in self._kept.values() if kept not in stack)):
             screen.pause_ended()
 
     @work(group="replay")
@@ -419,14 +408,6 @@ class JobtuiApp(TerminalApp[None]):
                 )
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
                 self.notify(show(source.name), title="source is back", markup=False)
-
-
-def keymap_of(looks: Looks) -> tuple[Action, ...]:
-    if not looks.keys:
-        return ACTIONS
-    from jobtui.actions import with_wishes  # most have the usual keys
-
-    return with_wishes(looks.keys)
 
 
 def run_app(

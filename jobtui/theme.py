@@ -14,8 +14,7 @@ from textual.theme import Theme
 from jobtui.model.settings import AUTO
 
 VARIABLE = "jobtui-"
-
-
+_DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
 _DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
 _COLORS: Mapping[str, tuple[str, str, str, str]] = {
     "text": ("#cdd2da", "#24282f", "default", "default"),
@@ -131,30 +130,14 @@ ANSI_LIGHT = _native("jobtui-ansi-light", _styles(_ANSI_LIGHT), dark=False)
 PLAIN = _native(
     "jobtui-plain",
     {
-        "title": "bold",
-        "strong": "bold",
-        "dim": "dim",
-        "settled": "dim",
-        "rule": "dim",
-        "heading": "dim",
-        "sorted": "bold",
-        "key": "bold",
-        "error": "bold",
-        "warning": "bold",
+        **dict.fromkeys(("title", "strong", "sorted", "key", "error", "warning"), "bold"),
+        **dict.fromkeys(("cursor.weak", "marked", "path", "status.failed", "status.needs_person"), "bold"),
+        **dict.fromkeys(("dim", "settled", "rule", "heading"), "dim"),
+        **dict.fromkeys((f"status.{word}" for word in ("completed", "canceled", "missing", "purged")), "dim"),
+        **dict.fromkeys(("selected", "mistake"), "underline"),
         "cursor": "not dim reverse",
-        "cursor.weak": "bold",
         "hit": "bold reverse",
-        "selected": "underline",
         "selection": "reverse",
-        "marked": "bold",
-        "path": "bold",
-        "mistake": "underline",
-        "status.completed": "dim",
-        "status.failed": "bold",
-        "status.canceled": "dim",
-        "status.missing": "dim",
-        "status.purged": "dim",
-        "status.needs_person": "bold",
     },
 )
 THEMES = (DARK, LIGHT, ANSI, ANSI_LIGHT, PLAIN)

@@ -59,13 +59,6 @@ class Views:
         found = self._own(self._read()).get(name)
         return _view(found) if isinstance(found, dict) else None
 
-    def may_have(self, name: str) -> bool:
-        """Whether a view was kept under a name; also True when that cannot be told."""
-        try:
-            return self.get(name) is not None
-        except ViewsError:
-            return True
-
     def save(self, name: str, view: View) -> None:
         """Keep a view. Raises ViewsError."""
         document = self._read()

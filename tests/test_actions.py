@@ -1,17 +1,10 @@
 from jobtui.actions import ACTIONS, Place, actions_at, hints_at
-from jobtui.app import JobtuiApp
+from jobtui.model.ids import JobId, TraceId
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.sources import SourcesScreen
-from jobtui.screens.text import ReadingScreen
-from jobtui.screens.trace import TraceScreen
-from jobtui.screens.traces import TracesScreen
-
-SCREENS: tuple[type[LiveScreen], ...] = (
-    JobsScreen, JobScreen, ChartsScreen, SourcesScreen, ReadingScreen, TracesScreen, TraceScreen,
-)  # fmt: skip
+from jobtui.screens.shared import SCREENS, screen_at
+from jobtui.views import View
+from tests.screens.scene import Scene
 
 
 def test_no_key_means_two_things_on_a_screen() -> None:
@@ -20,18 +13,26 @@ def test_no_key_means_two_things_on_a_screen() -> None:
         assert len(keys) == len(set(keys)), place
 
 
-def test_every_action_can_be_taken_where_the_table_says() -> None:
-    for screen in SCREENS:
+ABOUT: dict[Place, tuple[object, ...]] = {
+    Place.JOB: (JobId("EPRSqtUW-IVh7w74d-myReport"),), Place.TRACE: (TraceId("4" * 32),),
+    Place.TRACE_CHANGES: (TraceId("4" * 32),), Place.COLUMNS: (View(), print),
+    Place.LOG_SET: ({"a": "a"}, ("a",), print), Place.FACETS: ((), "1 line", print),
+}  # fmt: skip
+"""What a screen is about that cannot be opened without."""
+
+
+async def test_every_screen_takes_the_actions_and_binds_the_keys_of_the_table() -> None:
+    app = Scene().app
+    screens: list[LiveScreen] = [JobsScreen(app._shared)]
+    screens += [screen_at(place, app._shared, *ABOUT.get(Place(place), ())) for place in SCREENS]
+    assert {screen.PLACE for screen in screens} == set(Place) - {Place.READING, Place.CHOOSING}
+    for screen in screens:
         for action in actions_at(screen.PLACE):
             name = action.call.partition("(")[0]
-            owner: type[object] = JobtuiApp if name.startswith("app.") else screen
-            assert hasattr(owner, f"action_{name.removeprefix('app.')}"), action
-
-
-def test_every_screen_binds_the_keys_of_the_table() -> None:
-    for screen in SCREENS:
-        bound = {key for binding in screen.BINDINGS for key in binding.key.split(",")}  # type: ignore[union-attr]
-        assert bound == {key for action in actions_at(screen.PLACE) for key in action.keys}
+            owner = app if name.startswith("app.") else screen
+            assert callable(getattr(owner, f"action_{name.removeprefix('app.')}", None)), action
+        keys = {key for action in actions_at(screen.PLACE) for key in action.keys}
+        assert set(screen._bindings.key_to_bindings) == keys
 
 
 def test_quitting_and_help_are_everywhere() -> None:

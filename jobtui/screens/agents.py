@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from textual.app import App
-
 from jobtui.actions import Place as At
 from jobtui.analysis.filter_fields import AGENT_FIELDS, AgentTest, parse_agent_filter
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
@@ -16,7 +14,7 @@ from jobtui.model.pages import Place
 from jobtui.render.agents import AGENT_COLUMNS, agent_facts, is_trouble, log_facts, urgent_first
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import TableScreen, bindings_at
+from jobtui.screens.base import TableScreen
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ErrorScreen
@@ -29,10 +27,16 @@ Opening = tuple[str, Place | None, Nanos | None]
 
 
 class LogSheet(ErrorScreen):
-    """Where to find the log of an agent that cannot be read here."""
+    """Where to find the log of an agent that cannot be read here; masked."""
 
     def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
-        text = "\n\n".join(sheet(agent, log))
+        parts = [f"The log of agent {show(agent.agent)} cannot be read from here."]
+        parts += [f"{name}: {text}" for name, text, _ in log_facts(log)]
+        if agent.log is not None and agent.log == agent.supervisor:
+            parts.append(
+                f"A part of it was forwarded into {show(agent.supervisor)}, which can be read in the logs."
+            )
+        text = "\n\n".join(parts)
         self._command = log.command
         super().__init__(shared, f"log of {show(agent.agent)}", text, Taken(text, self._command))
 
@@ -40,23 +44,11 @@ class LogSheet(ErrorScreen):
         return self._command or super().copied()
 
 
-def open_log(app: App[None], shared: Shared, agent: Agent, log: AgentLog) -> None:
-    opening = where_to_open(shared, agent, log)
-    if opening is not None:
-        open_screen(app, At.LOGS, shared, *opening)
-        return
-    app.push_screen(LogSheet(shared, agent, log))
-
-
 def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
     """At the op it holds, else the end; in a log that tells of others, too, where its own lines begin."""
     sent = max((op.sent_at for op in agent.ops if op.sent_at is not None), default=None)
     at = None if sent is None else Nanos(sent - SLACK)
-    if (
-        log.place is LogPlace.CLUSTER
-        and not _is_read_itself(agent)
-        and (path := _path_of(shared, agent, log))
-    ):
+    if (path := _path_on_cluster(shared, agent, log)) is not None:
         return path, None, at
     if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
         return agent.log, agent.log_at if agent.log == agent.supervisor else None, at
@@ -71,33 +63,12 @@ def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None
     return None
 
 
-def _is_read_itself(agent: Agent) -> bool:
-    return agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
-
-
-def _path_of(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
-    """The log on a cluster where it is mounted as configured, or over ssh; it says more than copies do."""
-    if not log.path:
+def _path_on_cluster(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
+    """The log where it is mounted as configured, or over ssh: it says more than copies do."""
+    is_read_itself = agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
+    if log.place is not LogPlace.CLUSTER or is_read_itself or not log.path:
         return None
-    places = list(reached(log.path, agent.host, shared.reach))
-    configured = [place for place in places if place != log.path]
-    return configured[0] if configured else None
-
-
-def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:
-    """What is said instead of a log that cannot be read here; masked."""
-    yield f"The log of agent {show(agent.agent)} cannot be read from here."
-    yield from (f"{name}: {text}" for name, text, _ in log_facts(log))
-    if agent.log is not None and agent.log == agent.supervisor:
-        yield f"A part of it was forwarded into {show(agent.supervisor)}, which can be read in the logs."
-
-
-def go_to_held(app: App[None], shared: Shared, agent: Agent) -> None:
-    goals = tuple(Goal(op.jid, f"{op.name} {op.op}", job=op.jid) for op in agent.ops if op.jid is not None)
-    if not goals:
-        app.notify("it holds no op of a job", timeout=2)
-    else:
-        Guide(app, shared).choose(agent.agent, goals, is_clear=len({goal.job for goal in goals}) == 1)
+    return next((path for path in reached(log.path, agent.host, shared.reach) if path != log.path), None)
 
 
 NAME_CELLS = 16
@@ -108,7 +79,6 @@ class AgentsScreen(TableScreen[Agent]):
     """All agents, and the details of the one under the cursor."""
 
     PLACE = At.AGENTS
-    BINDINGS = bindings_at(At.AGENTS)
     WHAT = "agent"
     COLUMNS = AGENT_COLUMNS
     FIELDS = AGENT_FIELDS
@@ -155,12 +125,25 @@ class AgentsScreen(TableScreen[Agent]):
         yield f"{trouble:,} lost or never came in the last hour" if trouble else ""
 
     def action_open(self) -> None:
-        if (agent := self._table.record) is not None:
-            open_log(self.app, self.shared, agent, self.log_of(agent))
+        if (agent := self._table.record) is None:
+            return
+        log = self.log_of(agent)
+        if (opening := where_to_open(self.shared, agent, log)) is not None:
+            open_screen(self.app, At.LOGS, self.shared, *opening)
+        else:
+            self.app.push_screen(LogSheet(self.shared, agent, log))
 
     def action_jobs(self) -> None:
-        if (agent := self._table.record) is not None:
-            go_to_held(self.app, self.shared, agent)
+        if (agent := self._table.record) is None:
+            return
+        goals = tuple(
+            Goal(op.jid, f"{op.name} {op.op}", job=op.jid) for op in agent.ops if op.jid is not None
+        )
+        if goals:
+            is_one = len({goal.job for goal in goals}) == 1
+            Guide(self.app, self.shared).choose(agent.agent, goals, is_clear=is_one)
+        else:
+            self.notify("it holds no op of a job", timeout=2)
 
     def copied(self) -> str:
         if (agent := self._table.record) is None:

@@ -11,7 +11,7 @@ from jobtui.model.ids import labels_of
 from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
 from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
-from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.base import HeadedScreen
 from jobtui.screens.shared import Shared
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
@@ -21,7 +21,6 @@ class AllocationsScreen(HeadedScreen):
     """The sites, and a table of allocations; stale ones stand out."""
 
     PLACE = Place.ALLOCATIONS
-    BINDINGS = bindings_at(Place.ALLOCATIONS)
     DEFAULT_CSS = "AllocationsScreen TextPane { max-height: 40%; }"
 
     def __init__(self, shared: Shared) -> None:

@@ -3,37 +3,36 @@
 What the first paint does not need is imported in the functions that need it, here and in the other screens.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingsMap, BindingType
+from textual.binding import Binding, BindingsMap
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at, hints_at
+from jobtui.actions import Place, actions_at, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.faults import Fault
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
 from jobtui.render.columns import sort_records
 from jobtui.render.text import Zone, safe, show
-from jobtui.screens.shared import Shared, Taken, start
+from jobtui.screens.shared import Shared, Taken
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
 from jobtui.widgets.frame import TRAIL, Header, KeyLine, NoticeLine, RuleLine, SourceStrip
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.row_view import Move, RowView
+from jobtui.widgets.row_view import Move
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter_syntax import TextFields
     from jobtui.render.spans import Paragraph
-    from jobtui.widgets.text_pane import TextPane
+    from jobtui.widgets.text_pane import WrappedText
 
 Record = TypeVar("Record")
 
@@ -43,16 +42,6 @@ TINY_ROWS = 3
 """Up to this height there is no room for more than the worst."""
 TICK_S = 1.0
 """Ages go on this often."""
-
-
-def bindings_at(place: Place) -> list[BindingType]:
-    return [*_bindings(action for action in ACTIONS if place in action.places)]
-
-
-def _bindings(actions: Iterable[Action]) -> Iterator[Binding]:
-    for action in actions:
-        if action.keys:
-            yield Binding(",".join(action.keys), action.call, action.help, show=False)
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
@@ -78,15 +67,20 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
 
+    _main: Any
+    """What the keys of the cursor move."""
+
     def __init__(self, shared: Shared) -> None:
         super().__init__()
         self.shared = shared
-        if Keymap.actions is not ACTIONS:
-            self._bindings = BindingsMap(_bindings(actions_at(self.PLACE)))
+        self._bindings = BindingsMap(
+            Binding(",".join(action.keys), action.call, action.help, show=False)
+            for action in actions_at(self.PLACE)
+            if action.keys
+        )
         self._pending = NO_CHANGES
         self._flushed_at = 0.0
         self._flush_is_due = False
-        self._unsubscribe: Callable[[], None] = lambda: None
         self._notice: NoticeLine | None = None
         self._missed_pause = False
         self._fault_words = ""
@@ -106,12 +100,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def show_all(self) -> None:
         """Redraw everything, as after a change of how times are shown."""
 
-    def caller(self, call: str) -> Callable[[], Awaitable[object]]:
-        return lambda: self.run_action(call)
-
-    def move_list(self, move: Move) -> None:
-        """Move the cursor of the list that has the keys."""
-
     def selected_text(self) -> str:
         """What was selected with the mouse, "" when nothing is; safe to show."""
         return next((view.selected_text for view in self.query(LineView) if view.selected_text), "")
@@ -122,7 +110,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def action_move(self, move: str) -> None:
         self.forget_selected()
-        self.move_list(Move(move))
+        self._main.move(Move(move))
 
     def action_back(self) -> None:
         self.app.pop_screen()
@@ -167,9 +155,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
                 below.append(screen.crumb)
         return tuple(below)
 
-    def titled(self, name: str) -> str:
-        return TRAIL.join((self.shared.title, *self.trail, name))
-
     def show_trail(self) -> None:
         """Say where one is: it was come to from elsewhere."""
 
@@ -193,17 +178,15 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         if text := self.copied():
             self.copy(text)
 
-    def action_report(self) -> None:
-        for job_id in self.chosen_jobs()[:1]:
-            start(self, partial(self._copy_report, job_id), group="report", exclusive=True)
-
-    async def _copy_report(self, job_id: JobId) -> None:
+    @work(group="report", exclusive=True)
+    async def action_report(self) -> None:
         from jobtui.screens.export import job_report
 
-        if report := await job_report(self.shared, job_id):
-            self.copy(report)
-        else:
-            self.notify("no source has a record of this job", timeout=4)
+        for job_id in self.chosen_jobs()[:1]:
+            if report := await job_report(self.shared, job_id):
+                self.copy(report)
+            else:
+                self.notify("no source has a record of this job", timeout=4)
 
     def action_bundle(self) -> None:
         commands = [self.shared.command("bundle", about=[job_id]) for job_id in self.chosen_jobs()]
@@ -316,9 +299,7 @@ class HeadedScreen(LiveScreen):
 
     FOOT = ""
     """Words on the rule below what is shown."""
-    _main: RowView
-    """What the keys of the cursor move."""
-    _about: "TextPane | None" = None
+    _about: "WrappedText | None" = None
     """What tells all about what is under the cursor, below the main part."""
 
     def __init__(self, shared: Shared) -> None:
@@ -356,7 +337,7 @@ class HeadedScreen(LiveScreen):
         return TimeLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
 
     def show_trail(self) -> None:
-        self._header.title = self.titled(self.heading)
+        self._header.title = TRAIL.join((self.shared.title, *self.trail, self.heading))
 
     def take(self, changes: Changes) -> None:
         self.show_all()
@@ -367,9 +348,6 @@ class HeadedScreen(LiveScreen):
 
     def show_all(self) -> None:
         self._strip.sources = self.shared.store.sources()
-
-    def move_list(self, move: Move) -> None:
-        self._main.move(move)
 
     def paragraphs(self) -> Iterable["Paragraph"]:
         """All about what is under the cursor."""
@@ -419,16 +397,14 @@ class FilteringScreen(HeadedScreen):
         """Filter by this text; returns the mistake in it, which means no filter."""
         raise NotImplementedError
 
-    def preview_filter(self, text: str) -> Mistake | None:
-        """Apply a filter while it is typed; returns the mistake in it."""
-        return self.set_filter(text)
-
     async def action_filter(self) -> None:
         if not self.query(FilterBar):
             await self.mount(self.filter_bar(), before=self._rule)
 
     def edit_filter(self, bar: FilterBar, text: str) -> None:
-        bar.set_mistake(self.preview_filter(text))
+        """Apply a filter while it is typed."""
+        bar.set_mistake(self.set_filter(text))
+        bar.set_mistake(self.set_filter(text))
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
         mistake = self.set_filter(text)
@@ -445,8 +421,7 @@ class FilteringScreen(HeadedScreen):
     async def _filter_closed(self, message: FilterBar.Closed) -> None:
         if type(message.bar) is not FilterBar:
             return  # a command, for the app
-        bar, text = message.bar, message.text
-        await self.close_filter(bar, bar.before if text is None else text)
+        await self.close_filter(message.bar, message.bar.before if message.text is None else message.text)
 
 
 class TableScreen(FilteringScreen, Generic[Record]):
@@ -510,8 +485,7 @@ class TableScreen(FilteringScreen, Generic[Record]):
     def complete(self, text: str, cursor: int) -> Completion:
         from jobtui.screens.command_table import complete_fields
 
-        fields = self.FIELDS
-        if fields is None:
+        if (fields := self.FIELDS) is None:
             return Completion(cursor, cursor, ())
         names = (*fields.texts, *fields.others)
         return complete_fields(text, cursor, names, lambda name: fields.values(name, self.records()))

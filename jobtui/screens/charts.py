@@ -1,8 +1,10 @@
 """The charts: how busy all is, how much gets done, how many jobs are in which state and how long."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from time import monotonic
 
+from textual import work
 from textual.widget import Widget
 
 from jobtui.actions import Place
@@ -14,17 +16,18 @@ from jobtui.model.numbers import counted
 from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, duration, safe, show
-from jobtui.screens.base import bindings_at
-from jobtui.screens.jobs import JobFilter, JobsFilteringScreen, mistake_in
+from jobtui.screens.jobs import JobsFilteringScreen, parsed
 from jobtui.screens.shared import Shared, Taken, in_thread
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
-from jobtui.widgets.filter_bar import Mistake
+from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import TabLine
 from jobtui.widgets.row_view import Move
 
 OLD_S = 2
 """From this age on it is said how old a chart is."""
+PANS = {Move.TOP: -1e9, Move.PAGE_UP: -1.0, Move.HALF_UP: -0.5, Move.PAGE_DOWN: 1.0, Move.HALF_DOWN: 0.5}
+"""By how many windows a move goes to other times."""
 KINDS = tuple(ChartKind)
 REPORTS = {
     ChartKind.UTILIZATION: "utilization",
@@ -36,18 +39,28 @@ REPORTS = {
 """The report that prints the figures of a chart."""
 
 
+REST_S = 1.0
+RESTS = 20
+"""After charts were made comes a rest: that long, or so many times as long as it took."""
+
+
 class ChartsScreen(JobsFilteringScreen):
     """One chart at a time, of the jobs that pass a filter."""
 
     PLACE = Place.CHARTS
-    BINDINGS = bindings_at(Place.CHARTS)
-
     DEFAULT_CSS = "ChartsScreen.-flat TabLine { display: none; }"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._kind = KINDS[0]
-        self._maker = ChartMaker(shared, self._filter)
+        self._material: Material | None = None
+        self._counted: str | None = None
+        self._charts: dict[ChartKind, Chart] = {}
+        self._charts_of: Material | None = None
+        self._due_at = 0.0
+        self._is_stale = True
+        """Whether something changed since the jobs were counted."""
+        self._is_busy = False
         self._tabs = TabLine(KINDS)
         self._view = ChartView(shared.now)
 
@@ -62,66 +75,104 @@ class ChartsScreen(JobsFilteringScreen):
 
     def take(self, changes: Changes) -> None:
         if changes.jobs or changes.gone:
-            self._maker.is_stale = True
+            self._is_stale = True
         self._strip.sources = self.shared.store.sources()
-        self._make_when_due()
+        if self._is_due:
+            self._make()
 
     def tick(self) -> None:
         self._strip.sources = self.shared.store.sources()
         self._header.repaint()
-        self._make_when_due()
-        self._show()
-
-    def show_all(self) -> None:
-        self._show()
-
-    def _make_when_due(self) -> None:
-        if self._maker.is_due:
+        if self._is_due:
             self._make()
+        self.show_all()
+
+    # Making charts.
+
+    @property
+    def _is_due(self) -> bool:
+        return self._is_stale and self.shared.paused_at is None and monotonic() >= self._due_at
+
+    @property
+    def _is_made(self) -> bool:
+        """Whether the chart is made of what was counted last, by the filter that holds."""
+        is_counted = self._charts_of is self._material and self._counted == self._filter.text
+        return is_counted and self._kind in self._charts
+
+    @property
+    def _chart(self) -> Chart | None:
+        """The chart as it was made last; where nothing changed since, it goes on until now."""
+        chart = self._charts.get(self._kind)
+        if chart is not None and not self._is_stale and self.shared.paused_at is None:
+            chart = self._charts[self._kind] = chart._replace(end=self.shared.now())
+        return chart
 
     def _make(self) -> None:
-        if not self._maker.is_busy:
-            self._maker.is_busy = True
-            self.run_worker(self._made(), name="charts")
+        if not self._is_busy:
+            self._is_busy = True
+            self._work()
         self._show_words()
 
-    async def _made(self) -> None:
-        await self._maker.make(lambda: self._kind)
-        self._show()
+    @work(name="charts")
+    async def _work(self) -> None:
+        began, must_count = monotonic(), self._is_due
+        try:
+            while must_count or not self._is_made:
+                if must_count or self._counted != self._filter.text:
+                    must_count = False
+                    await self._count()
+                if (material := self._material) is not None:
+                    chart_now = partial(chart_of, kind := self._kind, material)
+                    before = self._charts if self._charts_of is material else {}
+                    self._charts = {**before, kind: await in_thread(chart_now)}
+                    self._charts_of = material
+        finally:
+            self._is_busy = False
+        self._due_at = monotonic() + max(REST_S, RESTS * (monotonic() - began))
+        self.show_all()
 
-    def _show(self) -> None:
-        chart = self._maker.chart(self._kind)
-        if chart is not None:
+    async def _count(self) -> None:
+        self._is_stale, counted_by, store = False, self._filter.text, self.shared.store
+        keeps = None if self._filter.is_empty else self._filter.test()
+        of_jobs = kinds_that_give(Gives.JOBS)
+        is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
+        now = self.shared.now()
+        known = KnownJobs(store.jobs, store.changes.histories(), store.allocations(), now, is_reading)
+        self._material = await in_thread(lambda: material_of(known, keeps))
+        self._counted = counted_by
+
+    # What is said.
+
+    def show_all(self) -> None:
+        if (chart := self._chart) is not None:
             self._view.set_chart(chart)
         self._show_words()
 
     def _show_words(self) -> None:
         self._tabs.current = self._kind
         self._tabs.words = " · ".join(filter(None, self._words()))
-        chart = self._maker.chart(self._kind)
-        self._rule.words = show(" · ".join(chart.notes)) if chart is not None else ""
+        self._rule.words = show(" · ".join(chart.notes)) if (chart := self._chart) is not None else ""
 
     def _words(self) -> Iterator[str]:
-        chart, window = self._maker.chart(self._kind), self._view.window
+        chart, window = self._chart, self._view.window
         if self._filter.text:
             yield f"/{safe(self._filter.text)}"
         if chart is not None:
             yield counted(chart.jobs, "job")
         if self._kind is not ChartKind.TIMES:
-            yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}" + (
-                "" if window.follows else " then"
-            )
-        if chart is not None and self._maker.is_stale and self.shared.now() - chart.end > OLD_S * SECOND:
+            then = "" if window.follows else " then"
+            yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}{then}"
+        if chart is not None and self._is_stale and self.shared.now() - chart.end > OLD_S * SECOND:
             yield f"as of {clock_time(chart.end)}{Zone.mark()}"
-        if self._maker.is_busy and chart is None:
+        if self._is_busy and chart is None:
             yield "counting …"
 
     # What is looked at.
 
     def action_next_chart(self, by: int) -> None:
         self._kind = self._view.kind = KINDS[(KINDS.index(self._kind) + by) % len(KINDS)]
-        self._show()
-        if not self._maker.is_made(self._kind):
+        self.show_all()
+        if not self._is_made:
             self._make()
 
     def action_cursor(self, columns: int) -> None:
@@ -148,26 +199,24 @@ class ChartsScreen(JobsFilteringScreen):
         self._view.redraw()
         self._show_words()
 
-    def move_list(self, move: Move) -> None:
-        match move:
-            case Move.UP | Move.DOWN:
-                self._view.choose(-1 if move is Move.UP else 1)
-            case Move.TOP:
-                self._view.window.pan(-1e9)
-                self._look()
+    def action_move(self, move: str) -> None:
+        self.forget_selected()
+        match Move(move):
+            case Move.UP:
+                self._view.choose(-1)
+            case Move.DOWN:
+                self._view.choose(1)
             case Move.BOTTOM:
                 self._view.window.pan(1e9)
                 self._view.window.cursor = None
                 self._look()
-            case Move.PAGE_UP | Move.HALF_UP:
-                self.action_pan(-1.0 if move is Move.PAGE_UP else -0.5)
-            case Move.PAGE_DOWN | Move.HALF_DOWN:
-                self.action_pan(1.0 if move is Move.PAGE_DOWN else 0.5)
+            case other:
+                self.action_pan(PANS[other])
 
     # Which jobs count.
 
-    def preview_filter(self, text: str) -> Mistake | None:
-        return mistake_in(text)
+    def edit_filter(self, bar: FilterBar, text: str) -> None:
+        bar.set_mistake(parsed(text)[1])
 
     def set_filter(self, text: str) -> Mistake | None:
         before = self._filter.text
@@ -203,8 +252,7 @@ class ChartsScreen(JobsFilteringScreen):
         return self.shared.command("report", REPORTS[self._kind])
 
     def paragraphs(self) -> Iterator[Paragraph]:
-        chart = self._maker.chart(self._kind)
-        if chart is None:
+        if (chart := self._chart) is None:
             return
         yield Paragraph(title_of(chart), "title")
         if self._view.words:
@@ -212,75 +260,7 @@ class ChartsScreen(JobsFilteringScreen):
         for row in (HEADS, *time_rows(chart.times)) if chart.times else ():
             yield Paragraph("  ".join(f"{text:<12}" for text in row).rstrip())
         for curve in chart.curves:
-            yield Paragraph(
-                show(f"{curve.series.name}: {len(curve.series.x):,} points, in {curve.series.unit}")
-            )
+            told = f"{curve.series.name}: {len(curve.series.x):,} points, in {curve.series.unit}"
+            yield Paragraph(show(told))
         for note in chart.notes:
             yield Paragraph(show(note), "dim")
-
-
-REST_S = 1.0
-RESTS = 20
-"""After charts were made comes a rest: that long, or so many times as long as it took."""
-
-
-class ChartMaker:
-    """The charts of the jobs that pass a filter."""
-
-    def __init__(self, shared: Shared, jobs: JobFilter) -> None:
-        self._shared = shared
-        self._jobs = jobs
-        self._material: Material | None = None
-        self._counted: str | None = None
-        self._charts: dict[ChartKind, Chart] = {}
-        self._charts_of: Material | None = None
-        self._due_at = 0.0
-        self.is_stale = True
-        """Whether something changed since the jobs were counted."""
-        self.is_busy = False
-
-    @property
-    def is_due(self) -> bool:
-        return self.is_stale and self._shared.paused_at is None and monotonic() >= self._due_at
-
-    def is_made(self, kind: ChartKind) -> bool:
-        """Whether a chart is made of what was counted last, by the filter that holds."""
-        is_counted = self._charts_of is self._material and self._counted == self._jobs.text
-        return is_counted and kind in self._charts
-
-    def chart(self, kind: ChartKind) -> Chart | None:
-        """A chart as it was made last; where nothing changed since, it goes on until now."""
-        chart = self._charts.get(kind)
-        if chart is not None and not self.is_stale and self._shared.paused_at is None:
-            chart = self._charts[kind] = chart._replace(end=self._shared.now())
-        return chart
-
-    async def make(self, kind: Callable[[], ChartKind]) -> None:
-        begun, self.is_busy = monotonic(), True
-        counts_anew = self.is_due
-        try:
-            while counts_anew or not self.is_made(kind()):
-                if counts_anew or self._counted != self._jobs.text:
-                    counts_anew = False
-                    await self._count()
-                await self._make(kind())
-        finally:
-            self.is_busy = False
-        self._due_at = monotonic() + max(REST_S, RESTS * (monotonic() - begun))
-
-    async def _count(self) -> None:
-        self.is_stale, counted, store = False, self._jobs.text, self._shared.store
-        keeps = None if self._jobs.is_empty else self._jobs.test()
-        of_jobs = kinds_that_give(Gives.JOBS)
-        is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
-        now = self._shared.now()
-        known = KnownJobs(store.jobs, store.changes.histories(), store.allocations(), now, is_reading)
-        self._material = await in_thread(lambda: material_of(known, keeps))
-        self._counted = counted
-
-    async def _make(self, kind: ChartKind) -> None:
-        material = self._material
-        if material is not None:
-            chart = await in_thread(lambda: chart_of(kind, material))
-            self._charts = {**(self._charts if self._charts_of is material else {}), kind: chart}
-            self._charts_of = material

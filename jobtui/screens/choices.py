@@ -26,7 +26,7 @@ from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.log_lines import FACET_COLUMNS, facet_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import FilteringScreen, HeadedScreen, bindings_at
+from jobtui.screens.base import FilteringScreen, HeadedScreen
 from jobtui.screens.command_table import CommandError, parse_command
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.store.store import Store
@@ -36,7 +36,6 @@ from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, RecordTab
 if TYPE_CHECKING:
     from jobtui.session.evidence import Gatherer
 
-WHOLE = frozenset({Target.JOB})
 LONGEST_ID = 200
 LONGEST = 4_096
 """Of a longer text only so much is looked at."""
@@ -51,11 +50,6 @@ class Goal(NamedTuple):
     filter: str | None = None
     trace: TraceRef | None = None
     log: str | None = None
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether it is gone to where it is the likeliest; of one's own filter only who asks for it."""
-        return self.job is not None
 
 
 class Jump(NamedTuple):
@@ -74,7 +68,7 @@ NOWHERE = Jump((), False)
 
 def names_a_job(text: str) -> bool:
     """Whether a text holds a whole id, a run directory or the like, and cannot be a filter."""
-    return any(reference.target in WHOLE for reference in references(text[:LONGEST].strip()))
+    return any(reference.target is Target.JOB for reference in references(text[:LONGEST].strip()))
 
 
 def may_name_a_job(text: str) -> bool:
@@ -89,7 +83,10 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     correlation = store.correlation
     found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), (), logs)
     likely = tuple(candidate for candidate in found if candidate.score >= SURE)
-    goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store, logs)))
+    led: dict[tuple[str | None, ...], Goal] = {}
+    for goal in (goal for candidate in likely for goal in _goals(candidate, store, logs)):
+        led.setdefault((goal.job, goal.filter, goal.log), goal)
+    goals = tuple(led.values())
     if traces := tuple(trace_goals(text, store)):
         return Jump((*traces, *goals), len(traces) == 1 and not goals, is_sure=True)
     if not likely or not likely[0].is_sure:
@@ -101,8 +98,8 @@ def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     if not goals:
         return NOWHERE
     is_exact = likely[0].is_sure
-    is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].is_taken))
-    return Jump(goals, is_clear, is_exact)
+    is_likeliest = not is_ambiguous(likely) and goals[0].job is not None
+    return Jump(goals, is_exact and (len(goals) == 1 or is_likeliest), is_exact)
 
 
 async def look_up(text: str, store: Store, logs: Sequence[str], gatherer: "Gatherer") -> Jump:
@@ -153,34 +150,33 @@ def _goals(candidate: Candidate, store: Store, logs: Sequence[str]) -> Iterator[
             yield Goal(f"{words}, {len(jobs)} jobs", why, filter=filter_of(jobs))
 
 
-def _distinct(goals: Iterator[Goal]) -> Iterator[Goal]:
-    seen: set[tuple[str | None, ...]] = set()
-    for goal in goals:
-        if (key := (goal.job, goal.filter, goal.log)) not in seen:
-            seen.add(key)
-            yield goal
-
-
 class ChoosingScreen(HeadedScreen):
-    """Goals, likeliest first. Choosing one closes the screen and calls `follow`."""
+    """Goals, likeliest first. Choosing one closes the screen and calls `follow`.
+
+    With a `title` they are not what some text may mean.
+    """
 
     PLACE = Place.CHOOSING
-    BINDINGS = bindings_at(Place.CHOOSING)
 
     def __init__(
-        self, shared: Shared, asked: str, goals: Sequence[Goal], follow: Callable[[Goal], None]
+        self,
+        shared: Shared,
+        asked: str,
+        goals: Sequence[Goal],
+        follow: Callable[[Goal], None],
+        title: str = "",
     ) -> None:
         super().__init__(shared)
         self._goals = tuple(goals)
         self._follow = follow
-        self._asked = asked
+        self._asked, self._title = asked, title
         self._main = self._list = ChoiceList(
             [Choice(show(goal.words), show(goal.why)) for goal in self._goals]
         )
 
     @property
     def heading(self) -> str:
-        return f"{show(self._asked)} may mean"
+        return show(self._title) or f"{show(self._asked)} may mean"
 
     def action_open(self) -> None:
         goal = self._goals[self._list.cursor]
@@ -191,7 +187,7 @@ class ChoosingScreen(HeadedScreen):
         return (Paragraph(f"{show(goal.words)}  {show(goal.why)}") for goal in self._goals)
 
     def command(self) -> Command:
-        return self.shared.command("find", about=[self._asked])
+        return Command() if self._title else self.shared.command("find", about=[self._asked])
 
     def copied(self) -> str:
         goal = self._goals[self._list.cursor]
@@ -202,7 +198,6 @@ class ColumnsScreen(HeadedScreen):
     """Choose columns and their order."""
 
     PLACE = Place.COLUMNS
-    BINDINGS = bindings_at(Place.COLUMNS)
     FOOT = "kept until the end; for the next start by :save"
 
     def __init__(self, shared: Shared, view: View, follow: Callable[[View], None]) -> None:
@@ -211,15 +206,8 @@ class ColumnsScreen(HeadedScreen):
         self._follow = follow
         self._view = view
         self._list.sort, self._list.reverse = view.sort, view.reverse
-
-    def action_mark(self) -> None:
-        self._list.toggle()
-
-    def action_shift(self, steps: int) -> None:
-        self._list.shift(steps)
-
-    def action_sort(self) -> None:
-        self._list.sort_here()
+        self.action_mark, self.action_shift = self._list.toggle, self._list.shift
+        self.action_sort = self._list.sort_here
 
     def action_usual(self) -> None:
         self._list.set_shown([column.key for column in self.shared.usual_columns()])
@@ -240,7 +228,6 @@ class LogSetScreen(HeadedScreen):
     """Choose which logs are shown in one."""
 
     PLACE = Place.LOG_SET
-    BINDINGS = bindings_at(Place.LOG_SET)
     FOOT = "lines of the chosen ones, in the order of time"
 
     def __init__(
@@ -255,13 +242,11 @@ class LogSetScreen(HeadedScreen):
         self._main = self._list = ChoiceList(Choice(label, show(name)) for name, label in labels.items())
         self._names = dict(zip(self._list.records, labels, strict=True))
         self._list.marked = {choice for choice, name in self._names.items() if name in chosen}
+        self.action_mark = self._list.toggle_mark
 
     @property
     def chosen(self) -> tuple[str, ...]:
         return tuple(name for choice, name in self._names.items() if choice in self._list.marked)
-
-    def action_mark(self) -> None:
-        self._list.toggle_mark()
 
     def action_mark_all(self) -> None:
         self._list.marked = set() if len(self.chosen) == self._list.count else set(self._names)
@@ -283,7 +268,6 @@ class FacetsScreen(HeadedScreen):
     """Choose a value that lines of a log have, to show only those or to leave them out."""
 
     PLACE = Place.FACETS
-    BINDINGS = bindings_at(Place.FACETS)
 
     def __init__(
         self, shared: Shared, counts: Sequence[FacetCount], of: str, follow: Callable[[Condition], None]
@@ -342,8 +326,8 @@ class Guide:
         return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE
 
     def _may_ask(self, text: str) -> bool:
-        job_reader = self._shared.trace_client
-        if job_reader is None or not job_reader().asks_servers or not may_name_a_job(text):
+        client = self._shared.trace_client
+        if client is None or not client().asks_servers or not may_name_a_job(text):
             return False
         return not self._jump_in_store(text).is_sure
 

@@ -39,17 +39,16 @@ Known = Mapping[str, Sequence[str]]
 
 
 def known_values(jobs: Collection[Job], views: Sequence[str]) -> Known:
-    """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views."""
-    fields = {"app": "app", "user": "owner", "model": "model"}
-    found = {name: set(map(attrgetter(key), jobs)) for name, key in fields.items()}
-    offered = {name: sorted(filter(_can_be_typed, values))[:MOST_OFFERED] for name, values in found.items()}
+    """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views.
+
+    Only what stays as it is in an input, where hostile characters become visible ones.
+    """
+    known: dict[str, Sequence[str]] = {}
+    for name, key in {"app": "app", "user": "owner", "model": "model"}.items():
+        values = {value for value in map(attrgetter(key), jobs) if value and safe(value) == value}
+        known[name] = sorted(values)[:MOST_OFFERED]
     failed_first = sorted(jobs, key=lambda job: job.status is not JobStatus.FAILED)
-    return {**offered, "id": [job.id for job in failed_first], "view": views}
-
-
-def _can_be_typed(value: str) -> bool:
-    """Whether a value stays as it is in an input, where hostile characters become visible ones."""
-    return bool(value) and safe(value) == value
+    return {**known, "id": [job.id for job in failed_first], "view": views}
 
 
 class CommandError(Exception):
@@ -74,7 +73,8 @@ def parse_command(text: str) -> ParsedCommand:
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     start = text.find(word)
     end = start + len(word)
-    command = _named(word)
+    begun = [command for command in COMMANDS if word and command.name.startswith(word)]
+    command = COMMAND_BY_NAME.get(word) or (begun[0] if len(begun) == 1 else None)
     if command is None:
         near = nearest(word, COMMAND_BY_NAME)
         hint = f"; did you mean {near}?" if near else ""
@@ -86,13 +86,6 @@ def parse_command(text: str) -> ParsedCommand:
     if command.needs_argument and not rest:
         raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
     return ParsedCommand(command, rest, rest_start)
-
-
-def _named(word: str) -> AppCommand | None:
-    if word in COMMAND_BY_NAME:
-        return COMMAND_BY_NAME[word]
-    begun = [command for command in COMMANDS if word and command.name.startswith(word)]
-    return begun[0] if len(begun) == 1 else None
 
 
 def complete_command(text: str, cursor: int, known: Known) -> Completion:

@@ -1,15 +1,13 @@
 """Runs `:` commands and goes to what was pasted."""
 
 from jobtui.analysis.spelling import nearest
-from jobtui.render.columns import JOB_COLUMNS
+from jobtui.analysis.times import parse_moment
 from jobtui.render.text import show
 from jobtui.screens.choices import Guide, trace_goals
 from jobtui.screens.command_table import COLUMN_KEYS, CommandError, parse_command
 from jobtui.screens.jobs import JobsScreen
-from jobtui.views import START, View, ViewsError
+from jobtui.views import START, ViewsError
 from jobtui.widgets.filter_bar import Mistake
-
-COLUMN_BY_KEY = {column.key: column for column in JOB_COLUMNS}
 
 
 class Commander(Guide):
@@ -22,52 +20,36 @@ class Commander(Guide):
             if await self.seek(text):
                 return None
             return Mistake(error.start, error.end, show(str(error)))
+        call = said.command.call
         try:
-            await self._follow(said.command.call, said.rest, said.start)
+            if call.startswith("app."):
+                await self._app.run_action(call.removeprefix("app."))
+            elif (waited := getattr(self, f"_{call}")(said.rest, said.start)) is not None:
+                await waited
         except CommandError as error:
             return Mistake(error.start, error.end, show(str(error)))
         except ViewsError as error:
             return Mistake(0, len(text), show(str(error)))
         return None
 
-    async def _follow(self, call: str, rest: str, start: int) -> None:
-        if call.startswith("app."):
-            await self._app.run_action(call.removeprefix("app."))
-        elif (waited := getattr(self, f"_{call}")(rest, start)) is not None:
-            await waited
-
-    def show_view(self, view: View) -> None:
-        jobs = self._jobs()
-        jobs.set_columns([COLUMN_BY_KEY[key] for key in view.columns if key in COLUMN_BY_KEY])
-        jobs.set_filter(view.filter)
-        jobs.sort_by(view.sort if view.sort in COLUMN_BY_KEY else None, reverse=view.reverse)
-
-    def show_start(self) -> None:
-        try:
-            view = self._shared.views.get(START)
-        except ViewsError as error:
-            self._app.notify(show(str(error)), severity="warning", markup=False)
-            return
-        if view is not None:
-            self.show_view(view)
-
-    def _jobs(self) -> JobsScreen:
+    def jobs(self) -> JobsScreen:
         screen = self.lowest()
         assert isinstance(screen, JobsScreen)
         return screen
 
     async def _at(self, rest: str, start: int) -> None:
-        from jobtui.screens.shared import go_to
-
-        if self._shared.player is None:
+        """Go to a time that was typed, as 20:34, or 15m before where it is."""
+        if (player := self._shared.player) is None:
             raise CommandError(
                 0, start, "time goes on by itself here; a recording is opened with: jobtui replay FILE"
             )
-        if (wrong := await go_to(self._shared.player, rest)) is not None:
+        if (moment := parse_moment(rest)) is None:
+            wrong = f"{rest} is no time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
             raise CommandError(start, start + len(rest), wrong)
+        await player.go(moment.span(player.at).start)
 
     def _filter(self, rest: str, start: int) -> None:
-        jobs = self._jobs()
+        jobs = self.jobs()
         mistake = jobs.set_filter(rest)
         if mistake is not None:
             raise CommandError(start + mistake.start, start + mistake.end, mistake.words)
@@ -79,10 +61,10 @@ class Commander(Guide):
             near = nearest(key, COLUMN_KEYS)
             hint = f"; did you mean {near}?" if near else f"; there is {', '.join(COLUMN_KEYS)}"
             raise CommandError(start + len(rest) - len(key), start + len(rest), f"no column {key}{hint}")
-        self._jobs().sort_by(key or None, reverse=rest.startswith("-"))
+        self.jobs().sort_by(key or None, reverse=rest.startswith("-"))
 
     async def _columns(self, rest: str, start: int) -> None:
-        await self._jobs().run_action("columns")
+        await self.jobs().run_action("columns")
 
     def _save(self, rest: str, start: int) -> None:
         screen = self._app.screen_stack[0]
@@ -95,7 +77,7 @@ class Commander(Guide):
         view = self._shared.views.get(rest or START)
         if view is None:
             raise self._no_view(rest, start)
-        self.show_view(view)
+        self.jobs().show_view(view)
 
     def _forget(self, rest: str, start: int) -> None:
         if not self._shared.views.forget(rest or START):

@@ -9,8 +9,8 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from textual.app import App
 from textual.screen import Screen
@@ -127,13 +127,9 @@ async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:
         detail = await shared.job_reader.detail(job.id)
     except Unreadable:
         detail = None
-    command = shared.command("show", about=[job.id])
-    return Taken("\n".join(_facts(job, context)), command, detail.path or "" if detail else "")
-
-
-def jobs_taken(shared: Shared, chosen: Taken | None, filter_text: str) -> Taken:
-    words = (filter_text,) if filter_text else ()
-    return (chosen or Taken(""))._replace(command=shared.command("jobs", about=words))
+    values = ((column.key, column.cell(job, context).strip()) for column in JOB_COLUMNS)
+    facts = "\n".join(f"{key:<10}{value}" for key, value in values if value and value != "–")
+    return Taken(facts, shared.command("show", about=[job.id]), detail.path or "" if detail else "")
 
 
 def step_taken(shared: Shared, step: Step) -> Taken:
@@ -155,23 +151,10 @@ def file_taken(path: str, line: int = 0, offset: int = 0) -> Taken:
     return Taken(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
 
 
-def found_taken(path: str, query: Query) -> Taken:
-    path = os.path.abspath(path)
-    kind = "-P" if query.is_regex else "-F"
-    case = ("-i",) if query.ignores_case else ()
-    return Taken(show(path), Command("grep", "-n", kind, *case, "-e", query.text, "--", about=[path]), path)
-
-
-def ends_taken(paths: Sequence[str]) -> Taken:
-    found = [os.path.abspath(path) for path in paths]
-    return Taken("\n".join(map(show, found)), Command("tail", "-F", about=found))
-
-
-def _facts(job: Job, context: RowContext) -> Iterator[str]:
-    for column in JOB_COLUMNS:
-        value = column.cell(job, context).strip()
-        if value and value != "–":
-            yield f"{column.key:<10}{value}"
+def search_command(path: str, query: Query) -> Command:
+    """What finds the same in a file."""
+    options = ["-n", "-P" if query.is_regex else "-F", *["-i"] * query.ignores_case]
+    return Command("grep", *options, "-e", query.text, "--", about=[os.path.abspath(path)])
 
 
 PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}
@@ -189,13 +172,7 @@ class NotStarted(Exception):
     """A program cannot be started. The text says why, and what to do."""
 
 
-class Call(NamedTuple):
-    """A program and its arguments."""
-
-    words: tuple[str, ...]
-
-
-def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
+def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[str, ...]:
     """The user's pager on a file at a line; `less` when it is one that sends on what is in a file."""
     chosen = _words(environ.get("PAGER", ""))
     if not chosen or os.path.basename(chosen[0]) not in PAGERS:
@@ -203,7 +180,7 @@ def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
     return _call(chosen, PAGERS[os.path.basename(chosen[0])], path, line)
 
 
-def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
+def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> tuple[str, ...]:
     """The user's editor on a file at a line, told not to write. Raises NotStarted."""
     chosen = _words(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
     name = os.path.basename(chosen[0]) if chosen else ""
@@ -221,9 +198,9 @@ def _words(text: str) -> list[str]:
         return []
 
 
-def _call(chosen: Sequence[str], options: Sequence[str], path: str, line: int) -> Call:
+def _call(chosen: Sequence[str], options: Sequence[str], path: str, line: int) -> tuple[str, ...]:
     at = (f"+{line}",) if line else ()
-    return Call((*chosen, *options, *at, os.path.abspath(path)))
+    return (*chosen, *options, *at, os.path.abspath(path))
 
 
 def check_file(path: str) -> None:
@@ -234,15 +211,15 @@ def check_file(path: str) -> None:
         raise NotStarted(f"{path}: may not be read")
 
 
-def run_program(call: Call, environ: Mapping[str, str]) -> None:
+def run_program(words: Sequence[str], environ: Mapping[str, str]) -> None:
     """Run a program until it ends; ctrl+c is for it alone meanwhile. Raises NotStarted."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
     for number in before:
         signal.signal(number, lambda *_: None)  # not SIG_IGN, which the program would inherit
     try:
-        subprocess.run(call.words, check=False, env={**environ, **GUARDS})
+        subprocess.run(words, check=False, env={**environ, **GUARDS})
     except OSError as error:
-        raise NotStarted(f"{call.words[0]}: {error.strerror}") from error
+        raise NotStarted(f"{words[0]}: {error.strerror}") from error
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,8 +1,10 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
+
+from textual import work
 
 from jobtui.actions import Place, key_of
 from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_before
@@ -23,9 +25,9 @@ from jobtui.render.incidents import (
 )
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.base import HeadedScreen
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
-from jobtui.screens.shared import Shared, open_screen, start
+from jobtui.screens.shared import Shared, open_screen
 from jobtui.session.evidence import Gatherer, Reads
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
@@ -74,7 +76,6 @@ class IncidentsScreen(HeadedScreen):
     """Groups of jobs that failed alike, and the details of the one under the cursor."""
 
     PLACE = Place.INCIDENTS
-    BINDINGS = bindings_at(Place.INCIDENTS)
 
     DEFAULT_CSS = """
     IncidentsScreen TextPane { height: 40%; }
@@ -84,7 +85,8 @@ class IncidentsScreen(HeadedScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._window_s: float = WINDOWS_S[2]
-        self._since = _since_flag(shared)
+        flags = zip(shared.words, shared.words[1:], strict=False)
+        self._since = next((value for name, value in flags if name == "--since"), None)
         self._is_chosen = self._since is not None
         self._found: Incidents | None = None
         self._earlier: Earlier | None = None
@@ -121,8 +123,9 @@ class IncidentsScreen(HeadedScreen):
     def _look(self) -> None:
         if not self._works:
             self._works = True
-            start(self, self._survey, group="survey")
+            self._survey()
 
+    @work(group="survey")
     async def _survey(self) -> None:
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
@@ -139,7 +142,9 @@ class IncidentsScreen(HeadedScreen):
                 found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now, rest)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
-            self._list.set_empty(self._nothing())
+            nothing = f"Nothing went wrong in the last {duration(self._span_s)}."
+            earlier = earlier_words(self._span_s, self._earlier) if self._earlier is not None else nothing
+            self._list.set_empty((earlier, f"{key_of('window')} looks at other times."))
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()
@@ -150,28 +155,21 @@ class IncidentsScreen(HeadedScreen):
             return moment.span(now).start
         return Nanos(now - round(self._window_s) * SECOND)
 
+    @property
     def _span_s(self) -> float:
         now = self.shared.now()
         return float(round(seconds_between(self._begin(now), now)))
 
-    def _span(self) -> str:
-        return duration(self._span_s())
-
-    def _nothing(self) -> tuple[str, ...]:
-        if self._earlier is not None:
-            return earlier_words(self._span_s(), self._earlier), f"{key_of('window')} looks at other times."
-        return f"Nothing went wrong in the last {self._span()}.", f"{key_of('window')} looks at other times."
-
     def _words(self) -> str:
-        span, found = self._span(), self._found
+        span, found = duration(self._span_s), self._found
         if found is None:
             return f"looking at the last {span}"
         groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
-        what = groups if self._list.count else "nothing went wrong"
         if self._earlier is not None and self._list.count:
             wide = self._earlier.window_s
             shown = "all before" if wide is None else f"the last {duration(wide)}"
             return f"no failures in the last {span}; shown is {shown} · {groups}"
+        what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
@@ -185,15 +183,12 @@ class IncidentsScreen(HeadedScreen):
             open_screen(self.app, Place.JOB, self.shared, self._list.record.first)
 
     def action_jobs(self) -> None:
-        one = self._list.record
-        if one is not None:
-            goals = [Goal(job_id, self._why(job_id), job=job_id) for job_id in one.jobs[:JOBS_LISTED]]
-            title = f"{len(one.jobs):,} × {one.code}"
-            self.app.push_screen(GroupScreen(self.shared, title, goals, Guide(self.app, self.shared).go))
-
-    def _why(self, job_id: JobId) -> str:
-        job = self.shared.store.job(job_id)
-        return "" if job is None else job.error or job.name or ""
+        if (one := self._list.record) is None:
+            return
+        jobs = ((job_id, self.shared.store.job(job_id)) for job_id in one.jobs[:JOBS_LISTED])
+        goals = [Goal(job_id, (job and (job.error or job.name)) or "", job=job_id) for job_id, job in jobs]
+        title, go = f"{len(one.jobs):,} × {one.code}", Guide(self.app, self.shared).go
+        self.app.push_screen(ChoosingScreen(self.shared, title, goals, go, title))
 
     def action_window(self) -> None:
         self._since, self._is_chosen = None, True
@@ -202,7 +197,8 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, self._ended_at = True, 0.0
         self.tick()
 
-    def action_report(self) -> None:
+    @work(group="report", exclusive=True)
+    async def action_report(self) -> None:
         if self._list.record is not None:
             self.copy("\n".join(incident_report(self._list.record, self.shared.now())))
 
@@ -212,20 +208,6 @@ class IncidentsScreen(HeadedScreen):
     def command(self) -> Command:
         window = () if self._since is not None else ("--since", f"{round(self._window_s)}s")
         return self.shared.command(*window, "incidents")
-
-
-class GroupScreen(ChoosingScreen):
-    """Choose a job of a group, the earliest first."""
-
-    @property
-    def heading(self) -> str:
-        return show(self._asked)
-
-    def paragraphs(self) -> Iterator[Paragraph]:
-        return (Paragraph(show(goal.words)) for goal in self._goals)
-
-    def command(self) -> Command:
-        return Command()
 
 
 class _Slices:
@@ -238,8 +220,3 @@ class _Slices:
         if monotonic() - self._began >= TURN_S:
             await asyncio.sleep(0.001)
             self._began = monotonic()
-
-
-def _since_flag(shared: Shared) -> str | None:
-    words = shared.words
-    return next((words[at + 1] for at, word in enumerate(words[:-1]) if word == "--since"), None)

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from time import monotonic
-from typing import NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
@@ -17,7 +16,7 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
-from jobtui.model.job_reader import Noted, Reached, Unreadable
+from jobtui.model.job_reader import Reached, Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
@@ -25,7 +24,7 @@ from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import judge_all, labels
 from jobtui.render.text import Zone, clock_time, date_time, show
-from jobtui.screens.base import LiveScreen, bindings_at
+from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_script import ScriptTab
@@ -35,10 +34,9 @@ from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import Shared, Taken, start
 from jobtui.screens.text import ErrorScreen
 from jobtui.screens.trace_reader import JobTracing
-from jobtui.store.store import Changes, Store
+from jobtui.store.store import Changes
 from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
 from jobtui.widgets.job_facts import JobFacts, ends_of
-from jobtui.widgets.row_view import Move
 
 SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""
@@ -75,7 +73,7 @@ class Reaching:
         begun = f"reading the logs back to {self._time(at)}"
         self._tell(f"{begun} … {STOPS}")
         try:
-            if await self._shared.job_reader.reach_back(at, lambda reached: self._tell_share(begun, reached)):
+            if await self._shared.job_reader.reach_back(at, partial(self._tell_share, begun)):
                 self._back_to = at if self._back_to is None else min(at, self._back_to)
             self._problem = ""
         except Unreadable as error:
@@ -83,31 +81,23 @@ class Reaching:
         finally:
             self._tell("")
 
-    @property
-    def goes_on(self) -> bool:
-        return bool(self.words)
-
     def _tell_share(self, begun: str, reached: Reached) -> None:
         now = monotonic()
         if now - self._told_at < TELL_S:
             return
         self._told_at = now
+        share = f": {reached.records:,} records"
         if reached.size:
-            read, size = (f"{count / MB:,.0f}" for count in (reached.read, reached.size))
-            self._tell(f"{begun}: {read} of {size} MB {STOPS}")
-        else:
-            self._tell(f"{begun}: {reached.records:,} records {STOPS}")
+            share = f": {reached.read / MB:,.0f} of {reached.size / MB:,.0f} MB"
+        self._tell(f"{begun}{share} {STOPS}")
 
     async def _logs_begun(self) -> None:
         news = asyncio.Event()
-        logs = kinds_that_give(Gives.LOGS)
-        unsubscribe = self._shared.live.subscribe(lambda changes: news.set())
+        logs, live = kinds_that_give(Gives.LOGS), self._shared.live
+        unsubscribe = live.subscribe(lambda changes: news.set())
         try:
             async with asyncio.timeout(PATIENCE_S):
-                while any(
-                    source.kind in logs and source.state is SourceState.STARTING
-                    for source in self._shared.live.sources()
-                ):
+                while any(one.kind in logs and one.state is SourceState.STARTING for one in live.sources()):
                     await news.wait()
                     news.clear()
         except TimeoutError:
@@ -121,8 +111,7 @@ class Reaching:
             self._changed()
 
     def _time(self, at: Nanos) -> str:
-        now = self._shared.now()
-        words = clock_time(at)[:-3] if now - at < DAY else date_time(at)[:-3]
+        words = clock_time(at)[:-3] if self._shared.now() - at < DAY else date_time(at)[:-3]
         return f"{words}{Zone.mark()}"
 
     def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
@@ -134,13 +123,9 @@ class Reaching:
             return (f"{show(other.system)} has told of no change of its state.",)
         if self.words:
             return (f"No op of it yet: {self.words}",)
-        sources = self._shared.store.sources()
-        kinds = kinds_that_give(Gives.LOGS)
-        logs = [
-            (label, source)
-            for source, label in zip(sources, labels(sources), strict=True)
-            if source.kind in kinds
-        ]
+        sources, kinds = self._shared.store.sources(), kinds_that_give(Gives.LOGS)
+        known = zip(sources, labels(sources), strict=True)
+        logs = [(label, source) for source, label in known if source.kind in kinds]
         if not logs:
             return ("No log is read, so that nothing is known of what happened to it.",)
         what = "this job" if number is None else f"run {number}"
@@ -155,84 +140,6 @@ class Reaching:
         return tuple(told)
 
 
-def ops_of_states(store: Store, job_id: JobId, detail: JobDetail | None) -> tuple[Op, ...]:
-    """The runs of a job by the changes of its state, those that were read with its record where more."""
-    changes = store.changes_of(job_id)
-    if detail is not None and len(detail.changes) > len(changes):
-        changes = detail.changes
-    if not changes:
-        return ()
-    from jobtui.analysis.timeline import ops_of_changes
-
-    return ops_of_changes(store.job(job_id), changes)
-
-
-class RecordRead(NamedTuple):
-    """What was read of the record, and why not."""
-
-    detail: JobDetail | None = None
-    problem: str = ""
-
-
-def subject_of(
-    store: Store, job_id: JobId, known: RecordRead, run: Run | None, reaching: Reaching
-) -> Subject:
-    runs = known.detail.runs if known.detail else ()
-    window = window_of(runs, run.number) if run else RunWindow()
-    all_ops = store.correlation.ops_of(job_id) or ops_of_states(store, job_id, known.detail)
-    ops = ops_in(window, all_ops)
-    good = last_good(runs, run.number) if run else None
-    return Subject(
-        job_id=job_id,
-        job=store.job(job_id),
-        ops=ops,
-        unlinked=unlinked_in(window, store.correlation.unlinked_of(job_id)),
-        detail=known.detail,
-        run=run,
-        silence=() if ops else reaching.silence(job_id, run.number if run else None),
-        problem=known.problem,
-        good=good,
-        good_ops=ops_in(window_of(runs, good.number), all_ops) if good else (),
-    )
-
-
-async def show_cluster(
-    facts: JobFacts, shared: Shared, job_id: JobId, note: Callable[[str | None], None] = lambda slurm_id: None
-) -> None:
-    from jobtui.session.evidence import noted_of  # the first paint does not need it
-
-    noted = await noted_of(shared.store, shared.job_reader, shared.store.job(job_id), shared.reach)
-    note(noted.status.slurm_id if noted is not None else None)
-    facts.cluster = words_of(shared, job_id, noted)
-
-
-def words_of(shared: Shared, job_id: JobId, noted: Noted | None) -> str:
-    """Which it is in Slurm and how it stands there, by Slurm's own word where there is one, else as noted.
-
-    "" where neither tells.
-    """
-    from jobtui.analysis.keys import sirepo_of, slurm_of
-
-    job = shared.store.job(job_id)
-    if job is None:
-        return ""
-    if (submitter := sirepo_of(job)) is not None:
-        return joined_words(submitter, shared.store.job(submitter))
-    slurm = slurm_of(job, shared.store.jobs.values(), noted.status.slurm_id if noted is not None else None)
-    return cluster_words(noted.status if noted is not None else None, slurm)
-
-
-def concerns(shared: Shared, job_id: JobId, changed: Collection[JobId]) -> bool:
-    from jobtui.analysis.keys import sirepo_of
-
-    job = shared.store.job(job_id)
-    if job is None:
-        return False
-    if job.mode == CLUSTER_MODE:
-        return any(one.startswith(SLURM) for one in changed)
-    return sirepo_of(job) in changed
-
-
 TABS: tuple[type[JobTab], ...] = (
     TimelineTab, WhyTab, LogsTab, HistoryTab, TraceTab, ScriptTab, FilesTab, RawTab,
 )  # fmt: skip
@@ -242,8 +149,6 @@ class JobScreen(LiveScreen):
     """A job in tabs, each made when it is first shown."""
 
     PLACE = Place.JOB
-    BINDINGS = bindings_at(Place.JOB)
-
     DEFAULT_CSS = """
     JobScreen.-tall StepDetail { height: 6; }
     JobScreen.-low SourceStrip, JobScreen.-low StepDetail, JobScreen.-flat StepDetail { display: none; }
@@ -256,25 +161,26 @@ class JobScreen(LiveScreen):
     def __init__(self, shared: Shared, job_id: JobId) -> None:
         super().__init__(shared)
         self.job_id = job_id
-        self._known = RecordRead()
+        self._detail: JobDetail | None = None
+        self._problem = ""
+        """Why the record could not be read last."""
         self._number: int | None = None
         self._waits_to_reach = False
         self._reaching = Reaching(shared, self._say)
         self._tracing = JobTracing(self, shared, self._say)
         self._judged = JobVerdict(self, shared, self._say, job_id)
         self._facts = JobFacts(shared.now_of, job_id)
-        self._cluster = partial(show_cluster, self._facts, shared, job_id, self._judged.note_slurm)
         self._strip = SourceStrip(shared.now)
         self._tab_line = TabLine([tab.NAME for tab in TABS])
         self._foot = RuleLine()
         self._tabs: dict[str, JobTab] = {}
-        self._tab: JobTab = self._tab_of(TimelineTab.NAME)
+        self._main: JobTab = self._tab_of(TimelineTab.NAME)
 
     def compose(self) -> ComposeResult:
         yield self._facts
         yield self._strip
         yield self._tab_line
-        yield self._tab
+        yield self._main
         yield self._foot
         yield KeyLine(hints_at(Place.JOB))
 
@@ -289,23 +195,44 @@ class JobScreen(LiveScreen):
     def show_trail(self) -> None:
         self._facts.trail = self.trail
 
+    # What is read.
+
     async def _open_up(self) -> None:
         await self._read_record()
-        start(self, self._trace, group="trace", exclusive=True)
+        self._find_trace()
         await self._reach()
 
-    async def _trace(self) -> None:
+    @work(group="trace", exclusive=True)
+    async def _find_trace(self) -> None:
         subject = self._subject()
         await self._tracing.find(subject.job, subject.ops, subject.unlinked)
 
     async def _read_record(self) -> None:
-        start(self, self._cluster, group="cluster", exclusive=True)
+        self._show_cluster()
         try:
-            self._known = RecordRead(await self.shared.job_reader.detail(self.job_id))
+            self._detail, self._problem = await self.shared.job_reader.detail(self.job_id), ""
         except Unreadable as error:
-            self._known = RecordRead(self._known.detail, show(str(error)))
-        self._judged.renew(self._known.detail)
+            self._problem = show(str(error))
+        self._judged.renew(self._detail)
         self._show()
+
+    @work(group="cluster", exclusive=True)
+    async def _show_cluster(self) -> None:
+        """Which it is in Slurm, and its state by Slurm's own word if there is one, else as noted."""
+        from jobtui.analysis.keys import sirepo_of, slurm_of
+        from jobtui.session.evidence import noted_of  # the first paint does not need it
+
+        reader, store = self.shared.job_reader, self.shared.store
+        noted = await noted_of(store, reader, store.job(self.job_id), self.shared.reach)
+        status = noted.status if noted is not None else None
+        number = status.slurm_id if status is not None else None
+        self._judged.note_slurm(number)
+        words, job = "", self.shared.store.job(self.job_id)
+        if job is not None and (submitter := sirepo_of(job)) is not None:
+            words = joined_words(submitter, self.shared.store.job(submitter))
+        elif job is not None:
+            words = cluster_words(status, slurm_of(job, self.shared.store.jobs.values(), number))
+        self._facts.cluster = words
 
     @on(JobTab.LogsWanted)
     def _read_back_to(self, message: JobTab.LogsWanted) -> None:
@@ -319,13 +246,15 @@ class JobScreen(LiveScreen):
         job, run = self.shared.live.job(self.job_id), self._run
         queued_at = run.queued_at if run else job.queued_at if job else None
         await self._reaching.reach(queued_at)
-        self._judged.renew(self._known.detail)
+        self._judged.renew(self._detail)
         self._show()
 
     def pause_ended(self) -> None:
         super().pause_ended()
         if self._waits_to_reach:
             start(self, self._reach, group="open", exclusive=True)
+
+    # What is shown.
 
     def _say(self) -> None:
         if self.is_attached:
@@ -335,15 +264,25 @@ class JobScreen(LiveScreen):
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
             self._show()
-        elif concerns(self.shared, self.job_id, changes.jobs):
-            start(self, self._cluster, group="cluster", exclusive=True)
-            self._judged.renew(self._known.detail)
+        elif self._concerns(changes.jobs):
+            self._show_cluster()
+            self._judged.renew(self._detail)
         elif changes.sources:
-            self._judged.renew(self._known.detail)
+            self._judged.renew(self._detail)
         self._tracing.changed(changes.traces)
         if self._tracing.is_to_be_found_again(self.job_id in changes.jobs, changes.traces):
-            start(self, self._trace, group="trace", exclusive=True)
+            self._find_trace()
         self._show_sources()
+
+    def _concerns(self, changed: Collection[JobId]) -> bool:
+        from jobtui.analysis.keys import sirepo_of
+
+        job = self.shared.store.job(self.job_id)
+        if job is None:
+            return False
+        if job.mode == CLUSTER_MODE:
+            return any(one.startswith(SLURM) for one in changed)
+        return sirepo_of(job) in changed
 
     def show_all(self) -> None:
         self._show_sources()
@@ -352,25 +291,25 @@ class JobScreen(LiveScreen):
     def _show_sources(self) -> None:
         sources = self.shared.store.sources()
         self._strip.sources = sources
-        self._facts.age = self._tab.age or judge_all(sources, self.shared.now())
+        self._facts.age = self._main.age or judge_all(sources, self.shared.now())
 
     def _show(self) -> None:
         subject = self._subject()
         shown_run = subject.run.number if subject.run else None
         self._facts.verdict = subject.verdict
         self._facts.set_job(subject.job, absolute=self.shared.absolute, run=shown_run)
-        self._tab.set_subject(subject)
+        self._main.set_subject(subject)
         self._show_words()
 
     @on(JobTab.Told)
     def _show_words(self) -> None:
-        problem = self._known.problem if self._known.detail else ""
+        problem = self._problem if self._detail else ""
         not_read = f"the record could not be read again: {problem}" if problem else ""
-        self._tab_line.words = self._reaching.words or not_read or self._tab.words
+        self._tab_line.words = self._reaching.words or not_read or self._main.words
 
     @property
     def _runs(self) -> tuple[Run, ...]:
-        return self._known.detail.runs if self._known.detail else ()
+        return self._detail.runs if self._detail else ()
 
     @property
     def _run(self) -> Run | None:
@@ -378,31 +317,53 @@ class JobScreen(LiveScreen):
         return next((run for run in self._runs if run.number == self._number), newest)
 
     def _subject(self) -> Subject:
-        subject = subject_of(self.shared.store, self.job_id, self._known, self._run, self._reaching)
-        traced = self._tracing.ops(subject.ops, subject.unlinked)
-        return subject._replace(
-            ops=(*subject.ops, *traced),
-            silence=() if traced else subject.silence,
+        store, job_id, runs, run = self.shared.store, self.job_id, self._runs, self._run
+        window = window_of(runs, run.number) if run else RunWindow()
+        all_ops = store.correlation.ops_of(job_id) or self._ops_of_states()
+        ops, unlinked = ops_in(window, all_ops), unlinked_in(window, store.correlation.unlinked_of(job_id))
+        traced = self._tracing.ops(ops, unlinked)
+        good = last_good(runs, run.number) if run else None
+        return Subject(
+            job_id=job_id,
+            job=store.job(job_id),
+            ops=(*ops, *traced),
+            unlinked=unlinked,
+            detail=self._detail,
+            run=run,
+            silence=() if ops or traced else self._reaching.silence(job_id, run.number if run else None),
+            problem=self._problem,
+            good=good,
+            good_ops=ops_in(window_of(runs, good.number), all_ops) if good else (),
             verdict=self._judged.verdict,
             tracing=self._tracing,
         )
 
+    def _ops_of_states(self) -> tuple[Op, ...]:
+        """The runs of the job by the changes of its state: those read with its record where that has more."""
+        changes = self.shared.store.changes_of(self.job_id)
+        if self._detail is not None and len(self._detail.changes) > len(changes):
+            changes = self._detail.changes
+        if not changes:
+            return ()
+        from jobtui.analysis.timeline import ops_of_changes
+
+        return ops_of_changes(self.shared.store.job(self.job_id), changes)
+
     def tick(self) -> None:
-        self._facts.tick()
+        self._facts.repaint()
         self._judged.tick()
-        self._tab.tick()
+        self._main.tick()
         self._show_sources()
         self._show_words()
 
-    def move_list(self, move: Move) -> None:
-        self._tab.move(move)
+    # What the user does.
 
     async def action_tab(self, name: str) -> None:
-        self._tab.display = False
-        self._tab = self._tab_of(name)
-        self._tab.display = True
-        if not self._tab.is_attached:
-            await self.mount(self._tab, before=self._foot)
+        self._main.display = False
+        self._main = self._tab_of(name)
+        self._main.display = True
+        if not self._main.is_attached:
+            await self.mount(self._main, before=self._foot)
         self._tab_line.current = name
         self._show_sources()
         self._show()
@@ -414,10 +375,7 @@ class JobScreen(LiveScreen):
 
     def action_run(self, step: int) -> None:
         numbers = [run.number for run in self._runs]
-        if self._run is None:
-            return
-        at = numbers.index(self._run.number) + step
-        if 0 <= at < len(numbers):
+        if self._run is not None and 0 <= (at := numbers.index(self._run.number) + step) < len(numbers):
             self._choose(numbers[at])
 
     @on(HistoryTab.Chosen)
@@ -426,43 +384,42 @@ class JobScreen(LiveScreen):
 
     def _choose(self, number: int) -> None:
         if self._run is not None and self._run.number != number:
-            newest = self._runs[-1].number
-            self._number = None if number == newest else number
+            self._number = None if number == self._runs[-1].number else number
             self._show()
             start(self, self._reach, group="open", exclusive=True)
 
     def action_back(self) -> None:
-        if self._reaching.goes_on:
+        if self._reaching.words:
             self.workers.cancel_group(self, "open")
         else:
             super().action_back()
 
-    def action_compare(self) -> None:
+    @work(group="compare", exclusive=True)
+    async def action_compare(self) -> None:
         from jobtui.screens.job_history import open_comparison  # few look so far
 
-        comparing = partial(open_comparison, self, self.shared, self.job_id)
-        start(self, comparing, group="compare", exclusive=True)
+        await open_comparison(self, self.shared, self.job_id)
 
     def action_switch_pane(self) -> None:
-        self._tab.switch_pane()
+        self._main.switch_pane()
 
     def action_show_hidden(self) -> None:
-        if isinstance(self._tab, TimelineTab):
-            self._tab.show_hidden()
+        if isinstance(self._main, TimelineTab):
+            self._main.show_hidden()
 
     def action_open(self) -> None:
-        self._tab.open()
+        self._main.open()
 
     def chosen_jobs(self) -> Sequence[JobId]:
         return (self.job_id,)
 
     def copied(self) -> str:
-        return self._tab.copied or self.job_id
+        return self._main.copied or self.job_id
 
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import file_taken, job_taken, step_taken
 
-        shared, tab = self.shared, self._tab
+        shared, tab = self.shared, self._main
         command = shared.command(*tab.COMMAND, about=[self.job_id])
         if tab.step_here is not None:
             taken = step_taken(shared, tab.step_here)
@@ -478,9 +435,9 @@ class JobScreen(LiveScreen):
         job, run = self.shared.store.job(self.job_id), self._run
         told = run or job
         text = (told.error or told.alert or told.message) if told else None
-        if text or self._known.problem:
+        if text or self._problem:
             title = f"run {run.number}" if run else "error"
             taken = await self.taken()
-            self.app.push_screen(ErrorScreen(self.shared, title, text or self._known.problem, taken))
+            self.app.push_screen(ErrorScreen(self.shared, title, text or self._problem, taken))
         else:
             self.notify("no error is known of this run", timeout=2)

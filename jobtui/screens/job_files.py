@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -50,7 +50,6 @@ class FilesTab(JobTab):
         self._began: Nanos | None = None
         self._listed_at: Nanos | None = None
         self._problem = ""
-        self._paragraphs: tuple[Paragraph, ...] = ()
         self._files = FileList(lambda: TimeLook(shared.now(), relative=not shared.absolute))
         self._text = TextPane()
         self._text.is_active = False
@@ -96,20 +95,16 @@ class FilesTab(JobTab):
         return self._files, self._text
 
     def open(self) -> None:
-        if self._files.record is not None and self._paragraphs:
+        if self._files.record is not None and self._text.paragraphs:
             from jobtui.screens.export import file_taken
 
             taken = file_taken(self.file_here)
             name = show(self._files.record.name)
-            self.app.push_screen(ReadingScreen(self.shared, name, self._paragraphs, taken))
+            self.app.push_screen(ReadingScreen(self.shared, name, self._text.paragraphs, taken))
 
     @property
     def copied(self) -> str | None:
-        if self._text.is_active:
-            return "\n".join(part.text for part in self._paragraphs)
-        if self._listing is None or self._files.record is None:
-            return None
-        return show(f"{self._listing.path}/{self._files.record.name}")
+        return self._text.text if self._text.is_active else show(self.file_here) or None
 
     @property
     def file_here(self) -> str:
@@ -121,18 +116,18 @@ class FilesTab(JobTab):
         may_read = self.shared.paused_at is None or self._listed_at is None
         if self._began is None and may_read:
             self._began = self.shared.clock.now()
-            start(self, self._read, group="files")
+            self._read()
 
+    @work(group="files")
     async def _read(self) -> None:
         try:
-            self._listing = await self._first_listing()
-            self._files.display = self._listing is not None
-            if self._listing is not None:
-                outputs = self._outputs.get(self._listing.path, ())
+            self._listing = listing = await self._first_listing()
+            self._files.display = listing is not None
+            if listing is not None:
+                outputs = self._outputs.get(listing.path, ())
                 if not any(outputs) and (known := [*filter(None, self._outputs.values())]):
                     outputs = known[0]  # in a directory that cannot be read: no other file stands for it
-                files = in_order(self._listing.files, outputs)
-                self._files.set_files(files, self._listing.left_out)
+                self._files.set_files(in_order(listing.files, outputs), listing.left_out)
                 await self._read_chosen()
             else:
                 self._files.set_files(())
@@ -146,29 +141,27 @@ class FilesTab(JobTab):
             try:
                 listing = await self.shared.job_reader.list_files(path)
             except Unreadable as error:
-                problems.append(str(error))
+                problems.append(show(str(error)))
                 continue
             self._problem = ""
             self._listed_at = self.shared.clock.now()
             return listing
         self._problem = "no run directory"
         self._shown = None
-        self._set(map(Span, self._missing(problems)))
+        subject = self._subject
+        words = ["Neither a record nor a log that was read tells where the run directory of this job is."]
+        if problems:
+            words = ["The run directory cannot be read here:", *problems]
+        elif subject and subject.job and subject.job.mode == CLUSTER_MODE:
+            words = ["The files of this job are on its cluster; no log that was read says where."]
+        self._text.set_text(map(Paragraph, words), follow=True)
         self._text.move(Move.TOP)
         return None
-
-    def _missing(self, problems: Sequence[str]) -> list[str]:
-        subject = self._subject
-        if problems:
-            return ["The run directory cannot be read here:", *map(show, problems)]
-        if subject and subject.job and subject.job.mode == CLUSTER_MODE:
-            return ["The files of this job are on its cluster; no log that was read says where."]
-        return ["Neither a record nor a log that was read tells where the run directory of this job is."]
 
     async def _read_chosen(self) -> None:
         file, listing = self._files.record, self._listing
         if file is None or listing is None:
-            self._set([Span("the run directory is empty", "dim")])
+            self._text.set_text([Paragraph("the run directory is empty", "dim")], follow=True)
             self._shown = None
             return
         key = (listing.path, file, Zone.mark())
@@ -187,13 +180,9 @@ class FilesTab(JobTab):
             spans = [Span(part_title(part, Zone.mark()), "accent"), *lines]
         if self._files.record is not None and self._files.record.name == file.name:
             self._shown = key
-            self._set(spans)
+            self._text.set_text((Paragraph(span.text, span.style) for span in spans), follow=True)
             if is_tailed(file.name) and not is_same:
                 self._text.move(Move.BOTTOM)
-
-    def _set(self, spans: "Sequence[Span] | map[Span]") -> None:
-        self._paragraphs = tuple(Paragraph(span.text, span.style) for span in spans)
-        self._text.set_text(self._paragraphs, follow=True)
 
     @on(FileList.Highlighted)
     def _chosen(self) -> None:

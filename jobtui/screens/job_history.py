@@ -49,15 +49,12 @@ async def open_comparison(
         screen.notify(found, timeout=4, markup=False)
         return
     command = shared.command("compare", about=[job_id, *({found.right.job.id} - {job_id})])
-    text = list(_paragraphs(found, max(20, screen.size.width - MARGIN)))
+    text: list[Paragraph] = []
+    for line in map(str.rstrip, comparison_lines(found, max(20, screen.size.width - MARGIN), colour=False)):
+        style = "warning" if line.endswith((PARTS, SLOWER)) else ""
+        text.append(Paragraph(line, style if text else "title"))
     title = "beside the last good run" if other is None else "side by side"
     screen.app.push_screen(ReadingScreen(shared, title, text, Taken("", command)))
-
-
-def _paragraphs(found: Comparison, cells: int) -> Iterator[Paragraph]:
-    for at, line in enumerate(comparison_lines(found, cells, colour=False)):
-        marked = line.rstrip().endswith((PARTS, SLOWER))
-        yield Paragraph(line.rstrip(), "title" if at == 0 else "warning" if marked else "")
 
 
 async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:
@@ -161,20 +158,22 @@ class HistoryTab(JobTab):
         self.post_message(self.Chosen(message.record.number))
 
     def _compare(self) -> None:
-        if self._subject is None:
+        if (subject := self._subject) is None:
             return
-        run, detail = self._runs.record, self._subject.detail
-        if run is None or detail is None:
-            self._about.set_text([Paragraph(self._nothing(), "dim")])
+        run = self._runs.record
+        if run is None or subject.detail is None:
+            nothing = "it never ran, as far as its record tells"
+            if subject.detail is None:
+                nothing = subject.problem or "no source has a record of this job"
+            self._about.set_text([Paragraph(nothing, "dim")])
             return
         cells = max(1, self.size.width - 3)
-        good = self._subject.good if cells >= SIDE_BY_SIDE_CELLS else None
+        good = subject.good if cells >= SIDE_BY_SIDE_CELLS else None
         facts = side_by_side(run, good, self.shared.now(), cells)
-        self._about.set_text((*facts, Paragraph(), *self._steps(run, good, cells)))
+        self._about.set_text((*facts, Paragraph(), *self._steps(subject, run, good, cells)))
 
-    def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
-        subject = self._subject
-        if subject is None or good is None or subject.run is None or subject.run.number != run.number:
+    def _steps(self, subject: Subject, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
+        if good is None or subject.run is None or subject.run.number != run.number:
             return
         if not subject.ops or not subject.good_ops:
             unknown = run if not subject.ops else good
@@ -188,9 +187,3 @@ class HistoryTab(JobTab):
     def open(self) -> None:
         if self._subject is not None and self._subject.good is not None and not self._subject.good_ops:
             self.post_message(self.LogsWanted(self._subject.good))
-
-    def _nothing(self) -> str:
-        subject = self._subject
-        if subject is None or subject.detail is None:
-            return (subject.problem if subject else "") or "no source has a record of this job"
-        return "it never ran, as far as its record tells"

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from functools import partial
 from posixpath import split
 from typing import NamedTuple
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -27,7 +27,7 @@ from jobtui.render.job_files import (
 from jobtui.render.spans import Line, Paragraph, Span
 from jobtui.render.text import Zone, show
 from jobtui.screens.job_tabs import JobTab, Subject
-from jobtui.screens.shared import Shared, start
+from jobtui.screens.shared import Shared
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import SpanPane
@@ -85,7 +85,7 @@ class ScriptTab(JobTab):
         asked = (subject.job_id, subject.job and subject.job.status, subject.detail is None, Zone.mark())
         if asked != self._asked:
             self._asked = asked
-            start(self, self._find, group="script", exclusive=True)
+            self._find(subject)
 
     @property
     def words(self) -> str:
@@ -99,33 +99,29 @@ class ScriptTab(JobTab):
 
     def open(self) -> None:
         if self._read is not None and self._read.outputs:
-            start(self, partial(self._open_outputs, self._read), group="outputs", exclusive=True)
+            self._open_outputs(self._read)
 
     @property
     def copied(self) -> str | None:
         return (self._about if self._about.is_active else self._script).text or None
 
-    async def _find(self) -> None:
+    @work(group="script", exclusive=True, description="")
+    async def _find(self, subject: Subject) -> None:
         try:
-            await self._find_script()
+            wanted, detail = await self._wanted(subject)
+            if wanted is None:
+                self._read, self._problem = None, "no script"
+                self._set((), (_line(NO_NUMBER),))
+                return
+            if self._read is None:
+                self._problem = "looking for the script"
+                self.post_message(self.Told())
+            answer = await self.shared.job_reader.script(wanted)
         except Unreadable as error:
             self._read, self._problem = None, "the script cannot be looked for"
             self._set((), (_line(show(str(error))),))
-
-    async def _find_script(self) -> None:
-        subject = self._subject
-        assert subject is not None
-        wanted, detail = await self._wanted(subject)
-        if wanted is None:
-            self._read, self._problem = None, "no script"
-            self._set((), (_line(NO_NUMBER),))
             return
-        if self._read is None:
-            self._problem = "looking for the script"
-            self.post_message(self.Told())
-        answer = await self.shared.job_reader.script(wanted)
-        told = told_outputs(detail.facts) if detail is not None else ()
-        script = answer.script
+        script, told = answer.script, told_outputs(detail.facts) if detail is not None else ()
         outputs = told or (outputs_of(script, wanted) if script is not None else ())
         self._read = Read(wanted, answer, outputs)
         # a script can be large, and keys are not to wait for it
@@ -159,6 +155,7 @@ class ScriptTab(JobTab):
         self._about.set_lines(about)
         self.post_message(self.Told())
 
+    @work(group="outputs", exclusive=True, description="")
     async def _open_outputs(self, read: Read) -> None:
         text: list[Paragraph] = []
         for output in read.outputs:

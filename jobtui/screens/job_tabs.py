@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.message import Message
@@ -24,7 +23,7 @@ from jobtui.render.log_lines import tags
 from jobtui.render.sources import Judgement
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
-from jobtui.screens.shared import Shared, open_screen, start
+from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import JobLog
@@ -151,8 +150,9 @@ class StepTab(JobTab):
     def show_step(self, step: Step | None) -> None:
         if step != self._detail.step:
             self._detail.set_step(step)
-            start(self, partial(self._read_record, step), group="record", exclusive=True)
+            self._read_record(step)
 
+    @work(group="record", exclusive=True, description="")
     async def _read_record(self, step: Step | None) -> None:
         if step is None:
             return
@@ -203,8 +203,8 @@ class TimelineTab(StepTab):
     def words(self) -> str:
         unlinked = len(self._subject.unlinked) if self._subject else 0
         dropped = self.shared.store.correlation.dropped_ops
-        words = f"{unlinked:,} lines name this job and could not be placed" if unlinked else ""
-        return words + (f"{' · ' if words else ''}{dropped:,} old ops were dropped" if dropped else "")
+        words = [f"{unlinked:,} lines name this job and could not be placed"] if unlinked else []
+        return " · ".join((*words, *[f"{dropped:,} old ops were dropped"] * bool(dropped)))
 
     def tick(self) -> None:
         self._ops.tick()
@@ -219,21 +219,18 @@ class TimelineTab(StepTab):
             self.set_subject(self._subject)
 
     def open(self) -> None:
-        if self._timeline.is_active and self._timeline.toggle_fold():
+        step, op = self._timeline.step, self._ops.record
+        if step is None or (self._timeline.is_active and self._timeline.toggle_fold()):
             return
-        if self._timeline.step is not None and not self._open_span(self._timeline.step):
-            from jobtui.screens.export import step_taken
-
-            taken = step_taken(self.shared, self._timeline.step)
-            self.app.push_screen(ReadingScreen(self.shared, "log line", self._line_text(), taken))
-
-    def _open_span(self, step: Step) -> bool:
         from jobtui.analysis.traces.job_traces import span_of  # most jobs have no trace
+        from jobtui.screens.export import step_taken
 
-        if step.component is not Component.SPAN or (span := span_of(step)) is None:
-            return False
-        open_screen(self.app, Place.TRACE, self.shared, *span)
-        return True
+        if step.component is Component.SPAN and (span := span_of(step)) is not None:
+            open_screen(self.app, Place.TRACE, self.shared, *span)
+            return
+        text = [*line_text(step, self._detail.more if self._detail.step == step else ())]
+        text += _op_text(op) if op is not None else ()
+        self.app.push_screen(ReadingScreen(self.shared, "log line", text, step_taken(self.shared, step)))
 
     @property
     def copied(self) -> str | None:
@@ -251,13 +248,6 @@ class TimelineTab(StepTab):
     @on(Timeline.StepHighlighted)
     def _step_chosen(self, message: Timeline.StepHighlighted) -> None:
         self.show_step(message.step)
-
-    def _line_text(self) -> Iterator[Paragraph]:
-        step, op = self._timeline.step, self._ops.record
-        if step is not None:
-            yield from line_text(step, self._detail.more if self._detail.step == step else ())
-        if op is not None:
-            yield from _op_text(op)
 
 
 def line_text(step: Step, more: Iterable[str]) -> Iterator[Paragraph]:
@@ -390,24 +380,22 @@ class WhyTab(JobTab):
     def open(self) -> None:
         item = self._list.item
         if isinstance(item, Fact) and (step := self._step_of(item)) is not None:
-            start(self, partial(self._open_step, step), group="open", exclusive=True)
+            self._open_step(step)
         elif isinstance(item, Fact):
-            self._read("record", [Paragraph(show(item.source), "accent"), *_below(item.text)])
+            self._read("record", Paragraph(show(item.source), "accent"), item.text)
         elif isinstance(item, NextStep):
-            self._read("command", [Paragraph(show(item.why), "dim"), *_below(item.command)])
+            self._read("command", Paragraph(show(item.why), "dim"), item.command)
 
+    @work(group="open", exclusive=True, description="")
     async def _open_step(self, step: Step) -> None:
-        self._read("log line", [*line_text(step, await self.lines_after(step))], step)
-
-    def _read(self, title: str, text: list[Paragraph], step: Step | None = None) -> None:
         from jobtui.screens.export import step_taken
 
-        taken = step_taken(self.shared, step) if step is not None else None
-        self.app.push_screen(ReadingScreen(self.shared, title, text, taken))
+        text = line_text(step, await self.lines_after(step))
+        self.app.push_screen(ReadingScreen(self.shared, "log line", text, step_taken(self.shared, step)))
 
-
-def _below(text: str) -> list[Paragraph]:
-    return [Paragraph(), Paragraph(show(text))]
+    def _read(self, title: str, head: Paragraph, text: str) -> None:
+        paragraphs = (head, Paragraph(), Paragraph(show(text)))
+        self.app.push_screen(ReadingScreen(self.shared, title, paragraphs))
 
 
 class RawTab(JobTab):
@@ -419,7 +407,6 @@ class RawTab(JobTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._shown: tuple[JobDetail, str] | None = None
-        self._paragraphs: tuple[Paragraph, ...] = ()
         self._text = TextPane()
 
     def compose(self) -> ComposeResult:
@@ -429,33 +416,25 @@ class RawTab(JobTab):
         detail = subject.detail
         if detail is None:
             words = subject.problem or "no source has a record of this job"
-            self._set([Paragraph(words, "warning")])
+            self._text.set_text([Paragraph(words, "warning")])
             self._shown = None
         elif (detail, Zone.mark()) != self._shown:
             self._shown = (detail, Zone.mark())
-            start(self, partial(self._format, detail), group="format", exclusive=True)
+            self._format(detail)
 
     def panes(self) -> Sequence[RowView]:
         return (self._text,)
 
     @property
     def copied(self) -> str | None:
-        return "\n".join(part.text for part in self._paragraphs) or None
+        return self._text.text or None
 
+    @work(group="format", exclusive=True, description="")
     async def _format(self, detail: JobDetail) -> None:
+        head = [Paragraph(show(detail.path or detail.job.source), "accent")]
+        if detail.job.written_at is not None:
+            head.append(Paragraph(f"written {date_time(detail.job.written_at)}{Zone.mark()}", "dim"))
+        head += (Paragraph(show(f"{name} {text}"), "dim") for name, text in detail.facts)
         # a record can be large, and keys are not to wait for it
         lines = await asyncio.to_thread(list, document_lines(detail.native))
-        self._set([*_head(detail), *map(Paragraph, lines)])
-
-    def _set(self, paragraphs: Iterable[Paragraph]) -> None:
-        self._paragraphs = tuple(paragraphs)
-        self._text.set_text(self._paragraphs)
-
-
-def _head(detail: JobDetail) -> Iterable[Paragraph]:
-    yield Paragraph(show(detail.path or detail.job.source), "accent")
-    if detail.job.written_at is not None:
-        yield Paragraph(f"written {date_time(detail.job.written_at)}{Zone.mark()}", "dim")
-    for name, text in detail.facts:
-        yield Paragraph(show(f"{name} {text}"), "dim")
-    yield Paragraph()
+        self._text.set_text((*head, Paragraph(), *map(Paragraph, lines)))

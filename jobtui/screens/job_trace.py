@@ -97,16 +97,13 @@ class TraceTab(JobTab):
             note = show(tracing.link.why)
             open_screen(self.app, Place.TRACE, self.shared, tracing.link.trace_id, span_id, note)
         elif tracing is not None and tracing.ways.candidates:
-            self._choose(tracing)
+            from jobtui.screens.choices import Goal, Guide  # most jobs have one trace or none
 
-    def _choose(self, tracing: JobTracing) -> None:
-        from jobtui.screens.choices import Goal, Guide  # most jobs have one trace or none
-
-        goals = [
-            Goal(f"trace {one.trace_id}", "; ".join(one.why), trace=TraceRef(one.trace_id))
-            for one in tracing.ways.candidates
-        ]
-        Guide(self.app, self.shared).choose("its trace", goals, is_clear=False)
+            goals = [
+                Goal(f"trace {one.trace_id}", "; ".join(one.why), trace=TraceRef(one.trace_id))
+                for one in tracing.ways.candidates
+            ]
+            Guide(self.app, self.shared).choose("its trace", goals, is_clear=False)
 
     @on(Waterfall.LineHighlighted)
     def _told_place(self) -> None:

@@ -15,7 +15,7 @@ from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
-    from jobtui.session.evidence import Gatherer, Reads
+    from jobtui.session.evidence import Reads
 
 LIVE_S = 5.0
 """The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
@@ -82,31 +82,26 @@ class JobVerdict:
             self.renew(self._detail)
 
     async def _work(self) -> None:
-        from jobtui.session.evidence import Gatherer
+        from jobtui.session.evidence import Gatherer, with_memory
 
         shared = self._shared
         try:
-            while self._is_due and self.job_id is not None:
+            while self._is_due and (job_id := self.job_id) is not None:
                 self._is_due = False
                 now = shared.now()
                 gatherer = Gatherer(shared.store, shared.job_reader, now, shared.reach, self._reads)
                 self._reads = gatherer.reads
-                await self._judge(gatherer, self.job_id)
+                if self._reads_record:
+                    self._say(await gatherer.at_hand(job_id), job_id)
+                    continue
+                known = await gatherer.gather(job_id, self._detail, self._slurm_id)
+                known = await with_memory(known, shared.job_reader)
+                self._say(known, job_id)
+                # Its host may take long to answer
+                if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
+                    self._say(more, job_id)
         finally:
             self._works = False
-
-    async def _judge(self, gatherer: "Gatherer", job_id: JobId) -> None:
-        from jobtui.session.evidence import with_memory
-
-        if self._reads_record:
-            self._say(await gatherer.at_hand(job_id), job_id)
-            return
-        known = await gatherer.gather(job_id, self._detail, self._slurm_id)
-        known = await with_memory(known, self._shared.job_reader)
-        self._say(known, job_id)
-        # Its host may take long to answer
-        if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
-            self._say(more, job_id)
 
     def _say(self, evidence: "Evidence", job_id: JobId) -> None:
         from jobtui.analysis.explain.next_steps import on_sources

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
-from textual import on
+from textual import on, work
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -13,15 +13,14 @@ from jobtui.actions import Place, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
+from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import Zone, safe, show
-from jobtui.screens.base import FilteringScreen, bindings_at
+from jobtui.screens.base import FilteringScreen
 from jobtui.screens.job_verdict import JobVerdict, keys_for
-from jobtui.screens.shared import Shared, Taken, open_screen, start
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -51,9 +50,8 @@ class JobFilter:
 
     def set(self, text: str) -> Mistake | None:
         """Filter by this text; returns the mistake in it, which means no filter."""
-        mistake = mistake_in(text)
+        self._filter, mistake = parsed(text)
         self.text = "" if mistake else text.strip()
-        self._filter = _parsed(self.text) if self.text else None
         return mistake
 
     def test(self) -> Callable[[Job], bool] | None:
@@ -124,22 +122,16 @@ class JobLookup:
         return agent.driver if agent else job.driver
 
 
-def mistake_in(text: str) -> Mistake | None:
+def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
+    """The filter that a text is, if any, and the mistake in it."""
     if not text.strip():
-        return None
-    from jobtui.analysis.filter import FilterError
+        return None, None
+    from jobtui.analysis.filter import FilterError, parse
 
     try:
-        _parsed(text)
+        return parse(text), None
     except FilterError as error:
-        return Mistake(error.start, error.end, show(str(error)))
-    return None
-
-
-def _parsed(text: str) -> "Filter":
-    from jobtui.analysis.filter import parse
-
-    return parse(text)
+        return None, Mistake(error.start, error.end, show(str(error)))
 
 
 PREVIEW_S = 0.08
@@ -171,7 +163,6 @@ class JobsScreen(JobsFilteringScreen):
     """The first screen."""
 
     PLACE = Place.JOBS
-    BINDINGS = bindings_at(Place.JOBS)
 
     DEFAULT_CSS = """
     JobsScreen.-tiny OneLine { display: block; }
@@ -198,6 +189,8 @@ class JobsScreen(JobsFilteringScreen):
         self._why.shows_cursor = False
         self._judged = JobVerdict(self, shared, self._show_why)
         self._judge_timer: Timer | None = None
+        self.action_open, self.action_mark = self._table.open, self._table.toggle
+        self.sort_by = self._table.sort_by
 
     def body(self) -> Iterator[Widget]:
         yield self._one_line
@@ -270,31 +263,26 @@ class JobsScreen(JobsFilteringScreen):
     def action_failed(self) -> None:
         self.set_filter("" if self._filter.text == FAILED else FAILED)
 
-    def action_open(self) -> None:
-        self._table.open()
-
     def chosen_jobs(self) -> Sequence[JobId]:
         return sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
 
-    def action_compare(self) -> None:
+    @work(group="compare", exclusive=True)
+    async def action_compare(self) -> None:
         from jobtui.screens.job_history import open_comparison
 
         chosen = self.chosen_jobs()
         if len(chosen) > 2:
             self.notify(f"{len(chosen):,} jobs are marked: mark two to compare them", timeout=4)
         elif chosen:
-            comparing = partial(open_comparison, self, self.shared, *chosen)
-            start(self, comparing, group="compare", exclusive=True)
+            await open_comparison(self, self.shared, *chosen)
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import job_taken, jobs_taken
+        from jobtui.screens.export import job_taken
 
         job = self._table.job(self._table.cursor_id) if self._table.cursor_id else None
-        chosen = await job_taken(self.shared, job, self._row_context()) if job else None
-        return jobs_taken(self.shared, chosen, self._filter.text)
-
-    def action_mark(self) -> None:
-        self._table.toggle()
+        taken = await job_taken(self.shared, job, self._row_context()) if job else Taken("")
+        words = [self._filter.text] * bool(self._filter.text)
+        return taken._replace(command=self.shared.command("jobs", about=words))
 
     def action_sort(self) -> None:
         key, _ = self._table.sorted_by
@@ -306,12 +294,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.sort_by(key, reverse=not reverse)
 
     def action_columns(self) -> None:
-        open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self._take_columns)
-
-    def _take_columns(self, view: View) -> None:
-        by_key = {column.key: column for column in JOB_COLUMNS}
-        self.set_columns([by_key[key] for key in view.columns])
-        self.sort_by(view.sort, reverse=view.reverse)
+        open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self.show_view)
 
     def action_show_hidden(self) -> None:
         self._filter.shows_hidden = not self._filter.shows_hidden
@@ -326,7 +309,7 @@ class JobsScreen(JobsFilteringScreen):
     def edit_filter(self, bar: FilterBar, text: str) -> None:
         """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
         self._preview_text = text
-        bar.set_mistake(mistake_in(text))
+        bar.set_mistake(parsed(text)[1])
         if self._preview_timer is None:
             self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
 
@@ -369,8 +352,24 @@ class JobsScreen(JobsFilteringScreen):
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        self._rule.words = table_words(self._table, self._filter.text, self._strip.sources)
-        self._rule.set_class(bool(self._filter.text or self._table.selected), "-needed")
+        table, text = self._table, self._filter.text
+        more = "+" if any(source.is_first_read for source in self._strip.sources) else ""
+        key, reverse = table.sorted_by
+        order = "urgent first" if key is None else f"by {key}"
+        hidden = table.total - table.count
+        count = counted(table.total if text else table.count, "job").replace(" ", f"{more} ")
+        if text:
+            count = f"{table.count:,}{more} of {count}"
+        elif hidden:
+            count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
+        parts = [
+            f"{len(table.selected):,} marked" if table.selected else "",
+            f"/{safe(text)}" if text else "",
+            count,
+            order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
+        ]
+        self._rule.words = " · ".join(filter(None, parts))
+        self._rule.set_class(bool(text or table.selected), "-needed")
 
     def _show_surroundings(self) -> None:
         now = self.shared.now()
@@ -395,13 +394,13 @@ class JobsScreen(JobsFilteringScreen):
         self._apply_filter()
         return mistake
 
-    def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
-        """Sort by a column; None puts first what needs a person."""
-        self._table.sort_by(key, reverse=reverse)
-
-    def set_columns(self, columns: Sequence[Column]) -> None:
-        self.columns = tuple(columns) or self.shared.usual_columns()
+    def show_view(self, view: View) -> None:
+        by_key = {column.key: column for column in JOB_COLUMNS}
+        self.columns = tuple(by_key[key] for key in view.columns if key in by_key)
+        self.columns = self.columns or self.shared.usual_columns()
         self._table.set_columns(self.columns)
+        self.set_filter(view.filter)
+        self.sort_by(view.sort if view.sort in by_key else None, reverse=view.reverse)
 
     def view(self) -> View:
         key, reverse = self._table.sorted_by
@@ -422,22 +421,3 @@ class JobsScreen(JobsFilteringScreen):
             now_at=self.shared.store.now_at,
             profile_of=self.shared.store.profile_of,
         )
-
-
-def table_words(table: JobTable, filter_text: str, sources: Sequence[SourceHealth]) -> str:
-    more = "+" if any(source.is_first_read for source in sources) else ""
-    key, reverse = table.sorted_by
-    order = "urgent first" if key is None else f"by {key}"
-    hidden, jobs = table.total - table.count, counted(table.total if filter_text else table.count, "job")
-    count = jobs.replace(" ", f"{more} ")
-    if filter_text:
-        count = f"{table.count:,}{more} of {count}"
-    elif hidden:
-        count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
-    parts = [
-        f"{len(table.selected):,} marked" if table.selected else "",
-        f"/{safe(filter_text)}" if filter_text else "",
-        count,
-        order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
-    ]
-    return " · ".join(filter(None, parts))

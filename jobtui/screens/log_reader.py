@@ -168,12 +168,9 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
     for facet, keeps in reader.conditions:
         sign = "only" if keeps else "without"
         words.append((f"{sign} {fit(facet_words(facet), CONDITION_CELLS).rstrip()}", "accent"))
-    if view.selection is not None:
-        words.append(("selecting", "accent"))
-    if reader.folds.are_all:
-        words.append(("folded", "dim"))
-    if reader.extent.event:
-        words.append((show(reader.extent.event), "warning"))
+    words += [("selecting", "accent")] if view.selection is not None else []
+    words += [("folded", "dim")] if reader.folds.are_all else []
+    words += [(show(reader.extent.event), "warning")] if reader.extent.event else []
     return words
 
 

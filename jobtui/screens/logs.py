@@ -1,13 +1,13 @@
 """The logs: one of them or the ends of all, followed or read, searched, filtered, copied."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 
 from jobtui.actions import Place as At
@@ -15,12 +15,13 @@ from jobtui.actions import hints_at
 from jobtui.analysis.log_shapes import Condition, continues, count_facets
 from jobtui.analysis.times import looks_like_time, time_near
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
 from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
-from jobtui.screens.base import LiveScreen, bindings_at
+from jobtui.screens.base import LiveScreen
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
@@ -86,7 +87,9 @@ class LogScreen(LiveScreen):
         self._labels = labels_of(shared, self._names)
         self._header = LogHeader(shared.now)
         self._histogram = LogHistogram()
-        self._view = LogView()
+        self._main = self._view = view = LogView()
+        self.action_wrap, self.action_heads = view.toggle_wrap, view.toggle_heads
+        self.action_sideways, self.action_bookmark = view.go_sideways, view.toggle_bookmark
 
     def compose(self) -> ComposeResult:
         if self._names:
@@ -135,13 +138,6 @@ class LogScreen(LiveScreen):
     def show_trail(self) -> None:
         self._header.trail = self.trail
 
-    def move_list(self, move: Move) -> None:
-        self._view.move(move)
-
-    def start(self, group: str, call: Callable[[], Awaitable[None]]) -> None:
-        work: Any = call  # a callable, which Textual's type of work does not admit when it gives nothing
-        self.run_worker(work, group=group, exclusive=True)
-
     # Which log.
 
     def _choose(self, chosen: int) -> None:
@@ -160,7 +156,7 @@ class LogScreen(LiveScreen):
         self._view.set_look(LineLook(self._view.shows_heads, self._tags() if name is None else None))
         self._view.bookmarks = reader.bookmarks
         self._view.set_finder(finder(reader.search.query) if reader.search else None)
-        self.start("keep up", partial(kept_up, self, "following a log", partial(self._keep_up, reader)))
+        self._keep_up(reader)
 
     def _tags(self) -> Tags:
         return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
@@ -171,21 +167,25 @@ class LogScreen(LiveScreen):
 
     # How it goes on.
 
+    @work(group="keep up", exclusive=True, description="")
     async def _keep_up(self, reader: LogReader) -> None:
+        await kept_up(self, "following a log", partial(self._follow, reader))
+
+    async def _follow(self, reader: LogReader) -> None:
         await self._look(reader)
         await self._show_lines(reader)
         self._worked_at = None
-        drawn_at = 0.0
-        undrawn = busy = False
+        drawn_at, undrawn, busy = 0.0, False, False
         while self._reader is reader:
             is_live = self.is_current and self.shared.paused_at is None
             worked = is_live and await self._look(reader) and reader.extent != self._worked_at
             was_busy, busy = busy, worked and await self._work(reader)
             undrawn = undrawn or worked
             if undrawn and (was_busy > busy or monotonic() - drawn_at >= OVERVIEW_S):
-                drawn_at = monotonic()
-                undrawn = False
-                self._show_overview(reader)
+                drawn_at, undrawn = monotonic(), False
+                if (overview := reader.log.overview()) != self._histogram.overview:
+                    self._histogram.overview = overview
+                    self._show_number()
             if busy:
                 await asyncio.sleep(0.0)
             elif is_live:
@@ -220,21 +220,20 @@ class LogScreen(LiveScreen):
         reader.read_at = self.shared.now()
         if reader is self._reader:
             self._header.read_at = reader.read_at
-        if extent != reader.extent:
-            before, reader.extent = reader.extent, extent
-            self._grown(reader, before)
+        if extent == reader.extent:
+            return True
+        before, reader.extent = reader.extent, extent
+        if reader.search is not None and not reader.is_searching:
+            self._search_on(reader)
+        if not reader.is_filtered:
+            self._view.grown(extent)
+        if extent.revision != before.revision and not reader.is_filtered:
+            self._view.reload()
+        if extent.event != before.event:
+            self._show_status()
         return True
 
-    def _grown(self, reader: LogReader, before: Extent) -> None:
-        if reader.search is not None and not reader.is_searching:
-            self.start("search on", partial(self._search_on, reader))
-        if not reader.is_filtered:
-            self._view.grown(reader.extent)
-        if reader.extent.revision != before.revision and not reader.is_filtered:
-            self._view.reload()
-        if reader.extent.event != before.event:
-            self._show_status()
-
+    @work(group="search on", exclusive=True, description="")
     async def _search_on(self, reader: LogReader) -> None:
         if reader.search is not None:
             await reader.search.extend()
@@ -254,12 +253,6 @@ class LogScreen(LiveScreen):
         self._worked_at = extent
         return False
 
-    def _show_overview(self, reader: LogReader) -> None:
-        overview = reader.log.overview()
-        if overview != self._histogram.overview:
-            self._histogram.overview = overview
-            self._find_number()
-
     def _set_problem(self, reader: LogReader, problem: str) -> None:
         if reader.problem != problem:
             reader.problem = problem
@@ -271,23 +264,21 @@ class LogScreen(LiveScreen):
     def _moved(self) -> None:
         self._histogram.set_place(self._view.place)
         self._show_status()
-        self._find_number()
+        self._show_number()
 
     @on(LogView.Failed)
     def _failed(self, message: LogView.Failed) -> None:
         if self._reader is not None:
             self._set_problem(self._reader, message.words)
 
-    def _find_number(self) -> None:
+    @work(group="number", exclusive=True)
+    async def _show_number(self) -> None:
         if self._reader is not None and self._view.place is not None:
-            self.start("number", partial(self._show_number, self._reader, self._view.place))
-
-    async def _show_number(self, reader: LogReader, place: Place) -> None:
-        try:
-            self._number = await reader.log.number_of(place)
-        except LogUnreadable:
-            self._number = None
-        self._show_status()
+            try:
+                self._number = await self._reader.log.number_of(self._view.place)
+            except LogUnreadable:
+                self._number = None
+            self._show_status()
 
     def _show_status(self) -> None:
         whole = ALL if self._set is None else f"{len(self._set)} logs"
@@ -335,15 +326,18 @@ class LogScreen(LiveScreen):
         self._set = None if set(chosen) == set(known) else chosen
         if (reader := self._readers.pop(None, None)) is not None:
             reader.end_search()
-            self.start("release", reader.log.aclose)
+            self._release_log(reader)
         self._choose(self._names.index(None))
+
+    @work(group="release", description="")
+    async def _release_log(self, reader: LogReader) -> None:
+        await reader.log.aclose()
 
 
 class LogsScreen(LogScreen):
     """Opened at a place of one source or at a time, else at the end."""
 
     PLACE = At.LOGS
-    BINDINGS = bindings_at(At.LOGS)
 
     # Moving and looking.
 
@@ -354,24 +348,12 @@ class LogsScreen(LogScreen):
         self._view.toggle_selection()
         self._show_status()
 
-    def action_sideways(self, steps: int) -> None:
-        self._view.go_sideways(steps)
-
-    def action_wrap(self) -> None:
-        self._view.toggle_wrap()
-
-    def action_heads(self) -> None:
-        self._view.toggle_heads()
-
     def action_follow(self) -> None:
         if self._view.follows:
             self._view.stop_following()
             self._show_status()
         else:
             self._view.go_to(None)
-
-    def action_bookmark(self) -> None:
-        self._view.toggle_bookmark()
 
     def action_next_bookmark(self) -> None:
         if not self._view.bookmarks:
@@ -406,8 +388,7 @@ class LogsScreen(LogScreen):
             yield Paragraph(f"{date_time(at)}{Zone.mark()}{near}", "dim")
         if line.note:
             yield Paragraph(line.note, "warning")
-        yield Paragraph("")
-        yield from (Paragraph(show(one.text)) for one in record)
+        yield from (Paragraph(""), *(Paragraph(show(one.text)) for one in record))
 
     async def _record(self, reader: LogReader, line: LogLine) -> AsyncIterator[LogLine]:
         """A line as it is in the log, and those that are folded with it or go on from it."""
@@ -428,12 +409,11 @@ class LogsScreen(LogScreen):
             self._reader.folds.toggle_all()
             self._show_again(self._reader, None if self._view.follows else self._view.place)
 
-    def action_fold(self) -> None:
-        line = self._view.line_at_cursor
-        if self._reader is not None and line is not None:
-            self.start("fold", partial(self._fold, self._reader, line))
-
-    async def _fold(self, reader: LogReader, line: LogLine) -> None:
+    @work(group="fold", exclusive=True)
+    async def action_fold(self) -> None:
+        line, reader = self._view.line_at_cursor, self._reader
+        if reader is None or line is None:
+            return
         if not line.folded:
             before = (await reader.unfolded.before(line.place, FOLDED)).lines
             after = (await reader.unfolded.after(line.place, FOLDED)).lines
@@ -445,11 +425,10 @@ class LogsScreen(LogScreen):
         reader.folds.toggle(line.place, line.end)
         self._show_again(reader, line.place)
 
-    def action_facets(self) -> None:
-        if self._reader is not None:
-            self.start("facets", partial(self._count, self._reader))
-
-    async def _count(self, reader: LogReader) -> None:
+    @work(group="facets", exclusive=True)
+    async def action_facets(self) -> None:
+        if (reader := self._reader) is None:
+            return
         lines: list[LogLine] = []
         place, at_edge = reader.extent.end, False
         while len(lines) < COUNTED_LINES and not at_edge:
@@ -479,7 +458,7 @@ class LogsScreen(LogScreen):
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import ends_taken, file_taken, found_taken, is_file
+        from jobtui.screens.export import file_taken, is_file, search_command
 
         line, reader = self._view.line_at_cursor, self._reader
         if line is None or reader is None:
@@ -489,36 +468,27 @@ class LogsScreen(LogScreen):
             return Taken(show(line.text), self.shared.command("find", about=[line.text]))
         taken = file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
         if reader.name is None and self._view.follows:
-            names = [known for known in self._names if known and is_file(self.shared, known)]
-            taken = taken._replace(command=ends_taken(names).command)
+            files = (known for known in self._names if known and is_file(self.shared, known))
+            taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))
         elif reader.name and reader.is_filtered and reader.search is not None:
-            taken = taken._replace(command=found_taken(name, reader.search.query).command)
+            taken = taken._replace(command=search_command(name, reader.search.query))
         return taken._replace(block=show(line.text))
 
-    def action_copy_block(self) -> None:
-        reader = self._reader
-        if reader is not None and self._view.line_at_cursor is not None:
-            self.start("copy", partial(self._copy_block, reader))
-
-    async def _copy_block(self, reader: LogReader) -> None:
+    @work(group="copy", exclusive=True)
+    async def action_copy_block(self) -> None:
+        reader, line, chosen = self._reader, self._view.line_at_cursor, self._view.selection
+        if reader is None or line is None:
+            return
         try:
-            lines = [line async for line in self._block(reader)]
+            if chosen is None:
+                lines = [one async for one in self._record(reader, line)]
+            else:
+                page = await reader.unfolded.after(chosen[0], COPIED_LINES)
+                lines = [one for one in page.lines if one.place <= chosen[1]]
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
             return
-        self.copy("\n".join(show(line.text) for line in lines))
-
-    async def _block(self, reader: LogReader) -> AsyncIterator[LogLine]:
-        chosen = self._view.selection
-        first = self._view.line_at_cursor
-        if chosen is None and first is not None:
-            async for line in self._record(reader, first):
-                yield line
-        elif chosen is not None:
-            page = await reader.unfolded.after(chosen[0], COPIED_LINES)
-            for line in page.lines:
-                if line.place <= chosen[1]:
-                    yield line
+        self.copy("\n".join(show(one.text) for one in lines))
 
     # Errors.
 
@@ -527,26 +497,25 @@ class LogsScreen(LogScreen):
             find = partial(self._reader.log.next_error, place, forward=direction > 0)
             self._seek(self._reader, find, f"no error {'below' if direction > 0 else 'above'}")
 
-    def _seek(self, reader: LogReader, find: Callable[[], Awaitable[Place | None]], nowhere: str) -> None:
+    @work(group="seek", exclusive=True, description="")
+    async def _seek(
+        self, reader: LogReader, find: Callable[[], Awaitable[Place | None]], nowhere: str
+    ) -> None:
         """Go to what is looked for among all lines; `nowhere` is said when there is no such line."""
-
-        async def seek() -> None:
-            try:
-                found = await find()
-            except LogUnreadable as error:
-                self._set_problem(reader, str(error))
-                return
-            if reader is not self._reader:
-                return
-            if found is None:
-                self.say(nowhere)
-            elif reader.is_filtered:
-                reader.set_filtered(None, on=False)
-                self._view.show(reader.lines, found)
-            else:
-                self._view.go_to(found)
-
-        self.start("seek", seek)
+        try:
+            found = await find()
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+            return
+        if reader is not self._reader:
+            return
+        if found is None:
+            self.say(nowhere)
+        elif reader.is_filtered:
+            reader.set_filtered(None, on=False)
+            self._view.show(reader.lines, found)
+        else:
+            self._view.go_to(found)
 
     # What is typed.
 
@@ -578,32 +547,24 @@ class LogsScreen(LogScreen):
         if not isinstance(message.bar, LogPrompt):
             return
         await message.bar.remove()
-        reader = self._reader
-        if reader is None:
+        if (reader := self._reader) is None:
             return
-        query = query_of(message.text) if message.text else None
-        if query is None:
+        if query := query_of(message.text) if message.text else None:
+            self._search(reader, query)
+        else:
             before = reader.search.query if reader.search else None
             self._view.set_finder(finder(before) if before else None)
-        else:
-            self._search(reader, query)
 
     # Searching.
 
-    def _search(self, reader: LogReader, query: Query) -> None:
-        was_filtered = reader.is_filtered
+    @work(group="search", exclusive=True, description="")
+    async def _search(self, reader: LogReader, query: Query) -> None:
         place = self._view.place
-        reader.begin_search(query, reader.extent.end if place is None else place)
+        search = reader.begin_search(query, reader.extent.end if place is None else place)
         reader.seeks = FORWARD
         self._view.set_finder(finder(query))
-        if was_filtered:
+        if reader.is_filtered:
             self._view.show(reader.lines, place)
-        self.start("search", partial(self._run_search, reader))
-
-    async def _run_search(self, reader: LogReader) -> None:
-        search = reader.search
-        if search is None:
-            return
         watching = self.set_interval(SEARCH_S, lambda: self._found_more(reader))
         try:
             await search.run()

@@ -10,7 +10,7 @@ from jobtui.model.slurm import Cluster
 from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import TableScreen, bindings_at
+from jobtui.screens.base import TableScreen
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.shared import Shared
 from jobtui.widgets.text_pane import TextPane
@@ -24,7 +24,6 @@ class NodesScreen(TableScreen[ListedNode]):
     """All nodes, and what is known of the one under the cursor."""
 
     PLACE = Place.NODES
-    BINDINGS = bindings_at(Place.NODES)
     WHAT = "node"
     COLUMNS = NODE_COLUMNS
     FIELDS = NODE_FIELDS

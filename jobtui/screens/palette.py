@@ -1,21 +1,21 @@
-"""What the palette finds: the actions that can be taken on the screen, and jobs, as the filter finds them."""
+"""What the palette finds: actions, of the screen and of others, and jobs, as the filter finds them."""
 
 from asyncio import Queue, sleep
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Coroutine, Iterator
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from jobtui.actions import Action, Place, Topic, actions_at
+from jobtui.actions import Action, Keymap, Place, Topic, actions_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.faults import contained
-from jobtui.model.jobs import Job
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.shared import open_screen
+from jobtui.screens.shared import open_screen, screen_at
 
 MOST_JOBS = 50
 """Jobs offered at most."""
@@ -34,8 +34,121 @@ MOST_IDS = 20
 KEY_CELLS = 12
 
 
+class LiveProvider(Provider):
+    """What finds something on a screen of ours: the palette opens on no other."""
+
+    @property
+    def live(self) -> LiveScreen:
+        assert isinstance(self.screen, LiveScreen)
+        return self.screen
+
+
+class ActionProvider(LiveProvider):
+    """The actions of the screen the palette was called on; who searches finds those of other screens too."""
+
+    def _actions(self) -> Iterator[Action]:
+        replays = self.live.shared.player is not None
+        here = actions_at(self.live.PLACE)
+        yield from (action for action in here if replays or action.topic is not Topic.REPLAY)
+
+    def _actions_elsewhere(self) -> Iterator[tuple[Action, Place]]:
+        """Actions that are only on other screens, with one that can be gone to from here."""
+        places = [place for place in Place if any(one.call == f"app.go('{place}')" for one in Keymap.actions)]
+        places += [Place.JOB] if self.live.chosen_jobs() else []
+        known = {action.help for action in self._actions()}
+        for action in Keymap.actions:
+            place = next((place for place in places if place in action.places), None)
+            if place is not None and action.help not in known:
+                known.add(action.help)
+                yield action, place
+
+    async def _act_at(self, place: Place, call: str) -> None:
+        if place is Place.JOB:
+            await self.app.push_screen(screen_at(place, self.live.shared, self.live.chosen_jobs()[0]))
+        else:
+            await self.app.run_action(f"go('{place}')")
+        screen = self.app.screen
+        screen.call_later(screen.run_action, call)
+
+    async def discover(self) -> Hits:
+        for action in self._actions():
+            shown, act = (
+                shown_action(action, Content(action.help)),
+                partial(self.live.run_action, action.call),
+            )
+            yield DiscoveryHit(shown, act, text=action.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher, asked = self.matcher(query), query.lower().strip()
+
+        def score(action: Action) -> float:
+            found = max(matcher.match(action.help), matcher.match(action.found_by))
+            named = action.help.lower().startswith(asked) or asked in action.found_by.split()
+            return found + named * BEGINS_SCORE if found > 0 else 0.0
+
+        for action in self._actions():
+            if (found := score(action)) > 0:
+                shown = shown_action(action, matcher.highlight(action.help))
+                yield Hit(found, shown, partial(self.live.run_action, action.call), text=action.help)
+        for action, place in self._actions_elsewhere():
+            if (found := score(action)) > BEGINS_SCORE:
+                words = Content.assemble(matcher.highlight(action.help), (f" ({place})", "$text-muted"))
+                act = partial(self._act_at, place, action.call)
+                yield Hit(found - BEGINS_SCORE, shown_action(action, words), act, text=action.help)
+
+
+def shown_action(action: Action, words: Content) -> Content:
+    return Content.assemble((f"{action.shown_keys:<{KEY_CELLS}}", "$primary"), words)
+
+
+class JobProvider(LiveProvider):
+    """The jobs that the query filters, or one that it names."""
+
+    async def search(self, query: str) -> Hits:
+        shared = self.live.shared
+        try:
+            chosen = parse(query)
+        except FilterError:
+            return
+        found, context = 0, FilterContext(now_at=shared.store.now_at)
+        jobs = list(shared.store.jobs.values())
+        for at in range(0, len(jobs), SLICE):
+            for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):
+                words = f"{show(job.name or '')}  {show(job.id)}".strip()
+                go = partial(open_screen, self.app, Place.JOB, shared, job.id)
+                yield Hit(JOB_SCORE, Content(words), go, text=words)
+                found += 1
+                if found >= MOST_JOBS:
+                    return
+            await sleep(0)
+
+
+class IdProvider(LiveProvider):
+    """Ops, agents and containers by their ids, as far as those are shown anywhere."""
+
+    async def search(self, query: str) -> Hits:
+        asked, correlation = query.strip(), self.live.shared.store.correlation
+        if len(asked) < LEAST_ID:
+            return
+        ops = (op for op in correlation.ops() if asked == op.op or (op.op_id or "").startswith(asked))
+        for op in islice((op for op in ops if op.jid), MOST_IDS):
+            words = show(f"op {op.op}, {op.name} of {op.jid}")
+            yield Hit(ID_SCORE, Content(words), self._jump_to(op.jid or ""), text=words)
+        named = (agent for agent in correlation.agents() if asked in (agent.agent, agent.container))
+        for agent in islice(named, MOST_IDS):
+            words = show(f"agent {agent.agent} {agent.container or ''}").rstrip()
+            yield Hit(ID_SCORE, Content(words), self._jump_to(asked), text=words)
+
+    def _jump_to(self, text: str) -> partial[Coroutine[Any, Any, bool]]:
+        return partial(self.app.run_action, f"jump({text!r})")
+
+
 class Palette(CommandPalette):
     """Textual's, with a cursor that does not blink: each blink would be sent over the line."""
+
+    def __init__(self) -> None:
+        providers = (ActionProvider, JobProvider, IdProvider)
+        super().__init__(providers, placeholder="an action, a job, a filter")
 
     def on_mount(self) -> None:
         self.query_one(Input).cursor_blink = False
@@ -45,87 +158,3 @@ class Palette(CommandPalette):
         """Offer what a provider finds; one that raises does not silence the others."""
         with contained("searching from the palette"):
             await CommandPalette._consume(hits, commands)
-
-
-class ActionProvider(Provider):
-    """The actions of the screen the palette was called on."""
-
-    def _actions(self) -> Iterator[Action]:
-        screen = self.screen
-        if isinstance(screen, LiveScreen):
-            replays = screen.shared.player is not None
-            yield from (one for one in actions_at(screen.PLACE) if replays or one.topic is not Topic.REPLAY)
-
-    def _hit(self, action: Action, title: Content, score: float = 0.0) -> Hit:
-        assert isinstance(self.screen, LiveScreen)
-        shown = Content.assemble((f"{action.shown_keys:<{KEY_CELLS}}", "$primary"), title)
-        return Hit(score, shown, self.screen.caller(action.call), text=action.help)
-
-    async def discover(self) -> Hits:
-        for action in self._actions():
-            hit = self._hit(action, Content(action.help))
-            yield DiscoveryHit(hit.match_display, hit.command, text=action.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher, asked = self.matcher(query), query.lower().strip()
-        for action in self._actions():
-            score = max(matcher.match(action.help), matcher.match(action.found_by))
-            if score > 0:
-                named = action.help.lower().startswith(asked) or asked in action.found_by.split()
-                yield self._hit(action, matcher.highlight(action.help), score + named * BEGINS_SCORE)
-
-
-class JobProvider(Provider):
-    """The jobs that the query filters, or one that it names."""
-
-    async def search(self, query: str) -> Hits:
-        if not isinstance(self.screen, LiveScreen):
-            return
-        shared = self.screen.shared
-        async for job in self._passing(query):
-            words = f"{show(job.name or '')}  {show(job.id)}".strip()
-            go = partial(open_screen, self.app, Place.JOB, shared, job.id)
-            yield Hit(JOB_SCORE, Content(words), go, text=words)
-
-    async def _passing(self, query: str) -> AsyncIterator[Job]:
-        assert isinstance(self.screen, LiveScreen)
-        shared = self.screen.shared
-        try:
-            chosen = parse(query)
-        except FilterError:
-            return
-        found, context = 0, FilterContext(now_at=shared.store.now_at)
-        jobs = list(shared.store.jobs.values())
-        for at in range(0, len(jobs), SLICE):
-            for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):
-                yield job
-                found += 1
-                if found >= MOST_JOBS:
-                    return
-            await sleep(0)
-
-
-class IdProvider(Provider):
-    """Ops, agents and containers by their ids, as far as those are shown anywhere."""
-
-    async def search(self, query: str) -> Hits:
-        asked = query.strip()
-        if len(asked) < LEAST_ID or not isinstance(self.screen, LiveScreen):
-            return
-        shared = self.screen.shared
-        correlation = shared.store.correlation
-        ops = (
-            op
-            for op in correlation.ops()
-            if op.jid and (op.op == asked or (op.op_id or "").startswith(asked))
-        )
-        for op in islice(ops, MOST_IDS):
-            words = show(f"op {op.op}, {op.name} of {op.jid}")
-            yield Hit(ID_SCORE, Content(words), partial(self._jump, op.jid or ""), text=words)
-        named = (agent for agent in correlation.agents() if asked in (agent.agent, agent.container))
-        for agent in islice(named, MOST_IDS):
-            words = show(f"agent {agent.agent} {agent.container or ''}").rstrip()
-            yield Hit(ID_SCORE, Content(words), partial(self._jump, asked), text=words)
-
-    async def _jump(self, text: str) -> None:
-        await self.app.run_action(f"jump({text!r})")

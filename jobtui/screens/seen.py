@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 
+from textual import work
+
 from jobtui.actions import Place
 from jobtui.model.commands import Command
 from jobtui.model.faults import contained
@@ -12,8 +14,8 @@ from jobtui.model.source_errors import SourceError
 from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import TableScreen, bindings_at
-from jobtui.screens.shared import Shared, start
+from jobtui.screens.base import TableScreen
+from jobtui.screens.shared import Shared
 
 RENEW_S = 60.0
 """How often the memory is read again."""
@@ -24,7 +26,6 @@ class SeenScreen(TableScreen[Seen]):
     """Failures, the most frequent of the last days first."""
 
     PLACE = Place.SEEN
-    BINDINGS = bindings_at(Place.SEEN)
     WHAT = "failure"
     COLUMNS = SEEN_COLUMNS
     PLACEHOLDER = "words of a failure"
@@ -41,8 +42,9 @@ class SeenScreen(TableScreen[Seen]):
         super().tick()
         if monotonic() >= self._due_at:
             self._due_at = monotonic() + RENEW_S
-            start(self, self._ask, group="seen", exclusive=True)
+            self._ask()
 
+    @work(group="seen", exclusive=True)
     async def _ask(self) -> None:
         if self.shared.overview is not None:
             with contained("asking the memory"):

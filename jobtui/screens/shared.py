@@ -12,7 +12,6 @@ from textual.dom import DOMNode
 from textual.worker import Worker
 
 from jobtui.actions import Place, key_of
-from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import Clock, Nanos, Player
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
@@ -29,27 +28,9 @@ if TYPE_CHECKING:
     from jobtui.analysis.traces.layout import ServiceMarks
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
-    from jobtui.model.pages import Log, LogBook
+    from jobtui.model.pages import LogBook
     from jobtui.model.traces import TraceClient
     from jobtui.render.columns import Column
-
-
-class NoLogs:
-    """No log can be read line by line."""
-
-    def names(self) -> tuple[str, ...]:
-        return ()
-
-    def open(self, name: str) -> "Log":
-        """Not to be called. Raises KeyError."""
-        raise KeyError(name)
-
-    def merged(self, names: Sequence[str] | None = None) -> "Log":
-        """Not to be called. Raises KeyError."""
-        raise KeyError
-
-
-NO_LOGS = NoLogs()
 
 
 class Taken(NamedTuple):
@@ -71,13 +52,13 @@ class Shared:
     store: Store
     clock: Clock
     job_reader: "JobReader"
+    logs: "LogBook"
+    """The logs that can be read line by line."""
     title: str = "jobtui"
     words: tuple[str, ...] = ()
     """The flags with which another jobtui reads the same."""
     absolute: bool = False
     """Times of day instead of ages."""
-    logs: "LogBook" = NO_LOGS
-    """The logs that can be read line by line."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The journals of docker hosts and clusters, as configured, by the name of the host."""
     mounts: Mapping[str, str] = field(default_factory=dict)
@@ -129,13 +110,6 @@ class Shared:
 
         return self.names_of_jobs or JOB_ATTRIBUTES
 
-    def service_marks(self) -> "ServiceMarks":
-        if self.marks is None:
-            from jobtui.analysis.traces.layout import ServiceMarks
-
-            self.marks = ServiceMarks()
-        return self.marks
-
     def usual_columns(self) -> "tuple[Column, ...]":
         from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
 
@@ -164,36 +138,20 @@ class Shared:
             self.waiting |= changes
 
     def notice(self) -> str | None:
-        if self.player is not None:
-            return replay_words(self.player)
+        if (player := self.player) is not None:
+            at, begin, end = map(clock_time, (player.at, player.begins_at, player.ends_at))
+            state = f"▶ {player.speed}x" if player.speed else "■"
+            play, back, on, before, after = map(key_of, REPLAY_CALLS)
+            keys = f"{play} play  {back} {on} a minute  {before} {after} what happened"
+            return f"replay {state} {at}{Zone.mark()} of {begin} to {end} · {keys}"
         if self.paused_at is None:
             return None
-        count = len(self.waiting.jobs) + len(self.waiting.gone)
-        waits = f"{counted(count, 'change')} waiting"
+        waits = f"{counted(len(self.waiting.jobs) + len(self.waiting.gone), 'change')} waiting"
         return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} goes on"
 
 
-PLAYS = "▶"
-STANDS = "■"
-CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
-"""The actions that its line names."""
-
-
-def replay_words(player: Player) -> str:
-    at, begin, end = (clock_time(at) for at in (player.at, player.begins_at, player.ends_at))
-    place = f"{at}{Zone.mark()} of {begin} to {end}"
-    state = f"{PLAYS} {player.speed}x" if player.speed else STANDS
-    play, back, on, before, after = map(key_of, CALLS)
-    return f"replay {state} {place} · {play} play  {back} {on} a minute  {before} {after} what happened"
-
-
-async def go_to(player: Player, text: str) -> str | None:
-    """Go to a time that was typed, as 20:34, or 15m before where it is; what is wrong with it if anything."""
-    moment = parse_moment(text.strip())
-    if moment is None:
-        return f"{text.strip()} is no time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
-    await player.go(moment.span(player.at).start)
-    return None
+REPLAY_CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
+"""The actions that the line of a replay names."""
 
 
 SCREENS: Mapping[str, str] = {

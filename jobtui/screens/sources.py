@@ -11,7 +11,7 @@ from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, clock_time, date_time, duration, show
-from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.base import HeadedScreen
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.widgets.record_list import RecordTable
@@ -31,7 +31,6 @@ class SourcesScreen(HeadedScreen):
     """All sources, and the details of the one under the cursor."""
 
     PLACE = Place.SOURCES
-    BINDINGS = bindings_at(Place.SOURCES)
 
     DEFAULT_CSS = """
     SourcesScreen TextPane { height: 1fr; }

@@ -19,7 +19,7 @@ from jobtui.render.styles import (
     WORDS,
 )
 from jobtui.render.text import safe
-from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.base import HeadedScreen
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.shared import Shared, Taken
 from jobtui.widgets.frame import KeyLine, RuleLine
@@ -30,23 +30,21 @@ class ReadingScreen(HeadedScreen):
     """Paragraphs, safe to show; they do not change with the data."""
 
     PLACE = Place.READING
-    BINDINGS = bindings_at(Place.READING)
 
     def __init__(
         self, shared: Shared, title: str, paragraphs: Iterable[Paragraph], taken: Taken | None = None
     ) -> None:
         super().__init__(shared)
-        self._paragraphs = tuple(paragraphs)
         self._taken = taken or Taken("")
         self._title = title
-        self._main = self._text = TextPane(self._paragraphs)
+        self._main = self._text = TextPane(paragraphs)
 
     @property
     def heading(self) -> str:
         return self._title
 
     def paragraphs(self) -> Iterable[Paragraph]:
-        return self._paragraphs
+        return self._text.paragraphs
 
     async def taken(self) -> Taken | None:
         return self._taken._replace(block=self.block())
@@ -81,10 +79,12 @@ class ErrorScreen(ReadingScreen):
             yield KeyLine(hints_at(Place.READING))
 
     def on_resize(self) -> None:
-        self.call_after_refresh(self._fit)
+        sheet = self.query_one("#sheet")
 
-    def _fit(self) -> None:
-        self.query_one("#sheet").styles.height = self._text.count + FRAME_ROWS
+        def fit() -> None:
+            sheet.styles.height = self._text.count + FRAME_ROWS
+
+        self.call_after_refresh(fit)
 
 
 KEY_CELLS = 14
@@ -126,7 +126,7 @@ class HelpScreen(ReadingScreen):
     def __init__(self, shared: Shared, place: Place) -> None:
         keys = [*key_text(place)]
         rest = [*rest_of_help(place, shared.player is not None)]
-        super().__init__(shared, "keys", (*keys, *rest), Taken("", Command("jobtui", "--help")))
+        super().__init__(shared, "keys", (), Taken("", Command("jobtui", "--help")))
         self._main = self._text = HelpPane(keys, rest)
 
 

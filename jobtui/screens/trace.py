@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from functools import partial
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.message import Message
@@ -14,7 +13,7 @@ from jobtui.actions import Place
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, known_test, parse_span_filter, values_of
-from jobtui.analysis.traces.layout import LineKey
+from jobtui.analysis.traces.layout import LineKey, ServiceMarks
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
@@ -22,9 +21,9 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
-from jobtui.screens.base import FilteringScreen, bindings_at
+from jobtui.screens.base import FilteringScreen
 from jobtui.screens.command_table import complete_fields
-from jobtui.screens.shared import Shared, Taken, open_screen, start
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
@@ -33,9 +32,6 @@ from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of
-
-FILTERING = "filter"
-"""What looks at the spans that a filter is for; a later one takes its place."""
 
 
 class TracePane(Container):
@@ -56,7 +52,8 @@ class TracePane(Container):
     def __init__(self, shared: Shared) -> None:
         super().__init__()
         self.shared = shared
-        self.waterfall = Waterfall(shared.service_marks())
+        shared.marks = shared.marks or ServiceMarks()
+        self.waterfall = Waterfall(shared.marks)
         self.filter_text = ""
         self._only_failures = False
         self._failed: frozenset[LineKey] = frozenset()
@@ -77,8 +74,8 @@ class TracePane(Container):
     def set_trace(self, picture: Picture) -> None:
         self.waterfall.set_trace(picture)
         if self._only_failures and failed_keys(picture.found) != self._failed:
-            self._show_failures()
-        self._know_path()
+            self._show_failures(picture.found)
+        self._find_path()
 
     def move(self, move: Move) -> None:
         (self.waterfall if self.waterfall.is_active else self._detail).move(move)
@@ -105,7 +102,7 @@ class TracePane(Container):
         except FilterError as error:
             passes, mistake, text = None, Mistake(error.start, error.end, show(str(error))), ""
         self.filter_text, self._only_failures = text.strip(), False
-        start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
+        self._filter(passes)
         return mistake
 
     def toggle_failures(self) -> None:
@@ -116,29 +113,28 @@ class TracePane(Container):
             self.notify("nothing failed in this trace", timeout=2)
         else:
             self.filter_text, self._only_failures = "", True
-            self._show_failures()
+            self._show_failures(found)
 
-    def _show_failures(self) -> None:
-        found = self.waterfall.found
-        if found is not None:
-            self.workers.cancel_group(self, FILTERING)
-            failed = self._failed = failed_keys(found)
-            self.waterfall.set_filter(lambda span: span.span_id in failed)
+    def _show_failures(self, found: Findings) -> None:
+        self.workers.cancel_group(self, "filter")
+        failed = self._failed = failed_keys(found)
+        self.waterfall.set_filter(lambda span: span.span_id in failed)
 
     def toggle_path(self) -> None:
         self.waterfall.toggle_path()
-        self._know_path()
+        self._find_path()
 
-    def _know_path(self) -> None:
-        if self.waterfall.lacks_path and self._finding is not self.waterfall.found:
-            self._finding = self.waterfall.found
-            start(self, self._find_path, group="find path", exclusive=True)
-
-    async def _find_path(self) -> None:
+    def _find_path(self) -> None:
         found = self.waterfall.found
-        if found is not None:
-            self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
+        if found is not None and self.waterfall.lacks_path and self._finding is not found:
+            self._finding = found
+            self._show_path(found)
 
+    @work(group="find path", exclusive=True, description="")
+    async def _show_path(self, found: Findings) -> None:
+        self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
+
+    @work(group="filter", exclusive=True, description="")
     async def _filter(self, passes: SpanTest | None) -> None:
         found = self.waterfall.found
         if found is not None and passes is not None:
@@ -146,10 +142,8 @@ class TracePane(Container):
         self.waterfall.set_filter(passes)
 
     def read(self) -> None:
-        text = [*self.paragraphs()]
-        if text:
-            taken = Taken("", self.command)
-            self.app.push_screen(ReadingScreen(self.shared, "span", text, taken))
+        if text := [*self.paragraphs()]:
+            self.app.push_screen(ReadingScreen(self.shared, "span", text, Taken("", self.command)))
 
     @property
     def filter_sign(self) -> str:
@@ -204,7 +198,6 @@ class TraceScreen(FilteringScreen):
     """A trace as a waterfall, and the details of the span under the cursor."""
 
     PLACE = Place.TRACE
-    BINDINGS = bindings_at(Place.TRACE)
 
     DEFAULT_CSS = "TraceScreen.-low SourceStrip { display: none; }"
 
@@ -217,7 +210,13 @@ class TraceScreen(FilteringScreen):
         self._note = note
         self._reader = TraceReader(self, shared, trace_id, self._told)
         self._facts = TraceFacts()
-        self._pane = TracePane(shared)
+        self._main = self._pane = pane = TracePane(shared)
+        fall = pane.waterfall
+        self.action_switch_pane, self.action_toggle_fold = pane.switch_pane, fall.toggle_fold
+        self.action_failure, self.action_failures = pane.next_failure, pane.toggle_failures
+        self.action_zoom, self.action_pan, self.action_zoom_to = fall.zoom, fall.pan, fall.zoom_to_line
+        self.action_whole, self.action_fold_all = fall.show_whole, fall.toggle_all
+        self.action_path, self.action_squeeze = pane.toggle_path, fall.toggle_squeeze
 
     def body(self) -> Iterator[Widget]:
         yield self._facts
@@ -250,43 +249,24 @@ class TraceScreen(FilteringScreen):
         self._told()
 
     def _told(self) -> None:
-        picture = self._reader.picture
+        picture, reader = self._reader.picture, self._reader
+        notes = [*map(show, reader.notes)]
         if picture is not None:
             self._pane.set_trace(picture)
             if self._span_id is not None:
                 self._pane.waterfall.reveal(self._span_id)
                 self._span_id = None
+            self._facts.set_facts(sentence_of(picture.found, reader.growing), picture.stages)
         else:
-            self._pane.waterfall.set_empty(self._silence())
-        self._facts.set_facts(*self._sentence(picture.found if picture else None))
-        self._rule.words = self._words()
+            unknown = f"no source that was asked knows of trace {self.trace_id}"
+            self._pane.waterfall.set_empty((unknown, *notes) if reader.is_read else ())
+            self._facts.set_facts(Sentence("" if reader.is_read else "reading …", "dim"), "")
+        counts = picture.counts if picture else ""
+        growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
+        self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))
         self._strip.sources = self.shared.store.sources()
 
-    def _sentence(self, found: Findings | None) -> tuple[Sentence, str]:
-        picture = self._reader.picture
-        if found is None or picture is None:
-            return Sentence("" if self._reader.is_read else "reading …", "dim"), ""
-        return sentence_of(found, self._reader.growing), picture.stages
-
-    def _words(self) -> str:
-        counts = self._reader.picture.counts if self._reader.picture else ""
-        growing = f"not complete: {show(self._reader.growing)}" if self._reader.growing and counts else ""
-        notes = map(show, (*self._reader.notes, self._note))
-        return " · ".join(filter(None, (counts, growing, *notes)))
-
-    def _silence(self) -> tuple[str, ...]:
-        if not self._reader.is_read:
-            return ()
-        asked = f"no source that was asked knows of trace {self.trace_id}"
-        return (asked, *map(show, self._reader.notes))
-
     # Moving, folding, looking.
-
-    def move_list(self, move: Move) -> None:
-        self._pane.move(move)
-
-    def action_switch_pane(self) -> None:
-        self._pane.switch_pane()
 
     def action_open(self) -> None:
         line = self._pane.waterfall.current
@@ -299,55 +279,25 @@ class TraceScreen(FilteringScreen):
         elif not self._pane.waterfall.unfold():
             self._pane.waterfall.move(Move.DOWN)
 
-    def action_toggle_fold(self) -> None:
-        self._pane.waterfall.toggle_fold()
-
-    def action_fold_all(self) -> None:
-        self._pane.waterfall.toggle_all()
-
-    def action_failure(self, step: int) -> None:
-        self._pane.next_failure(step)
-
-    def action_failures(self) -> None:
-        self._pane.toggle_failures()
-
-    def action_zoom(self, factor: float) -> None:
-        self._pane.waterfall.zoom(factor)
-
-    def action_pan(self, part: float) -> None:
-        self._pane.waterfall.pan(part)
-
-    def action_zoom_to(self) -> None:
-        self._pane.waterfall.zoom_to_line()
-
-    def action_whole(self) -> None:
-        self._pane.waterfall.show_whole()
-
-    def action_path(self) -> None:
-        self._pane.toggle_path()
-
-    def action_squeeze(self) -> None:
-        self._pane.waterfall.toggle_squeeze()
-
     def action_compare(self) -> None:
         open_screen(self.app, Place.TRACE_CHANGES, self.shared, self.trace_id)
 
     # Which spans.
 
     def filter_bar(self) -> FilterBar:
+        def values(field: str) -> Iterable[str]:
+            found = self._pane.waterfall.found
+            return values_of(found.tree.spans, field) if found else ()
+
         return FilterBar(
             self._pane.filter_text,
             history=self.filters,
-            completer=lambda text, cursor: complete_fields(text, cursor, FIELD_NAMES, self._values),
+            completer=lambda text, cursor: complete_fields(text, cursor, FIELD_NAMES, values),
             placeholder="words, or: service:worker dur>10ms error:yes name:step host.name:w03",
         )
 
     def set_filter(self, text: str) -> Mistake | None:
         return self._pane.set_filter(text)
-
-    def _values(self, field: str) -> Iterable[str]:
-        found = self._pane.waterfall.found
-        return values_of(found.tree.spans, field) if found else ()
 
     def action_back(self) -> None:
         if self._pane.waterfall.passing is not None:

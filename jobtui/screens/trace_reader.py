@@ -142,14 +142,14 @@ class JobTracing:
             self._follow(link)
 
     def changed(self, traces: Collection[TraceId]) -> None:
-        if self.reader is None and self._job is not None and self.is_looked_for:
-            own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
-            if own is not None:
-                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
-        elif self.reader is not None:
+        if self.reader is not None:
             if self.reader.trace_id in traces:
                 self.reader.changed()
             self.reader.look()
+        elif self._job is not None and self.is_looked_for:
+            own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
+            if own is not None:
+                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
 
     def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
         """Whether looking for it would give more than before: by the job, or by traces that came.

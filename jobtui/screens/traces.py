@@ -1,11 +1,11 @@
 """Recent traces of all sources, with their state; one opens as a waterfall."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from time import monotonic
 
-from textual.dom import DOMNode
+from textual import work
 
 from jobtui.actions import Place, key_of
 from jobtui.analysis.traces.compare import StepChange, last_good, step_changes, those_that_differ
@@ -21,15 +21,15 @@ from jobtui.analysis.traces.filters import (
 )
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
-from jobtui.model.ids import JobId, SpanId, TraceId
+from jobtui.model.ids import JobId, TraceId
 from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, newest_first
 from jobtui.render.waterfall import short_id
-from jobtui.screens.base import HeadedScreen, TableScreen, bindings_at
-from jobtui.screens.shared import Shared, open_screen, start
+from jobtui.screens.base import HeadedScreen, TableScreen
+from jobtui.screens.shared import Shared, open_screen
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 
@@ -42,74 +42,6 @@ LONGEST_S = 30.0
 SETTLED = frozenset({Standing.COMPLETE, Standing.FAILED})
 NEWS_S = 1.0
 """What came by itself is listed so soon."""
-
-
-class TraceLister:
-    """Lists the newest traces of all sources. `told` is called when the list changes."""
-
-    def __init__(self, node: DOMNode, shared: Shared, told: Callable[[], None]) -> None:
-        self.traces: tuple[ListedTrace, ...] = ()
-        self.notes: tuple[str, ...] = ()
-        """Which sources could not be asked, and why; outside text."""
-        self.left_out = 0
-        """How many traces that were told of are not listed."""
-        self.may_be_more = False
-        """Whether a source told of as many as were asked for, so that it may have more."""
-        self.is_read = False
-        """Whether it was asked once."""
-        self._node, self._shared, self._told = node, shared, told
-        self._due_at, self._works, self._has_news = 0.0, False, False
-        self._known: dict[TraceId, tuple[int, Judged]] = {}
-
-    def news(self) -> None:
-        self._has_news = True
-        self._due_at = min(self._due_at, monotonic() + NEWS_S)
-
-    def look(self) -> None:
-        if not self._works and monotonic() >= self._due_at and self._shared.paused_at is None:
-            self._works, self._has_news = True, False
-            start(self._node, self._ask, group="list traces")
-
-    async def _ask(self) -> None:
-        began, is_whole = monotonic(), True
-        try:
-            if self._shared.trace_client is not None:
-                search = TraceSearch(names=self._shared.job_attributes(), most=LISTED)
-                async with aclosing(self._shared.trace_client().searching(search)) as lists:
-                    async for found in lists:
-                        await self._take(found)
-                        is_whole = not found.notes
-            self.is_read = True
-            self._told()
-        finally:
-            self._works = False
-            took_s = monotonic() - began
-            self._due_at = monotonic() + rest_s(took_s, has_news=self._has_news, is_whole=is_whole)
-
-    async def _take(self, found: TraceList) -> None:
-        now, before = self._shared.now(), self.traces
-        known = with_awaited(found, (one.told for one in before), LISTED)
-        jobs = [self._shared.live.traces.jobs_of(one.trace_id) or one.jobs for one in known]
-        judged = [await self._judge(*one, now) for one in zip(known, jobs, strict=True)]
-        self.traces = tuple(map(ListedTrace, known, judged, jobs))
-        self.left_out, self.may_be_more = found.left_out, found.may_be_more
-        if not found.awaited:
-            self.notes = found.notes
-        elif self.traces != before:
-            self._told()
-
-    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> Judged:
-        book = self._shared.live.traces
-        size, before = book.size(told.trace_id), self._known.get(told.trace_id)
-        if before is not None and before[0] == size and before[1].standing in SETTLED:
-            return before[1]
-        found = await asyncio.to_thread(judged, book.trace(told.trace_id), now)
-        records = (self._shared.live.job(JobId(job)) for job in jobs)
-        owner = next((job.owner for job in records if job is not None and job.owner), found.user)
-        if len(self._known) > 2 * LISTED:
-            self._known.clear()
-        self._known[told.trace_id] = size, found._replace(user=owner)
-        return self._known[told.trace_id][1]
 
 
 def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
@@ -128,10 +60,9 @@ NOTHING_CONFIGURED = (
 
 
 class TracesScreen(TableScreen[ListedTrace]):
-    """The newest traces."""
+    """The newest traces of all sources."""
 
     PLACE = Place.TRACES
-    BINDINGS = bindings_at(Place.TRACES)
     WHAT = "trace"
     COLUMNS = TRACE_COLUMNS
     FIELDS = TRACE_FIELDS
@@ -139,7 +70,16 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._lister = TraceLister(self, shared, self.show_all)
+        self._traces: tuple[ListedTrace, ...] = ()
+        self._told = TraceList()
+        """What the sources answered last."""
+        self._notes: tuple[str, ...] = ()
+        """Which sources could not be asked, and why; outside text."""
+        self._is_read = False
+        """Whether they were asked once."""
+        self._due_at, self._works, self._has_news = 0.0, False, False
+        self._known: dict[TraceId, tuple[int, Judged]] = {}
+        self.action_mark = self._table.toggle_mark
 
     def key_of(self, record: ListedTrace) -> TraceId:
         return record.told.trace_id
@@ -148,41 +88,86 @@ class TracesScreen(TableScreen[ListedTrace]):
         return parse_trace_filter(text)
 
     def records(self) -> list[ListedTrace]:
-        return newest_first(self._lister.traces)
+        return newest_first(self._traces)
 
     def on_mount(self) -> None:
-        self._lister.look()
+        self._look()
 
     def take(self, changes: Changes) -> None:
         if changes.traces:
-            self._lister.news()
+            self._has_news = True
+            self._due_at = min(self._due_at, monotonic() + NEWS_S)
         super().take(changes)
 
     def tick(self) -> None:
-        self._lister.look()
+        self._look()
         super().tick()
 
+    def _look(self) -> None:
+        if not self._works and monotonic() >= self._due_at and self.shared.paused_at is None:
+            self._works, self._has_news = True, False
+            self._ask()
+
+    @work(group="list traces")
+    async def _ask(self) -> None:
+        began, is_whole = monotonic(), True
+        try:
+            if self.shared.trace_client is not None:
+                search = TraceSearch(names=self.shared.job_attributes(), most=LISTED)
+                async with aclosing(self.shared.trace_client().searching(search)) as lists:
+                    async for found in lists:
+                        await self._list(found)
+                        is_whole = not found.notes
+            self._is_read = True
+            self.show_all()
+        finally:
+            self._works = False
+            took_s = monotonic() - began
+            self._due_at = monotonic() + rest_s(took_s, has_news=self._has_news, is_whole=is_whole)
+
+    async def _list(self, found: TraceList) -> None:
+        now, before = self.shared.now(), self._traces
+        known = with_awaited(found, (one.told for one in before), LISTED)
+        jobs = [self.shared.live.traces.jobs_of(one.trace_id) or one.jobs for one in known]
+        judged = [await self._judge(*one, now) for one in zip(known, jobs, strict=True)]
+        self._traces = tuple(map(ListedTrace, known, judged, jobs))
+        self._told = found
+        if not found.awaited:
+            self._notes = found.notes
+        elif self._traces != before:
+            self.show_all()
+
+    async def _judge(self, told: TraceSummary, jobs: Sequence[str], now: Nanos) -> Judged:
+        book = self.shared.live.traces
+        size, before = book.size(told.trace_id), self._known.get(told.trace_id)
+        if before is not None and before[0] == size and before[1].standing in SETTLED:
+            return before[1]
+        found = await asyncio.to_thread(judged, book.trace(told.trace_id), now)
+        records = (self.shared.live.job(JobId(job)) for job in jobs)
+        owner = next((job.owner for job in records if job is not None and job.owner), found.user)
+        if len(self._known) > 2 * LISTED:
+            self._known.clear()
+        self._known[told.trace_id] = size, found._replace(user=owner)
+        return self._known[told.trace_id][1]
+
     def silence(self) -> tuple[str, ...]:
-        if not self._lister.is_read:
-            return ("asking …",)
-        return (*NOTHING_CONFIGURED, *map(show, self._lister.notes))
+        return (*NOTHING_CONFIGURED, *map(show, self._notes)) if self._is_read else ("asking …",)
 
     def total(self) -> str:
-        listed = len(self._lister.traces)
-        if self._lister.left_out or self._lister.may_be_more:
-            more = " or more" * self._lister.may_be_more
-            return f"the newest {listed:,} of {listed + self._lister.left_out:,}{more} traces"
+        listed, left_out = len(self._traces), self._told.left_out
+        if left_out or self._told.may_be_more:
+            more = " or more" * self._told.may_be_more
+            return f"the newest {listed:,} of {listed + left_out:,}{more} traces"
         return super().total()
 
     def words(self) -> Iterator[str]:
-        traces = self._lister.traces
-        failed = sum(listed.standing is Standing.FAILED for listed in traces)
-        errors = sum(bool(one.told.errors) and one.standing is not Standing.FAILED for one in traces)
-        grow = sum(listed.standing is Standing.GROWING for listed in traces)
+        standings = [one.standing for one in self._traces]
+        failed, growing = standings.count(Standing.FAILED), standings.count(Standing.GROWING)
+        errors = sum(bool(one.told.errors) and one.standing is not Standing.FAILED for one in self._traces)
         yield f"{failed:,} failed" if failed else ""
         yield f"{errors:,} with errors" if errors else ""
-        yield f"{grow:,} growing" if grow else ""
-        yield from map(show, self._lister.notes)
+        yield f"{growing:,} growing" if growing else ""
+        yield from map(show, self._notes)
 
     def action_open(self) -> None:
         if (listed := self._table.record) is not None:
@@ -190,9 +175,6 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def copied(self) -> str:
         return self._table.record.told.trace_id if self._table.record is not None else ""
-
-    def action_mark(self) -> None:
-        self._table.toggle_mark()
 
     def action_compare(self) -> None:
         marked = [one for one in self._table.records if one.told.trace_id in self._table.marked]
@@ -226,19 +208,21 @@ class TraceChangesScreen(HeadedScreen):
     """What is missing, new, failed or slower in a trace beside another, or beside the last good one."""
 
     PLACE = Place.TRACE_CHANGES
-    BINDINGS = bindings_at(Place.TRACE_CHANGES)
 
     def __init__(self, shared: Shared, this: TraceId, other: TraceId | None = None) -> None:
         super().__init__(shared)
         self._ids, self._shows_same = (this, other), False
         self._steps: tuple[StepChange, ...] = ()
         self._beside = ""
-        self._main = self._table = RecordTable[StepChange](CHANGE_COLUMNS, lambda: None, key_of_step)
+        self._main = self._table = RecordTable[StepChange](
+            CHANGE_COLUMNS, lambda: None, lambda step: step.span.span_id
+        )
         self._table.set_empty(("reading …",))
 
     def on_mount(self) -> None:
-        start(self, self._compare, group="compare", exclusive=True)
+        self._compare()
 
+    @work(group="compare", exclusive=True)
     async def _compare(self) -> None:
         this_id, other_id = self._ids
         client = self.shared.trace_client() if self.shared.trace_client is not None else None
@@ -254,7 +238,14 @@ class TraceChangesScreen(HeadedScreen):
             at = other.tree.started_at
             began = "" if at is None else f" of {date_time(at)}{Zone.mark()}"
             self._beside = f"beside {short_id(other.tree.trace_id)}{began}"
-        self._table.set_empty((self._silence(is_known=this is not None, has_other=other is not None),))
+        silence = f"Nothing differs. {key_of('show_hidden')} shows the steps that are the same."
+        if this is None:
+            silence = f"no source that was asked knows of trace {this_id}"
+        elif other is None:
+            silence = (
+                "No earlier trace with the same root is complete and good. Two marked ones can be compared."
+            )
+        self._table.set_empty((silence,))
         self._show_steps()
 
     async def _study(self, client: TraceClient | None, trace_id: TraceId) -> Findings | None:
@@ -263,20 +254,10 @@ class TraceChangesScreen(HeadedScreen):
             trace = (await client.fetch(trace_id)).trace
         return None if trace is None else await asyncio.to_thread(study_trace, trace)
 
-    def _silence(self, *, is_known: bool, has_other: bool) -> str:
-        if not is_known:
-            return f"no source that was asked knows of trace {self._ids[0]}"
-        if not has_other:
-            return (
-                "No earlier trace with the same root is complete and good. Two marked ones can be compared."
-            )
-        return f"Nothing differs. {key_of('show_hidden')} shows the steps that are the same."
-
     def _show_steps(self) -> None:
         self._table.set_records(self._steps if self._shows_same else those_that_differ(self._steps))
-        self._rule.words = " · ".join(
-            filter(None, (change_words(self._steps) * bool(self._steps), self._beside))
-        )
+        words = change_words(self._steps) if self._steps else ""
+        self._rule.words = " · ".join(filter(None, (words, self._beside)))
 
     @property
     def crumb(self) -> str:
@@ -294,7 +275,3 @@ class TraceChangesScreen(HeadedScreen):
         yield Paragraph(self._rule.words)
         for step in self._table.records:
             yield Paragraph("  ".join(cell.text for cell in cells_of(CHANGE_COLUMNS, step, None)))
-
-
-def key_of_step(step: StepChange) -> SpanId:
-    return step.span.span_id

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from textual import work
+
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import (
@@ -40,9 +42,6 @@ class _Wish(NamedTuple):
     frame: Frame
     known: int
     chosen: int | None
-
-    def is_as(self, other: "_Wish | None") -> bool:
-        return other is not None and other.chart.curves is self.chart.curves and other[1:] == self[1:]
 
 
 class ChartView(LineView):
@@ -107,18 +106,21 @@ class ChartView(LineView):
         self._lines = []
         if not self._is_drawing and self._wish() is not None:
             self._is_drawing = True
-            self.run_worker(self._draw(), name="draw")
+            self._draw()
         self.repaint()
 
     def _wish(self) -> "_Wish | None":
-        chart, frame = self._chart, self.frame
+        """What is to be drawn, None when it is drawn already."""
+        chart, frame, before = self._chart, self.frame, self._drawn_of
         if chart is None or not chart.curves or self.is_small or not self.cells:
             return None
         span = max(1, frame.until - frame.since)
         known = (min(chart.end, frame.until) - frame.since) * frame.cells // span
         wish = _Wish(chart, frame, known, self.chosen if chart.kind is ChartKind.STATES else None)
-        return None if wish.is_as(self._drawn_of) else wish
+        is_drawn = before is not None and before.chart.curves is chart.curves and before[1:] == wish[1:]
+        return None if is_drawn else wish
 
+    @work(name="draw")
     async def _draw(self) -> None:
         try:
             while (wish := self._wish()) is not None:
@@ -161,7 +163,6 @@ class ChartView(LineView):
             self.redraw()
 
     def on_resize(self) -> None:
-        super().on_resize()
         self.redraw()
 
     def line(self, y: int) -> Line:
@@ -184,11 +185,9 @@ class ChartView(LineView):
                 (Span(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
             ]
             return [spark_line(chart, self.frame, told), *words]
-        return [self._head(chart), *self._picture(chart)]
-
-    def _head(self, chart: Chart) -> Line:
-        words = Span(fit(f" {self.words}", self.cells).rstrip(), "strong")
-        return spread((words,), (Span(f"  {title_of(chart)} ", "dim"),), self.cells)
+        said = Span(fit(f" {self.words}", self.cells).rstrip(), "strong")
+        head = spread((said,), (Span(f"  {title_of(chart)} ", "dim"),), self.cells)
+        return [head, *self._picture(chart)]
 
     def _picture(self, chart: Chart) -> list[Line]:
         if self._drawn is None or self._drawn_of is None or self._drawn_of.chart.kind is not chart.kind:

@@ -156,7 +156,7 @@ class FilterBar(Vertical):
 
     def set_mistake(self, mistake: Mistake | None) -> None:
         self.mistake = mistake
-        self._mistake_line.set_mistake(mistake)
+        self._mistake_line.set_words(mistake.words if mistake else "", "error")
         self._input.set_underline(*((mistake.start, mistake.end) if mistake is not None else (0, -1)))
 
     def set_note(self, words: str) -> None:
@@ -228,28 +228,22 @@ class MistakeLine(LineView):
         self._style = "error"
         self.display = False
 
-    def set_mistake(self, mistake: Mistake | None) -> None:
-        self.set_words(mistake.words if mistake else "", "error")
-
     def set_words(self, words: str, style: str) -> None:
         self._words = words
         self._style = style
         self.display = bool(words)
-        self._rows_for(self.cells or self.app.size.width)
+        self._wrap(self.cells or self.app.size.width)
         self.repaint()
 
     def on_resize(self) -> None:
-        super().on_resize()
-        self._rows_for(self.cells)
+        self._wrap(self.cells)
 
-    def _rows_for(self, cells: int) -> None:
+    def _wrap(self, cells: int) -> None:
         self._rows = wrapped(self._words, max(2, cells - 1))
         self.styles.height = min(MOST_ROWS, len(self._rows))
 
     def line(self, y: int) -> Line:
-        rest = (
-            " ".join(self._rows[y:]) if y == MOST_ROWS - 1 else self._rows[y] if y < len(self._rows) else ""
-        )
+        rest = " ".join(self._rows[y:] if y == MOST_ROWS - 1 else self._rows[y : y + 1])
         return (Span(fit(f" {rest}", self.cells), self._style),)
 
 

@@ -43,20 +43,16 @@ class KeyLine(LineView):
         self._hints = tuple(hints)
 
     def line(self, y: int) -> Line:
+        """As many as fit, in their order; of equal rank the last ones go first."""
+        kept = list(self._hints)
+        while kept and sum(width(hint.key) + width(hint.word) + 3 for hint in kept) > self.cells + 1:
+            kept.reverse()
+            kept.remove(max(kept, key=lambda hint: hint.rank))
+            kept.reverse()
         spans: list[Span] = [Span(" ")]
-        for hint in fitting_hints(self._hints, self.cells - 1):
+        for hint in kept:
             spans += [Span(hint.key, "key"), Span(f" {hint.word}  ", "dim")]
         return tuple(spans)
-
-
-def fitting_hints(hints: Sequence[Hint], cells: int) -> list[Hint]:
-    """As many hints as fit, in their order; of equal rank the last ones go first."""
-    kept = list(hints)
-    while kept and sum(width(hint.key) + width(hint.word) + 3 for hint in kept) > cells + 2:
-        kept.reverse()
-        kept.remove(max(kept, key=lambda hint: hint.rank))
-        kept.reverse()
-    return kept
 
 
 class TabLine(LineView):
@@ -173,9 +169,12 @@ class Header(LineView):
         trail = self.title.split(TRAIL)
         titles = dict.fromkeys((self.title, TRAIL.join((trail[0], trail[-1])), trail[-1]))
         clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
-        words = self._words()
-        paces = (self._pace(with_ends=True), self._pace(with_ends=False), ())
-        rights = [(*words, *pace, clock) for pace in paces]
+        pace = self._counts.pace if self._counts else None
+        paces = [pace_line(pace, with_ends=with_ends) if pace else () for with_ends in (True, False)]
+        counts: list[Span] = []
+        for _, words, number, style in self._parts():
+            counts += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
+        rights = [(*counts, *pace, clock) for pace in (*paces, ())]
         for right in (*rights, (*self.glyphs(), clock), self.glyphs(), ()):
             for text in titles:
                 title = (Span(f" {text} ", "title"),)
@@ -193,15 +192,6 @@ class Header(LineView):
         new = f", {self._new_failures:,} new" if self._new_failures else ""
         parts.append((GLYPHS[JobStatus.FAILED], f"failed 1h{new}", failed, STATUS_STYLES[JobStatus.FAILED]))
         return [part for part in parts if part[2] or part[1] in COUNTED]
-
-    def _pace(self, *, with_ends: bool) -> Line:
-        return pace_line(self._counts.pace, with_ends=with_ends) if self._counts else ()
-
-    def _words(self) -> Line:
-        spans: list[Span] = []
-        for _, words, number, style in self._parts():
-            spans += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
-        return tuple(spans)
 
     def glyphs(self) -> Line:
         spans: list[Span] = []

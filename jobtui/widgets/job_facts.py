@@ -52,22 +52,18 @@ class JobFacts(LineView):
         self._absolute = absolute
         self.repaint()
 
-    def tick(self) -> None:
-        self.repaint()
-
     def line(self, y: int) -> Line:
-        cells = self.cells
         if y == 0:
-            return self._name_line(cells)
+            return self._name_line()
         if y == 1:
-            return self._matter_line(cells)
+            return self._matter_line()
         if self._job is None:
-            return (Span(" " + fit(NO_RECORD, max(0, cells - 1)), "warning"),) if self.verdict else ()
-        return record_line(self._job, self._now_of(self._job), cells, self.cluster)
+            words = fit(NO_RECORD, max(0, self.cells - 1))
+            return (Span(f" {words}", "warning"),) if self.verdict else ()
+        return record_line(self._job, self._now_of(self._job), self.cells, self.cluster)
 
-    def _matter_line(self, cells: int) -> Line:
-        age = self._age_spans()
-        verdict = self.verdict
+    def _matter_line(self) -> Line:
+        cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
             sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
             words, style, age = show(verdict.sentence), CONCERN_STYLES[verdict.concern], (*sure, *age)
@@ -82,21 +78,22 @@ class JobFacts(LineView):
         has_room = self.rows_high >= FULL_ROWS or not self.age.words
         return () if has_room else (Span(f"  {self.age.words} ", self.age.style),)
 
-    def _name_line(self, cells: int) -> Line:
-        right = self._right(cells)
-        room = cells - width_of(right)
+    def _name_line(self) -> Line:
+        right = self._right()
+        room = self.cells - width_of(right)
         name = show(self._job_id)
         trails = (f" {' › '.join((ROOT, *self.trail))} › ", f" {ROOT} › ")
         trail = next((trail for trail in trails if width(trail + name) <= room), " ")
         if width(trail + name) > room:
-            name = shortened(name, max(0, room - len(trail)))
-        return spread((Span(trail, "dim"), Span(name, "title")), right, cells)
+            left = max(0, room - len(trail))
+            name = name if width(name) <= left else fit(ends_of(name), left)
+        return spread((Span(trail, "dim"), Span(name, "title")), right, self.cells)
 
-    def _right(self, cells: int) -> Line:
+    def _right(self) -> Line:
         if self._job is None:
             return ()
-        shortest = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3))
-        now, least = self._now_of(self._job), shortest + 1
+        cells, now = self.cells, self._now_of(self._job)
+        least = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3)) + 1
         since = status_words(self._job, now, absolute=self._absolute)
         status = (Span("  "), *since, Span(" "))
         bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))
@@ -110,15 +107,8 @@ class JobFacts(LineView):
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
 
 
-def shortened(job_id: str, cells: int) -> str:
-    """A job's id with its middle left out: the user in front and the model at the end tell most."""
-    if width(job_id) <= cells:
-        return job_id
-    return fit(ends_of(job_id), cells)
-
-
 def ends_of(job_id: str) -> str:
-    """User and model of an id of Sirepo; an id without a part between two others as it is."""
+    """User and model of an id of Sirepo, which tell most; any other id as it is."""
     first, _, rest = job_id.partition("-")
     middle, _, last = rest.rpartition("-")
     return f"{first}…{last}" if middle else job_id

@@ -18,63 +18,6 @@ from jobtui.widgets.row_view import Move, RowView
 
 MOST_KEPT = 400
 """Rows kept drawn at most; a page or a few of them."""
-
-
-class DrawnRows:
-    """Rows by job, drawn for one width."""
-
-    def __init__(self, chosen: Sequence[Column]) -> None:
-        self.chosen = tuple(chosen)
-        self._blank: frozenset[str] = frozenset()
-        self._lines = JobLines(self.chosen, 0)
-        self._drawn: dict[JobId, Line] = {}
-
-    def __len__(self) -> int:
-        return len(self._drawn)
-
-    def choose(self, columns: Sequence[Column], cells: int) -> None:
-        self.chosen = tuple(columns)
-        self.resize(cells)
-
-    def resize(self, cells: int) -> None:
-        self._lines = JobLines([one for one in self.chosen if one.key not in self._blank], cells)
-        self.clear()
-
-    def leave_out(self, jobs: Sequence[Job], context: RowContext, cells: int, *, only_more: bool) -> None:
-        """Leave out the columns that say nothing of these jobs; with `only_more` none that is shown goes."""
-        columns = [one for one in self.chosen if one.key in self._blank] if only_more else self.chosen
-        blank = blank_columns(columns, jobs, context)
-        if blank != self._blank:
-            self._blank = blank
-            self.resize(cells)
-
-    def clear(self) -> None:
-        self._drawn.clear()
-
-    def redraw(self, job_id: JobId) -> bool:
-        """Draw a row again when it is shown next; whether it was drawn."""
-        return self._drawn.pop(job_id, None) is not None
-
-    def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
-        return self._lines.heading(sorted_by, reverse=reverse)
-
-    def line(self, job: Job, context: Callable[[], RowContext], *, is_marked: bool) -> Line:
-        """The row of a job; `context` is asked for when it must be drawn."""
-        drawn = self._drawn.get(job.id)
-        if drawn is None:
-            if len(self._drawn) >= MOST_KEPT:
-                self._drawn.clear()
-            drawn = self._drawn[job.id] = self._lines.row(job, context(), is_marked=is_marked)
-        return drawn
-
-    def age(self, job: Job, context: RowContext) -> bool:
-        drawn = self._drawn.get(job.id)
-        if drawn is None:
-            return False
-        line = self._drawn[job.id] = self._lines.later(drawn, job, context)
-        return line != drawn
-
-
 TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
 WORK_EVERY_S = 0.004
@@ -112,7 +55,11 @@ class JobTable(RowView):
         self._held: JobId | None = None
         self._highlighted: JobId | None = None
         self._visible: list[JobId] = []
-        self._drawn = DrawnRows(columns)
+        self._columns = tuple(columns)
+        self._blank: frozenset[str] = frozenset()
+        """The keys of the columns that say nothing of the visible jobs."""
+        self._lines = JobLines(self._columns, 0)
+        self._drawn: dict[JobId, Line] = {}
         self._next_tick = 0
         self._is_working = False
         self.selected: set[JobId] = set()
@@ -158,9 +105,9 @@ class JobTable(RowView):
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
         for job_id in gone:
-            self._drawn.redraw(job_id)
             self.selected.discard(job_id)
-        is_drawn = any([self._drawn.redraw(job.id) for job in jobs])
+        changed_ids = (*gone, *(job.id for job in jobs))
+        is_drawn = any([self._drawn.pop(job_id, None) is not None for job_id in changed_ids])
         self._work_on()
         if moved:
             self._follow()
@@ -171,11 +118,13 @@ class JobTable(RowView):
             self.post_message(self.Recounted())
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
+        """Sort by a column; None puts first what needs a person."""
         self._sorted_by, self._reverse = key, reverse
         self._reorder()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        self._drawn.choose(columns, self.cells)
+        self._columns = tuple(columns)
+        self._lay_out()
         self._reorder()
         self.start_over()
 
@@ -191,11 +140,13 @@ class JobTable(RowView):
             self.post_message(self.Recounted())
         context = self._row_context()
         visible = self.visible_jobs
-        self._drawn.leave_out(visible, context, self.cells, only_more=True)
+        self._leave_out(only_more=True)
         painted = 0
         for offset in range(len(visible)):
             at = (self._next_tick + offset) % len(visible)
-            painted += self._drawn.age(visible[at], context)
+            if (drawn := self._drawn.get(visible[at].id)) is not None:
+                later = self._drawn[visible[at].id] = self._lines.later(drawn, visible[at], context)
+                painted += later != drawn
             if painted >= TICKED:
                 self._next_tick = at + 1
                 break
@@ -214,7 +165,7 @@ class JobTable(RowView):
         if job_id is None:
             return
         self.selected ^= {job_id}
-        self._drawn.redraw(job_id)
+        self._drawn.pop(job_id, None)
         self.post_message(self.Recounted())
         self.move(Move.DOWN)
 
@@ -241,26 +192,44 @@ class JobTable(RowView):
         super().repaint()
 
     def heading(self, y: int) -> Line:
-        return self._drawn.heading(self._sorted_by, reverse=self._reverse)
+        return self._lines.heading(self._sorted_by, reverse=self._reverse)
 
     def row(self, index: int) -> Line:
         at = index - self.top
         if at >= len(self._visible):
             return ()
         job = self.rows.jobs[self._visible[at]]
-        return self._drawn.line(job, self._row_context, is_marked=job.id in self.selected)
+        drawn = self._drawn.get(job.id)
+        if drawn is None:
+            if len(self._drawn) >= MOST_KEPT:
+                self._drawn.clear()
+            drawn = self._lines.row(job, self._row_context(), is_marked=job.id in self.selected)
+            self._drawn[job.id] = drawn
+        return drawn
 
     def on_resize(self) -> None:
-        self._drawn.resize(self.cells)
+        self._lay_out()
         self._is_rearranged = True
         self.keep_in_view()
         self._look()
+
+    def _lay_out(self) -> None:
+        self._lines = JobLines([one for one in self._columns if one.key not in self._blank], self.cells)
+        self._drawn.clear()
+
+    def _leave_out(self, *, only_more: bool) -> None:
+        """Leave out columns that say nothing of the visible jobs; with `only_more` none that is shown."""
+        columns = [one for one in self._columns if one.key in self._blank] if only_more else self._columns
+        blank = blank_columns(columns, self.visible_jobs, self._row_context())
+        if blank != self._blank:
+            self._blank = blank
+            self._lay_out()
 
     def _look(self) -> None:
         self._visible = self.rows.window(self.top, self.top + self.page)
         if self._is_rearranged and self._visible and not self.rows.is_sorting:
             self._is_rearranged = False
-            self._drawn.leave_out(self.visible_jobs, self._row_context(), self.cells, only_more=False)
+            self._leave_out(only_more=False)
         if (under := self.cursor_id) != self._highlighted:
             self._highlighted = under
             self.post_message(self.Highlighted())

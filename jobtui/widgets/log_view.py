@@ -6,10 +6,9 @@ searched, filtered or followed is decided by its screen, which hands it a source
 """
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from textual import events
+from textual import events, work
 from textual.message import Message
 
 from jobtui.model.clock import Nanos, seconds_between
@@ -40,82 +39,6 @@ NEVER_MORE = 50
 """Rows of one line at most."""
 
 
-class Drawing(NamedTuple):
-    """What decides how lines are drawn."""
-
-    cells: int
-    page: int
-    wraps: bool = False
-    left: int = 0
-    look: LineLook = LineLook()
-    find: Finder | None = None
-
-
-class LogRows:
-    """Draws lines; `set` drops what is cached when the drawing changes."""
-
-    def __init__(self) -> None:
-        self.drawing = Drawing(0, 1)
-        self._bodies: dict[tuple[Place, int], Line] = {}
-
-    def set(self, drawing: Drawing) -> None:
-        if (drawing.look, drawing.find) != (self.drawing.look, self.drawing.find):
-            self._bodies.clear()
-        self.drawing = drawing
-
-    def forget(self) -> None:
-        self._bodies.clear()
-
-    def of(self, line: LogLine, *, bookmarked: bool = False) -> list[Line]:
-        drawing = self.drawing
-        whole = self._body(line)
-        cells = max(1, drawing.cells - GUTTER_CELLS)
-        if drawing.wraps:
-            shown = rows(whole, cells, min(drawing.page, NEVER_MORE))
-        else:
-            shown = [self._cropped(whole, cells)]
-        hides_hit = _has_hit(whole) and not any(map(_has_hit, shown))
-        first = gutter(line, bookmarked=bookmarked, hides_hit=hides_hit)
-        return [(*(NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
-
-    def height(self, line: LogLine) -> int:
-        return len(self.of(line)) if self.drawing.wraps else 1
-
-    def width(self, line: LogLine) -> int:
-        return width_of(self._body(line))
-
-    def _body(self, line: LogLine) -> Line:
-        key = (line.place, line.size)
-        found = self._bodies.get(key)
-        if found is None:
-            if len(self._bodies) >= DRAWN:
-                self._bodies.clear()
-            with contained("drawing a line of a log") as drawing:
-                found = body(line, self.drawing.look)
-                if self.drawing.find is not None:
-                    found = marked(found, self.drawing.find("".join(span.text for span in found)))
-            if drawing.fault is not None or found is None:
-                found = (Span(drawing.words, "warning"),)
-            self._bodies[key] = found
-        return found
-
-    def _cropped(self, whole: Line, cells: int) -> Line:
-        left = self.drawing.left
-        width = width_of(whole)
-        if not left and width <= cells:
-            return whole
-        before = left > 0 and width > 0
-        behind = width > left + cells
-        middle = crop(whole, left + before, cells - before - behind)
-        start = (Span(MORE_LEFT, "dim", 1),) if before else ()
-        end = (Span(MORE_RIGHT, "dim", 1),) if behind else ()
-        return (*start, *middle, *end)
-
-
-def _has_hit(line: Line) -> bool:
-    return any("hit" in span.style for span in line)
-
-
 SIDE_STEP = 20
 """Cells a step to the left or right goes."""
 PLAIN_LOOK = LineLook()
@@ -138,12 +61,13 @@ class LogView(LineView):
         super().__init__()
         self.bookmarks: set[Place] = set()
         """Lines somebody wants to find again."""
-        self._look = look
+        self._look = self._drawn_look = look
         self._find: Finder | None = None
-        self._wraps = False
+        self._bodies: dict[tuple[Place, int], Line] = {}
+        """Lines as they are drawn, whole."""
+        self.wraps = False
         self._left = 0
         self._window = LogWindow()
-        self._rows = LogRows()
         self._top = 0
         self._skip = 0
         self._cursor = 0
@@ -179,20 +103,12 @@ class LogView(LineView):
         return min(self._anchor.place, line.place), max(self._anchor.end, line.end) - 1
 
     @property
-    def wraps(self) -> bool:
-        return self._wraps
-
-    @property
     def shows_heads(self) -> bool:
         return self._look.whole
 
     def set_finder(self, find: Finder | None) -> None:
         self._find = find
-        self._redraw()
-
-    def redraw(self) -> None:
-        self._rows.forget()
-        self._redraw()
+        self.redraw()
 
     def set_look(self, look: LineLook) -> None:
         self._look = look
@@ -203,7 +119,7 @@ class LogView(LineView):
         self.repaint()
 
     def toggle_wrap(self) -> None:
-        self._wraps = not self._wraps
+        self.wraps = not self.wraps
         self._left = 0
         self._redraw()
 
@@ -211,9 +127,9 @@ class LogView(LineView):
         self.set_look(self._look._replace(whole=not self._look.whole))
 
     def go_sideways(self, steps: int) -> None:
-        widest = max((self._rows.width(line) for line in self._on_screen()), default=0)
+        widest = max((width_of(self._body(line)) for line in self._on_screen()), default=0)
         most = max(0, widest - self.cells // 2)
-        self._left = max(0, min(self._left + steps * SIDE_STEP, most)) if not self._wraps else 0
+        self._left = max(0, min(self._left + steps * SIDE_STEP, most)) if not self.wraps else 0
         self._redraw()
 
     def toggle_bookmark(self) -> None:
@@ -230,15 +146,56 @@ class LogView(LineView):
         self._lay_out()
         super().repaint()
 
+    def redraw(self) -> None:
+        self._bodies.clear()
+        self._redraw()
+
     def _redraw(self) -> None:
-        indents = any(line.at is not None for line in self._on_screen())
-        look = self._look._replace(indents=indents)
-        self._rows.set(Drawing(self.cells, max(1, self.rows_high), self._wraps, self._left, look, self._find))
+        look = self._look._replace(indents=any(line.at is not None for line in self._on_screen()))
+        if look != self._drawn_look:
+            self._drawn_look = look
+            self._bodies.clear()
         self._keep_in_view()
         self.repaint()
 
     def _on_screen(self) -> list[LogLine]:
         return self._window.lines[self._top : self._top + self._visible]
+
+    def _rows_of(self, line: LogLine) -> list[Line]:
+        whole, cells = self._body(line), max(1, self.cells - GUTTER_CELLS)
+        if self.wraps:
+            shown = rows(whole, cells, min(max(1, self.rows_high), NEVER_MORE))
+        else:
+            shown = [self._cropped(whole, cells)]
+        hides_hit = has_hit(whole) and not any(map(has_hit, shown))
+        first = gutter(line, bookmarked=line.place in self.bookmarks, hides_hit=hides_hit)
+        return [(*(NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
+
+    def _body(self, line: LogLine) -> Line:
+        key = (line.place, line.size)
+        found = self._bodies.get(key)
+        if found is None:
+            if len(self._bodies) >= DRAWN:
+                self._bodies.clear()
+            with contained("drawing a line of a log") as drawing:
+                found = body(line, self._drawn_look)
+                if self._find is not None:
+                    found = marked(found, self._find("".join(span.text for span in found)))
+            if drawing.fault is not None or found is None:
+                found = (Span(drawing.words, "warning"),)
+            self._bodies[key] = found
+        return found
+
+    def _cropped(self, whole: Line, cells: int) -> Line:
+        left, width = self._left, width_of(whole)
+        if not left and width <= cells:
+            return whole
+        before = left > 0 and width > 0
+        behind = width > left + cells
+        middle = crop(whole, left + before, cells - before - behind)
+        start = (Span(MORE_LEFT, "dim", 1),) if before else ()
+        end = (Span(MORE_RIGHT, "dim", 1),) if behind else ()
+        return (*start, *middle, *end)
 
     def _lay_out(self) -> None:
         layout: list[Line] = []
@@ -250,9 +207,8 @@ class LogView(LineView):
             style = "cursor" if line.place == self.place else ""
             if not style and chosen and chosen[0] <= line.place <= chosen[1]:
                 style = "selected"
-            drawn = self._rows.of(line, bookmarked=line.place in self.bookmarks)
-            hidden = 0 if layout else self._skip
-            layout += [_in_style(padded(row, self.cells), style) if style else row for row in drawn[hidden:]]
+            drawn = self._rows_of(line)[0 if layout else self._skip :]
+            layout += [_in_style(padded(row, self.cells), style) if style else row for row in drawn]
             shown += len(layout) <= self.rows_high
         self._layout = layout[: self.rows_high]
         self._visible = max(1, shown)
@@ -269,9 +225,9 @@ class LogView(LineView):
     def _begin_above(self, index: int) -> tuple[int, int]:
         """Which line is the first, and how many of its rows are hidden, when a line ends at the bottom."""
         left = self.rows_high
-        if not self._wraps:
+        if not self.wraps:
             return max(0, index - left + 1), 0
-        while index >= 0 and (left := left - self._rows.height(self._window.lines[index])) > 0:
+        while index >= 0 and (left := left - len(self._rows_of(self._window.lines[index]))) > 0:
             index -= 1
         return max(0, index), max(0, -left) if index >= 0 else 0
 
@@ -292,7 +248,7 @@ class LogView(LineView):
         self._show_window(feed, place, self.rows_high // 3)
 
     def go_to(self, place: Place | None) -> None:
-        at = self._window.index_of(place) if place is not None and self._is_held(place) else None
+        at = self._window.index_of(place) if place is not None and self._holds(place) else None
         if at is not None and (not self._window.lines[at].folded or self._window.lines[at].place == place):
             self._go(at)
         else:
@@ -367,16 +323,16 @@ class LogView(LineView):
 
     # How it gets lines.
 
-    def _is_held(self, place: Place) -> bool:
+    def _holds(self, place: Place) -> bool:
         return self._feed is not None and self._window is self._feed.window and self._window.holds(place)
 
     def _jump_to(self, place: Place | None, row: int) -> None:
         if self._feed is not None:
             self.follows = place is None
             self._owed = 0
-            work: Any = partial(self._jump, self._feed, place, row)
-            self.run_worker(work, group="jump", exclusive=True)
+            self._jump(self._feed, place, row)
 
+    @work(group="jump", exclusive=True, description="")
     async def _jump(self, feed: LogFeed, place: Place | None, row: int) -> None:
         try:
             await feed.jump(place)
@@ -399,9 +355,9 @@ class LogView(LineView):
             return
         if self._feed.wants(self._top, self._top + self._visible):
             self._fetching = True
-            work: Any = self._fill
-            self.run_worker(work, group="fill")
+            self._fill()
 
+    @work(group="fill")
     async def _fill(self) -> None:
         try:
             while self._feed is not None and self._window is self._feed.window:
@@ -434,6 +390,10 @@ class LogView(LineView):
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self._go(self._cursor - WHEEL_ROWS)
+
+
+def has_hit(line: Line) -> bool:
+    return any("hit" in span.style for span in line)
 
 
 def _in_style(line: Line, style: str) -> Line:
@@ -476,35 +436,22 @@ class LogHeader(LineView):
 
     def line(self, y: int) -> Line:
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
-        age = self._age()
-        clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
-        words = tuple(Span(f"  {text}", style) for text, style in self.status.words if text)
-        title = Span(f" {TITLE} ", "title")
-        for names in (
-            self._whole(),
-            (title, *self._names()),
-            (title, *self._chosen_name()),
-            self._chosen_name(),
-        ):
-            for right in ((*words, age, clock), (*words, age)):
-                if width_of(names) + width_of(right) + 1 <= self.cells:
-                    return (*padded(names, self.cells - width_of(right)), *right)
-        right = (*fitting(words, max(0, self.cells - FEWEST_NAME_CELLS - age.width)), age)
-        left = fit("".join(span.text for span in self._chosen_name()), self.cells - width_of(right))
-        return (Span(left, "accent"), *right)
-
-    def _age(self) -> Span:
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style = judge_age(lag_s)
-        return Span(f"  {words} ", style)
-
-    def _whole(self) -> Line:
+        age = Span(f"  {words} ", style)
+        clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
+        said = tuple(Span(f"  {text}", style) for text, style in self.status.words if text)
+        title, names = Span(f" {TITLE} ", "title"), self._names()
         trail = "".join(f" {name} ›" for name in self.trail)
-        return (*((Span(trail, "dim"),) if trail else ()), Span(f" {TITLE} ", "title"), *self._names())
-
-    def _chosen_name(self) -> Line:
-        names = self.status.names
-        return (Span(f" {names[self.status.chosen]}", "accent"),) if names else ()
+        chosen = f" {self.status.names[self.status.chosen]}" if self.status.names else ""
+        alone = (Span(chosen, "accent"),) if chosen else ()
+        whole = (*((Span(trail, "dim"),) if trail else ()), title, *names)
+        for left in (whole, (title, *names), (title, *alone), alone):
+            for right in ((*said, age, clock), (*said, age)):
+                if width_of(left) + width_of(right) + 1 <= self.cells:
+                    return (*padded(left, self.cells - width_of(right)), *right)
+        right = (*fitting(said, max(0, self.cells - FEWEST_NAME_CELLS - age.width)), age)
+        return (Span(fit(chosen, self.cells - width_of(right)), "accent"), *right)
 
     def _names(self) -> Line:
         spans: list[Span] = [Span(" ", "", 1)]
@@ -534,11 +481,8 @@ class LogHistogram(LineView):
             self.repaint()
 
     def line(self, y: int) -> Line:
-        return self._histogram().line(self._place)
-
-    def _histogram(self) -> Histogram:
         before = self._drawn_for
         if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
             self._drawn = Histogram(self.overview, self.cells)
             self._drawn_for = (self.overview, self.cells)
-        return self._drawn
+        return self._drawn.line(self._place)

@@ -277,12 +277,12 @@ class ColumnList(RecordList[Column]):
 
     def row(self, index: int) -> Line:
         column = self.records[index]
+        is_shown = column.key in self._shown
         arrow = ("▼" if self.reverse else "▲") if column.key == self.sort else ""
-        sign, name = marked(column.key, NAME_CELLS, is_marked=column.key in self._shown)
         room = max(0, self.cells - SIGN_CELLS - NAME_CELLS - SORT_CELLS)
-        return (sign, name, Span(fit(arrow, SORT_CELLS), "sorted"), Span(fit(column.about, room), "dim"))
-
-
-def marked(words: str, cells: int, *, is_marked: bool) -> tuple[Span, Span]:
-    sign = Span(" ✓ " if is_marked else "   ", "good", SIGN_CELLS)
-    return sign, Span(fit(words, cells), "" if is_marked else "dim", cells)
+        return (
+            Span(" ✓ " if is_shown else "   ", "good", SIGN_CELLS),
+            Span(fit(column.key, NAME_CELLS), "" if is_shown else "dim", NAME_CELLS),
+            Span(fit(arrow, SORT_CELLS), "sorted"),
+            Span(fit(column.about, room), "dim"),
+        )

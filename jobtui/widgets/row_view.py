@@ -66,25 +66,19 @@ class RowView(LineView):
         self._empty = tuple(words)
         self.repaint()
 
-    def cursor_moved(self) -> None:
-        """Called after the cursor went to another row."""
-
     def line(self, y: int) -> Line:
         if y < self.headings:
             return self.heading(y)
         index = self.top + y - self.headings
         if not self.count:
-            return self._empty_line(index)
+            empty = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
+            return (Span(f" {empty[index]}", "dim"),) if index < len(empty) else ()
         if index >= self.count:
             return ()
         if index == self.cursor and self.shows_cursor:
             style = "cursor" if self.is_active else "cursor.weak"
             return styled(padded(self.row(index), self.cells), style)
         return self.row(index)
-
-    def _empty_line(self, at: int) -> Line:
-        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
-        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def move(self, move: Move) -> None:
         half = max(1, self.page // 2)
@@ -101,12 +95,9 @@ class RowView(LineView):
         self.go(self.cursor + steps[move])
 
     def go(self, index: int) -> None:
-        before = self.cursor
         self.cursor = max(0, min(index, self.count - 1))
         self.keep_in_view()
         self.repaint()
-        if before != self.cursor:
-            self.cursor_moved()
 
     def keep_in_view(self) -> None:
         self.cursor = max(0, min(self.cursor, self.count - 1))

@@ -17,8 +17,8 @@ def wrapped_lines(
         yield from (((Span(f" {line}", part.style),), part.item) for line in lines)
 
 
-class TextPane(RowView):
-    """Paragraphs, one below the other."""
+class WrappedText(RowView):
+    """Paragraphs, one below the other, each in as many rows as it needs."""
 
     HEADINGS = 0
     HANG = 0
@@ -26,9 +26,8 @@ class TextPane(RowView):
 
     def __init__(self, paragraphs: Iterable[Paragraph] = ()) -> None:
         super().__init__()
-        self._paragraphs = tuple(paragraphs)
+        self.paragraphs = tuple(paragraphs)
         self._rows: list[tuple[Line, object]] = []
-        self.shows_cursor = False
 
     @property
     def count(self) -> int:
@@ -36,12 +35,12 @@ class TextPane(RowView):
 
     @property
     def text(self) -> str:
-        return "\n".join(part.text for part in self._paragraphs)
+        return "\n".join(part.text for part in self.paragraphs)
 
     def set_text(self, paragraphs: Iterable[Paragraph], *, follow: bool = False) -> None:
         """Show other paragraphs; with `follow` stay at the end when it is in view."""
         at_end = follow and self.top + self.page >= self.count
-        self._paragraphs = tuple(paragraphs)
+        self.paragraphs = tuple(paragraphs)
         self.keep_in_view()
         if at_end:
             self.top = self.cursor = max(0, self.count - self.page)
@@ -49,6 +48,21 @@ class TextPane(RowView):
 
     def row(self, index: int) -> Line:
         return self._rows[index][0]
+
+    def keep_in_view(self) -> None:
+        self._rows = [*self._wrapped(max(2, self.cells - 2))]
+        super().keep_in_view()
+
+    def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
+        return wrapped_lines(self.paragraphs, cells, self.HANG)
+
+
+class TextPane(WrappedText):
+    """Text that is scrolled, without a cursor."""
+
+    def __init__(self, paragraphs: Iterable[Paragraph] = ()) -> None:
+        super().__init__(paragraphs)
+        self.shows_cursor = False
 
     def go(self, index: int) -> None:
         self.top = max(0, min(self.top + index - self.cursor, self.count - self.page))
@@ -59,14 +73,8 @@ class TextPane(RowView):
         self.go(self.cursor + rows)
 
     def keep_in_view(self) -> None:
-        self._wrap()
-        self.top = self.cursor = max(0, min(self.top, self.count - self.page))
-
-    def _wrap(self) -> None:
-        self._rows = [*self._wrapped(max(2, self.cells - 2))]
-
-    def _wrapped(self, cells: int) -> Iterator[tuple[Line, object]]:
-        return wrapped_lines(self._paragraphs, cells, self.HANG)
+        super().keep_in_view()
+        self.cursor = self.top
 
 
 class SpanPane(TextPane):
@@ -89,14 +97,13 @@ class SpanPane(TextPane):
         yield from (((Span(" "), *row), None) for line in self._lines for row in rows(line, cells))
 
 
-class WhyList(TextPane):
+class WhyList(WrappedText):
     """The parts of a verdict. The cursor begins at the first that is about something that can be opened."""
 
     HANG = 4
 
     def __init__(self) -> None:
         super().__init__()
-        self.shows_cursor = True
         self._held = False
 
     @property
@@ -105,18 +112,16 @@ class WhyList(TextPane):
 
     def go(self, index: int) -> None:
         self._held = True
-        RowView.go(self, index)
+        super().go(index)
 
     def keep_in_view(self) -> None:
         before = self.item
-        self._wrap()
+        super().keep_in_view()
         items = [item for _, item in self._rows]
         if not self._held:
             # the verdict itself is in view as long as nobody went on
             first = next((at for at, item in enumerate(items) if item is not None), 0)
-            self.cursor = first if first < self.page else 0
-        elif before is not None and before in items and before != items[min(self.cursor, len(items) - 1)]:
+            self.cursor, self.top = first if first < self.page else 0, 0
+        elif before is not None and before in items and before != items[self.cursor]:
             self.cursor = items.index(before)
-        RowView.keep_in_view(self)
-        if not self._held:
-            self.top = 0
+            self.top = max(min(self.top, self.cursor), self.cursor - self.page + 1)

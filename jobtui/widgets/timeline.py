@@ -44,53 +44,38 @@ class StepDetail(LineView):
     DEFAULT_CSS = "StepDetail { height: 4; }"
 
     step: Step | None = None
-    _more: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    """The lines that continue its record."""
 
     def set_step(self, step: Step | None) -> None:
         if step != self.step:
-            self._more = ()
+            self.more = ()
         self.step = step
         self.repaint()
 
-    @property
-    def more(self) -> tuple[str, ...]:
-        return self._more
-
     def set_more(self, lines: Iterable[str]) -> None:
-        self._more = tuple(lines)
+        self.more = tuple(lines)
         self.repaint()
 
     def line(self, y: int) -> Line:
         if self.step is None:
             return ()
-        cells = self.cells
-        place = where(self.step)
-        lines = self._lines(place, max(2, cells - 2))
+        place, room = where(self.step), max(2, self.cells - 2)
+        lines = wrapped(f"{place}  {show(self.step.text)[:MOST_SHOWN]}", room)
+        lines += [fit(f"  {line[:MOST_SHOWN]}", room).rstrip() for line in self.more]
         shown = min(len(lines), self.rows_high - 1)
         if y == shown:
-            return (
-                Span(
-                    " " + fit(certainty_words(self.step.component, self.step.certainty), max(0, cells - 1)),
-                    "dim",
-                ),
-            )
+            sure = certainty_words(self.step.component, self.step.certainty)
+            return (Span(" " + fit(sure, max(0, self.cells - 1)), "dim"),)
         if y > shown:
             return ()
         text = lines[y]
         if y == shown - 1 and len(lines) > shown:
-            count = len(lines) - shown
-            left = f" … {counted(count, 'more line')}"
-            text = fit(text, max(0, cells - 2 - len(left))) + left
+            left = f" … {counted(len(lines) - shown, 'more line')}"
+            text = fit(text, max(0, self.cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))
         return (Span(f" {text}"),)
-
-    def _lines(self, place: str, cells: int) -> list[str]:
-        """The line of the step, wrapped, and those that continue its record, each cut to the width."""
-        if self.step is None:
-            return []
-        first = wrapped(f"{place}  {show(self.step.text)[:MOST_SHOWN]}", cells)
-        return first + [fit(f"  {line[:MOST_SHOWN]}", cells).rstrip() for line in self._more]
 
 
 TIME_CELLS = 7
@@ -126,8 +111,20 @@ class OpList(RecordList[Op]):
         return (Span(fit(f" OPS {self.count}{more}", cells), "heading", cells), *edge)
 
     def row(self, index: int) -> Line:
-        cells, _ = self._room()
-        return op_line(self.records[index], self._now(), cells)
+        op, (cells, _) = self.records[index], self._room()
+        sign, style = op_glyph(op)
+        seconds = op_duration_s(op, self._now())
+        if seconds is not None and op.status.is_open:
+            seconds = float(int(seconds))
+        name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
+        quiet = "settled" if style == "settled" else ""
+        spans = (
+            Span(f" {sign} ", style, 3),
+            Span(fit(show(op.name), name_cells), quiet, name_cells),
+            Span(f" {fit(show(op.op), PREFIX_CELLS - 1)}", "dim", PREFIX_CELLS),
+            Span(fit(duration(seconds), TIME_CELLS, align="right"), "dim", TIME_CELLS),
+        )
+        return fitting(spans, cells)
 
     def line(self, y: int) -> Line:
         cells, edge = self._room()
@@ -137,25 +134,6 @@ class OpList(RecordList[Op]):
     def _room(self) -> tuple[int, Line]:
         beside = self.cells < self.screen.size.width
         return (self.cells - EDGE.width, (EDGE,)) if beside else (self.cells, ())
-
-
-def op_line(op: Op, now: Nanos, cells: int) -> Line:
-    sign, style = op_glyph(op)
-    time = fit(duration(_whole(op, op_duration_s(op, now))), TIME_CELLS, align="right")
-    name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
-    prefix = fit(show(op.op), PREFIX_CELLS - 1)
-    quiet = "settled" if style == "settled" else ""
-    spans = (
-        Span(f" {sign} ", style, 3),
-        Span(fit(show(op.name), name_cells), quiet, name_cells),
-        Span(f" {prefix}", "dim", PREFIX_CELLS),
-        Span(time, "dim", TIME_CELLS),
-    )
-    return fitting(spans, cells)
-
-
-def _whole(op: Op, seconds: float | None) -> float | None:
-    return seconds if seconds is None or not op.status.is_open else float(int(seconds))
 
 
 class TimelineLine(NamedTuple):
@@ -224,7 +202,9 @@ class Timeline(RowView):
         self._places = self._lay_out()
         self._fine = lanes.is_fine(self._rows)
         if is_other:
-            self.cursor, self.top = self._first_to_read(), 0
+            places = enumerate(self._places)
+            bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
+            self.cursor, self.top = bad[-1] if bad else max(0, len(self._places) - 1), 0
         elif at_end:
             self.cursor = len(self._places) - 1
         self.keep_in_view()
@@ -237,13 +217,12 @@ class Timeline(RowView):
             self.repaint()
 
     def go(self, index: int) -> None:
-        index = max(0, min(index, len(self._places) - 1))
+        index, before = max(0, min(index, len(self._places) - 1)), self.cursor
         if self._places and self._places[index].is_gap:
             index += 1 if index >= self.cursor else -1
         super().go(index)
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.StepHighlighted(self.step))
+        if self.cursor != before:
+            self.post_message(self.StepHighlighted(self.step))
 
     def heading(self, y: int) -> Line:
         return lanes.heading(self._op, self.cells)
@@ -271,11 +250,6 @@ class Timeline(RowView):
             return None
         seconds = seconds_between(since, self._now())
         return seconds if seconds >= GAP_S else None
-
-    def _first_to_read(self) -> int:
-        places = enumerate(self._places)
-        bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
-        return bad[-1] if bad else max(0, len(self._places) - 1)
 
     def _lay_out(self) -> list[TimelineLine]:
         places: list[TimelineLine] = []

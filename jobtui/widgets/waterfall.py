@@ -164,7 +164,13 @@ class Waterfall(RowView):
             self._drawn[number, is_closed] = drawn
         return drawn
 
-    def cursor_moved(self) -> None:
+    def go(self, index: int) -> None:
+        before = self.cursor
+        super().go(index)
+        if self.cursor != before:
+            self._tell()
+
+    def _tell(self) -> None:
         self.post_message(self.LineHighlighted(self.current))
 
     def on_resize(self) -> None:
@@ -178,26 +184,22 @@ class Waterfall(RowView):
 
     def _renew(self) -> None:
         self._drawn.clear()
-        self._view = self._new_view()
+        self._view = None
+        if self._picture is not None and self._shown is not None:
+            found, self._columns = self._picture.found, columns_in(self.cells)
+            waits = found.waits if self.squeezes else ()
+            self._view = View(
+                found.tree,
+                self._picture.layout,
+                self._window.axis(max(1, self._columns.bar), waits, WAIT_CELLS),
+                found.failed_at,
+                self._marks.of,
+                self._path[1] if self.marks_path and self._path else None,
+                self._shown.passes,
+            )
         self.keep_in_view()
         self.repaint()
         self.post_message(self.Viewed())
-
-    def _new_view(self) -> View | None:
-        if self._picture is None or self._shown is None:
-            return None
-        found, layout = self._picture[:2]
-        self._columns = columns_in(self.cells)
-        waits = found.waits if self.squeezes else ()
-        return View(
-            found.tree,
-            layout,
-            self._window.axis(max(1, self._columns.bar), waits, WAIT_CELLS),
-            found.failed_at,
-            self._marks.of,
-            self._path[1] if self.marks_path and self._path else None,
-            self._shown.passes,
-        )
 
     @property
     def trace_id(self) -> TraceId | None:
@@ -222,7 +224,7 @@ class Waterfall(RowView):
             if is_untouched:
                 self._follow(picture)
         self._renew()
-        self.cursor_moved()
+        self._tell()
 
     def set_filter(self, passes: SpanTest | None) -> None:
         """Show only spans that pass and what is above them, or all."""
@@ -231,7 +233,7 @@ class Waterfall(RowView):
             self._shown.set_filter(passes)
             self._stay_at(key)
             self._renew()
-            self.cursor_moved()
+            self._tell()
 
     def fold(self) -> None:
         if self._shown is None or not self.count:
@@ -262,7 +264,7 @@ class Waterfall(RowView):
         self._shown.toggle_all()
         self._stay_at(key)
         self._refold()
-        self.cursor_moved()
+        self._tell()
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
         """Go to the next span that failed, whatever hides it: which one of how many; None when none did."""

@@ -21,7 +21,6 @@ from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
-from jobtui.screens.shared import NoLogs
 from jobtui.screens.text import ErrorScreen
 from jobtui.session import Session
 from jobtui.widgets.filter_bar import FilterBar
@@ -196,7 +195,7 @@ async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
     copied = an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", host="localhost")
     shared = Scene().app._shared
     directory = "/srv/db/user/3pMDuIiL/agent-sbatch/localhost"
-    shared.logs = _Named((directory,))
+    shared.logs.names = lambda: (directory,)  # type: ignore[method-assign]
     assert where_to_open(shared, copied, log_of(copied, {}, ["/srv/db"])) == (directory, None, None)
     assert where_to_open(shared, copied, log_of(copied, {}, ["/elsewhere"])) is None
     read = an_agent("ukUt", driver="SbatchDriver", log=directory, log_at=77)
@@ -220,14 +219,6 @@ async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     assert where_to_open(shared, own, log_of(own, {})) == ("/mnt/other/job_agent.log", None, None)
     busy = msgspec.structs.replace(own, ops=(HeldOp(OpPrefix("pb5u"), "run", sent_at=ago(60)),))
     assert where_to_open(shared, busy, log_of(busy, {})) == (own.log, None, ago(65))
-
-
-class _Named(NoLogs):
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
-
-    def names(self) -> tuple[str, ...]:
-        return self._names
 
 
 async def test_y_copies_the_command_and_capital_y_all() -> None:

@@ -102,18 +102,18 @@ async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
 
 
 def test_the_pager_is_one_that_sends_nothing_raw() -> None:
-    assert export.pager_call({"PAGER": "less -S -r"}, "/a b", 7).words == (
+    assert export.pager_call({"PAGER": "less -S -r"}, "/a b", 7) == (
         "less", "-S", "-r", "-+r", "-+R", "+7", "/a b",
     )  # fmt: skip
     for chosen in ("", "cat", "sh -c 'rm x'", "unbalanced '"):
-        assert export.pager_call({"PAGER": chosen}, "/a").words == ("less", "-+r", "-+R", "/a")
+        assert export.pager_call({"PAGER": chosen}, "/a") == ("less", "-+r", "-+R", "/a")
 
 
 def test_the_editor_only_reads() -> None:
-    assert export.editor_call({"EDITOR": "/usr/bin/vim -n"}, "/a", 3).words == (
+    assert export.editor_call({"EDITOR": "/usr/bin/vim -n"}, "/a", 3) == (
         "/usr/bin/vim", "-n", "-R", "+3", "/a",
     )  # fmt: skip
-    assert export.editor_call({"EDITOR": "vim", "VISUAL": "nano"}, "/a").words == ("nano", "-v", "/a")
+    assert export.editor_call({"EDITOR": "vim", "VISUAL": "nano"}, "/a") == ("nano", "-v", "/a")
     with pytest.raises(export.NotStarted, match="ed is not known"):
         export.editor_call({"EDITOR": "ed"}, "/a")
 
@@ -128,10 +128,10 @@ def test_only_files_are_opened(tmp_path: Path) -> None:
 def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None:
     told = tmp_path / "told"
     script = "import os, sys; open(sys.argv[1], 'w').write(sys.argv[2] + os.environ['LESSSECURE'])"
-    export.run_program(export.Call((sys.executable, "-c", script, str(told), "$(id);")), os.environ)
+    export.run_program((sys.executable, "-c", script, str(told), "$(id);"), os.environ)
     assert told.read_text() == "$(id);1"
     with pytest.raises(export.NotStarted, match="/nowhere/less: No such file"):
-        export.run_program(export.Call(("/nowhere/less",)), os.environ)
+        export.run_program(("/nowhere/less",), os.environ)
 
 
 async def test_a_record_is_opened_at_its_path(tmp_path: Path) -> None:
