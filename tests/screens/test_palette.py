@@ -3,12 +3,13 @@
 from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.palette import MOST_JOBS
+from jobtui.screens.seen import SeenScreen
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, agents, jobs, opened, words
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press
+from tests.widgets.widget_app import press, text
 
 
 async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
@@ -28,6 +29,24 @@ async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a
             await wait_until(lambda found=found, key=key: " ".join(words(found)).startswith(key + " "), pilot)  # type: ignore[misc]
             assert not any("a minute back" in line for line in words(found))
             await pilot.press("escape")
+
+
+async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        app = scene.app
+        for begin, query, line, there in (
+            ("1", "verdict", "w           Why", lambda: "evidence" in text(app)),
+            ("6", "stuck", "F           Only jobs", lambda: "/failed or stuck" in text(app)),
+            ("4", "before", ":seen       Failures", lambda: isinstance(app.screen, SeenScreen)),
+        ):
+            await pilot.press(begin)
+            found = await opened(scene, pilot, query)
+            await wait_until(
+                lambda found=found, line=line: any(w.startswith(line) for w in words(found)), pilot
+            )  # type: ignore[misc]
+            await pilot.press(*["down"] * [w.startswith(line) for w in words(found)].index(True))
+            await press(pilot, "enter", until=there)
 
 
 async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
