@@ -1,5 +1,8 @@
 """The palette: every action of the screen, and jobs."""
 
+from textual.command import CommandList
+from textual.pilot import Pilot
+
 from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.palette import MOST_JOBS
@@ -42,11 +45,13 @@ async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
         ):
             await pilot.press(begin)
             found = await opened(scene, pilot, query)
-            await wait_until(
-                lambda found=found, line=line: any(w.startswith(line) for w in words(found)), pilot
-            )  # type: ignore[misc]
-            await pilot.press(*["down"] * [w.startswith(line) for w in words(found)].index(True))
+            await pick(pilot, found, line)
             await press(pilot, "enter", until=there)
+
+
+async def pick(pilot: Pilot[None], found: CommandList, line: str) -> None:
+    await wait_until(lambda: any(one.startswith(line) for one in words(found)), pilot)
+    await pilot.press(*["down"] * [one.startswith(line) for one in words(found)].index(True))
 
 
 async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
