@@ -66,8 +66,13 @@ def _hold(found: re.Match[str]) -> str:
 
 
 def failure_text(job: Job, verdict: Verdict) -> str:
-    """Why a job failed, by its output, its record, or the verdict; "" where it did not fail."""
+    """Why a job failed, by its output, its record, or the verdict; "" where it did not fail.
+
+    A line of output that ends as the record does gives the record's words: of other runs only these are known.
+    """
     if verdict.concern is not Concern.FAILED:
         return ""
-    said = verdict.cause.text if verdict.cause is not None else job.error or job.alert
+    said = verdict.cause.text if verdict.cause is not None else ""
+    if not said or (job.error and said.endswith(job.error)):
+        said = job.error or job.alert or ""
     return said or verdict.code.value.replace("_", " ")
