@@ -58,6 +58,13 @@ def test_one_table_has_the_jobs_of_both_and_status_a_line_for_each(two_sites: Pa
     document = run("status", "--json", "--profile", "prod,hpc").json
     assert [one["profile"] for one in document["profiles"]] == ["prod", "hpc"]
     assert {one.get("profile") for one in document["sources"]} == {"prod", "hpc"}
+    (job_id, *_) = [one["id"] for one in run("jobs", "--json", "--profile", "prod,hpc").json["jobs"]]
+    following = run("explain", job_id, "--json", "--profile", "prod,hpc").json["next"]
+    ours = [one["command"] for one in following if one["command"].startswith("jobtui ")]
+    assert ours
+    assert all("--profile prod,hpc" in command for command in ours)
+    told = run("doctor", "--profile", "prod,hpc").out
+    assert told.count(": 1 job\n") == 2, told
     alone = run("jobs", "--profile", "prod").out
     assert "PROFILE" not in alone
     assert run("status", "--json", "--profile", "prod").json["profiles"] == []

@@ -68,7 +68,7 @@ def _hold(found: re.Match[str]) -> str:
 def failure_text(job: Job, verdict: Verdict) -> str:
     """Why a job failed, by its output, its record, or the verdict; "" where it did not fail.
 
-    A line of output that ends as the record does gives the record's words: of other runs only these are known.
+    A line of output that ends as the record does gives the record's words: other runs have only these.
     """
     if verdict.concern is not Concern.FAILED:
         return ""

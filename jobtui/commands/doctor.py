@@ -1,6 +1,6 @@
 """`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.faults import FAULTS, SEE, contained
 from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import LogRole, SourceSpec
@@ -93,7 +94,7 @@ async def run(reader: Reader) -> Exit:
     await reader.read_logs(None)
     await reader.read_traces(look_at_all=True)
     await reader.open_archives()
-    newest_record = _newest_record(reader)
+    newest_record = _newest_record(reader.session.store.jobs.values(), reader.now)
     by_name = {source.name: source for source in reader.sources}
     findings = []
     for spec in reader.specs:
@@ -147,9 +148,9 @@ def name_of(spec: SourceSpec) -> str:
     return spec.target if of_setting(spec.setting).addressed else str(Path(spec.target))
 
 
-def _newest_record(reader: Reader) -> Nanos | None:
-    times = (job.updated_at for job in reader.session.store.jobs.values())
-    return max((at for at in times if at is not None and at <= reader.now), default=None)
+def _newest_record(jobs: Iterable[Job], now: Nanos) -> Nanos | None:
+    times = (job.updated_at for job in jobs)
+    return max((at for at in times if at is not None and at <= now), default=None)
 
 
 async def _examine(spec: SourceSpec, finding: Finding, newest_record: Nanos | None, reader: Reader) -> None:
@@ -161,9 +162,14 @@ async def _examine(spec: SourceSpec, finding: Finding, newest_record: Nanos | No
     if reader.context.replay is not None:  # the files here are not those that were read
         finding.remarks.insert(0, AS_RECORDED)
     elif gives(spec, Gives.JOBS):
-        finding.remarks.insert(0, counted(len(reader.session.store.jobs), "job"))
+        of_it = [
+            job
+            for job in reader.session.store.jobs.values()
+            if source.name in {one.source for one in (job, *job.others)}
+        ]
+        finding.remarks.insert(0, counted(len(of_it), "job"))
         finding.remarks += _unreached(source, reader)
-        finding.newest_at = newest_record
+        finding.newest_at = _newest_record(of_it, reader.now)
     elif gives(spec, Gives.SPANS):
         if not of_kind(source.kind).is_asked:
             finding.remarks.insert(0, f"{source.records} spans and log records")

@@ -301,7 +301,8 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
     names = [name.strip() for value in asked.values[-1:] for name in value.split(",")]
     if len(names) > 1 and asked.values[-1] not in file.profiles():
         each = [{**given, "profile": Effective((name,), asked.origin)} for name in dict.fromkeys(names)]
-        return _side_by_side([resolved(file, one, environ) for one in each])
+        found = _side_by_side([resolved(file, one, environ) for one in each])
+        return found._replace(settings={**found.settings, "profile": asked})
     profile = _chosen(file, given.get("profile"), layers[()])
     of_profile = layers[PROFILES, profile] if profile is not None else {}
     settings = {setting.name: Effective() for setting in SETTINGS} | layers[()] | of_profile | dict(given)

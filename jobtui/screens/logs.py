@@ -437,7 +437,8 @@ class LogsScreen(LogScreen):
             place = lines[0].place if lines else place
         counts = await asyncio.to_thread(count_facets, lines)
         of = f"{len(lines):,} lines" if at_edge else f"the newest {len(lines):,} lines"
-        open_screen(self.app, At.FACETS, self.shared, counts, of, self._add_condition)
+        if self.is_current:  # else somebody went away while it was counted
+            open_screen(self.app, At.FACETS, self.shared, counts, of, self._add_condition)
 
     def _add_condition(self, condition: Condition) -> None:
         assert self._reader is not None

@@ -10,9 +10,12 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from jobtui.analysis.cause import find_cause
-from jobtui.analysis.signature import LONGEST, signature
+from jobtui.analysis.signature import LONGEST, failure_text, signature
+from jobtui.model.verdicts import Cause, Code, Verdict
+from tests.builders import a_job, job_id
 
 OUTPUTS = Path(__file__).parents[1] / "fixtures" / "program-output"
 VARIANTS = 8
@@ -94,3 +97,15 @@ def test_any_text_has_a_signature_and_that_has_itself(text: str) -> None:
     found = signature(text)
     assert len(found) <= LONGEST
     assert signature(found) == found or len(found) > LONGEST - 3
+
+
+def test_a_line_that_ends_as_the_record_does_is_one_failure_with_runs_without_output() -> None:
+    failed = Verdict(job_id=job_id(), code=Code.PROGRAM_FAILED, sentence="", confidence=0.9)
+    for record, line, text in (
+        ("a big ugly error", "AssertionError: a big ugly error", "a big ugly error"),
+        ("non-zero exit code", "ValueError: no lattice", "ValueError: no lattice"),
+        (None, "ValueError: no lattice", "ValueError: no lattice"),
+        ("error exit(-9)", None, "error exit(-9)"),
+    ):
+        cause = None if line is None else Cause(line, 1, "python", 0.9, "")
+        assert failure_text(a_job(error=record), replace(failed, cause=cause)) == text

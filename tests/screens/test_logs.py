@@ -1,13 +1,14 @@
 """The log screen on real captured logs, and on small ones that are written to while it is shown."""
 
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from jobtui.screens.logs import LogsScreen
 from tests.builders import ago
 from tests.screens.captured import CAPTURED, app_on, copied, on_logs, stamped, until, until_said
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
@@ -74,6 +75,25 @@ async def test_a_time_leads_to_a_line_and_a_wrong_one_is_told(tmp_path: Path) ->
         await press(pilot, "escape", "colon", *"25:00", "enter", until="25:00 is no time; such as 20:42:55")
         await press(pilot, "escape", "colon", *"20:35", "enter", until="line 12")
         await until_said(app, pilot, "no line is known to be of 2026-11-20 20:35:00Z or later")
+
+
+async def test_values_that_were_counted_too_late_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, counted = Event(), Event()
+
+    def slow(lines: object) -> tuple[()]:
+        counts.wait(LONG_S)
+        counted.set()
+        return ()
+
+    monkeypatch.setattr("jobtui.screens.logs.count_facets", slow)
+    async with on_logs(CAPTURED[:1]) as (app, pilot):
+        await until(app, pilot, "of 1,431 lines")
+        await pilot.press("c")
+        await press(pilot, "question_mark", until="On this screen")
+        counts.set()
+        await wait_until(counted.is_set, pilot)
+        await pilot.pause()
+        assert "On this screen" in text(app)
 
 
 async def test_a_bad_expression_is_told() -> None:
