@@ -10,7 +10,6 @@ from jobtui.backends.registry import LOG_FILE, of_kind
 from jobtui.model.clock import Offsets
 
 if TYPE_CHECKING:
-    from jobtui.logs.journal import JournalPages
     from jobtui.logs.lists import ListedLog
     from jobtui.logs.merged import Mergeable
     from jobtui.logs.pages import LogPages
@@ -43,41 +42,41 @@ class SessionLogs:
         self._offsets = offsets
 
     def names(self) -> tuple[str, ...]:
-        own = tuple(name for source in self._sources() for name in _names_of(source))
-        return (*own, *self._streams())
+        return (*self._files(), *self._streams())
 
     def open(self, name: str) -> "Mergeable":
-        return self._stream(name) or opened(name)
+        if self._has_journals or "=" in name:
+            from jobtui.logs.journal import open_stream
+
+            if (stream := open_stream(self._sources(), name)) is not None:
+                return stream
+        return opened(name)
 
     def merged(self, names: Sequence[str] | None = None) -> "Log":
         from jobtui.logs.merged import MergedLog
 
-        known = [name for source in self._sources() for name in _names_of(source)]
         streams = frozenset(self._streams())
-        files = {name: self.open(name) for name in (known if names is None else names) if name not in streams}
-        if not self._has_journals():
+        wanted = self._files() if names is None else names
+        files = {name: self.open(name) for name in wanted if name not in streams}
+        if not self._has_journals:
             return MergedLog(files)
         from jobtui.logs.journal import merged_journals
 
         return MergedLog({**files, **merged_journals(self._sources(), names)}, offsets=self._offsets)
 
+    @property
     def _has_journals(self) -> bool:
         return any(of_kind(source.kind).is_journal for source in self._sources())
 
+    def _files(self) -> list[str]:
+        return [name for source in self._sources() for name in _names_of(source)]
+
     def _streams(self) -> tuple[str, ...]:
-        if not self._has_journals():
+        if not self._has_journals:
             return ()
         from jobtui.logs.journal import stream_names
 
         return stream_names(self._sources())
-
-    def _stream(self, name: str) -> "JournalPages | None":
-        """The log of a stream of a journal; None when the name is that of a file."""
-        if not self._has_journals() and "=" not in name:
-            return None
-        from jobtui.logs.journal import open_stream
-
-        return open_stream(self._sources(), name)
 
 
 def _names_of(source: Source) -> tuple[str, ...]:

@@ -32,7 +32,6 @@ from jobtui.backends.journal.records import (
     StreamNames,
     Wanted,
     gap_words,
-    places_before,
     suppressed,
 )
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
@@ -94,11 +93,8 @@ class Selection:
         units = {DOCKER_UNIT if s.kind is StreamKind.CONTAINER else s.name for s in streams or ()}
         self._units = None if streams is None else units
 
-    def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
-        """The entries that are shown with their lines, which have no places yet."""
-        return [(entry, line) for entry in entries if (line := self._line(entry)) is not None]
-
-    def _line(self, entry: JournalEntry) -> LogLine | None:
+    def line(self, entry: JournalEntry) -> LogLine | None:
+        """The line that is shown of an entry, which has no place yet; None for one that is not shown."""
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
             return line_of(entry, self._names.name_of(stream) if self._mixed else "")
@@ -106,7 +102,17 @@ class Selection:
         if gap is None or (self._units is not None and gap.what not in self._units):
             return None
         host = entry.host.partition(".")[0]
-        return _plain(entry, gap_words(gap), f"{gap.what}@{host}", is_gap=True)
+        return LogLine(
+            place=0,
+            end=1,
+            text=gap_words(gap)[:RAW_LINE_BYTES],
+            size=entry.size,
+            level=Level.WARNING,
+            at=entry.sent_at or entry.at,
+            origin=f"{gap.what}@{host}",
+            stamped=True,
+            is_gap=True,
+        )
 
 
 def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
@@ -115,10 +121,15 @@ def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
 
 
 def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
-    places = places_before([entry.at for entry, _ in shown], limit)
-    return [
-        (entry.cursor, _at_place(line, place)) for (entry, line), place in zip(shown, places, strict=True)
-    ]
+    """The lines at their places, all before `limit`; the last line comes last."""
+    placed = placed_after(shown, -1)
+    for nth in range(len(placed) - 1, -1, -1):
+        cursor, line = placed[nth]
+        if line.place < limit:
+            break
+        limit -= 1
+        placed[nth] = cursor, _at_place(line, limit)
+    return placed
 
 
 def matches_of(streams: Sequence[Stream]) -> Matches:
@@ -132,34 +143,24 @@ def matches_of(streams: Sequence[Stream]) -> Matches:
 
 def line_of(entry: JournalEntry, origin: str) -> LogLine:
     own = latest(entry.message[:TIME_LENGTH], entry.at)
-    return _plain(entry, entry.message, origin, own=own)
-
-
-def _plain(
-    entry: JournalEntry, text: str, origin: str, *, own: Nanos | None = None, is_gap: bool = False
-) -> LogLine:
-    shown = text[:RAW_LINE_BYTES]
+    shown = entry.message[:RAW_LINE_BYTES]
+    notes = [] if entry.size else ["no message"]
+    if len(shown) < len(entry.message):
+        notes.append(f"{entry.size:,} bytes in this line")
+    if (lines := shown.rstrip("\n").count("\n") + 1) > 1:
+        notes.append(f"{lines} lines")
+    if entry.size and entry.is_begun:
+        notes.append(GOES_ON)
     return LogLine(
         place=0,
         end=1,
         text=shown,
         size=entry.size,
-        level=Level.WARNING if is_gap else level_of(shown),
+        level=level_of(shown),
         at=own if own is not None else entry.sent_at or entry.at,
         origin=origin,
-        note="" if is_gap else _note(entry, shown),
+        note=", ".join(notes),
         stamped=own is None,
-        is_gap=is_gap,
-    )
-
-
-def _note(entry: JournalEntry, shown: str) -> str:
-    if not entry.size:
-        return "no message"
-    words = [f"{entry.size:,} bytes in this line"] if len(shown) < len(entry.message) else []
-    lines = shown.rstrip("\n").count("\n") + 1
-    return ", ".join(
-        [*words, *([f"{lines} lines"] if lines > 1 else []), *([GOES_ON] if entry.is_begun else [])]
     )
 
 
@@ -214,25 +215,10 @@ class Passage:
         self.kept += piece.kept
         self.last = piece.cursor or self.last
 
-    def prepend(self, piece: Piece) -> None:
-        self.kept[:0] = piece.kept
-        self.first, self.at_begin = piece.cursor or self.first, piece.at_edge
-
-    def take_in(self, before: "Passage") -> None:
-        """Take the lines of another stretch that reaches this one."""
-        at = bisect_left(before.kept, self.begin or before.end, key=lambda kept: kept[1].place)
-        self.kept[:0] = before.kept[:at]
-        self.first, self.at_begin = before.first, before.at_begin
-
     def cut_begin(self) -> None:
         if (surplus := len(self.kept) - PASSAGE_LINES) > 0:
             del self.kept[:surplus]
             self.first, self.at_begin = self.kept[0][0], False
-
-    def cut_end(self) -> None:
-        if len(self.kept) > PASSAGE_LINES:
-            del self.kept[PASSAGE_LINES:]
-            self.last = self.kept[-1][0]
 
 
 SLICE_ENTRIES = 200
@@ -306,7 +292,8 @@ class PieceReader:
         """The entries that are shown with their lines; others have their turn meanwhile."""
         found: list[Shown] = []
         for at in range(0, len(entries), SLICE_ENTRIES):
-            found += self._selection.shown(entries[at : at + SLICE_ENTRIES])
+            some = entries[at : at + SLICE_ENTRIES]
+            found += [(entry, line) for entry in some if (line := self._selection.line(entry)) is not None]
             await asyncio.sleep(0)
         return found
 
@@ -355,8 +342,7 @@ class JournalOverview:
         self._made: Overview | None = None
 
     def begin_before(self, end: Place) -> None:
-        if self._limit is None:
-            self._limit = self._end = end
+        self._limit = self._end = end
 
     def grown(self, lines: Sequence[LogLine]) -> None:
         self._stretches.extend(_stretches_of(lines))
@@ -486,10 +472,16 @@ class JournalPages(Log):
 
     async def look(self) -> Extent:
         async with self._looking:
-            if self._tail is None:
-                self._tail = await self._end_of_it()
-            else:
+            if self._tail is not None:
                 await self._take(self._tail)
+                return self.extent
+            piece = await self._pieces.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
+            last = piece.kept[-1][0] if piece.kept else None
+            tail = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
+            while not tail.kept and not tail.at_begin:
+                await self._extend_back(tail)
+            self._overview.begin_before(tail.end)
+            self._tail = tail
             return self.extent
 
     @property
@@ -498,15 +490,6 @@ class JournalPages(Log):
             return Extent(0, 0)
         begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
         return Extent(begin, self._tail.end, self._event)
-
-    async def _end_of_it(self) -> Passage:
-        piece = await self._pieces.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
-        last = piece.kept[-1][0] if piece.kept else None
-        part = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
-        while not part.kept and not part.at_begin:
-            await self._extend_back(part)
-        self._overview.begin_before(part.end)
-        return part
 
     async def _take(self, tail: Passage) -> None:
         if self._following is None:  # whoever looks once never follows
@@ -543,15 +526,20 @@ class JournalPages(Log):
             page = Page(part.lines(begin, stop), part.at_begin and begin == 0)
             if part is self._tail:
                 part.cut_begin()
-            else:
-                part.cut_end()
+            elif len(part.kept) > PASSAGE_LINES:
+                del part.kept[PASSAGE_LINES:]
+                part.last = part.kept[-1][0]
             return page
 
     async def after(self, place: Place, count: int) -> Page:
         async with self._reading:
             part = await self._part_at(place)
             while len(part.kept) - part.index(place) < count and part is not self._tail:
-                part = await self._extend_on(part)
+                start: Head | Beside = Beside(part.last) if part.last is not None else Head()
+                piece = await self._pieces.forward(start, PIECE, part.end - 1)
+                part.append(piece)
+                if self._tail is not None and (part.end >= self._tail.begin or piece.at_edge):
+                    part = self._joined(part, self._tail)
             begin = part.index(place)
             at_end = part is self._tail and begin + count >= len(part.kept)
             page = Page(part.lines(begin, begin + count), at_end)
@@ -568,9 +556,6 @@ class JournalPages(Log):
             return tail
         if (near := self._near) is not None and near.begin <= place < near.end:
             return near
-        return await self._new_part(place, tail)
-
-    async def _new_part(self, place: Place, tail: Passage) -> Passage:
         start = Head() if place <= (self._begin or 0) else At(time_at(place))
         piece = await self._pieces.forward(start, PIECE, -1)
         first = piece.kept[0][0] if piece.kept else piece.cursor
@@ -584,7 +569,9 @@ class JournalPages(Log):
 
     def _joined(self, part: Passage, tail: Passage) -> Passage:
         """A stretch that has reached the end of the journal becomes a part of it."""
-        tail.take_in(part)
+        at = bisect_left(part.kept, tail.begin or part.end, key=lambda kept: kept[1].place)
+        tail.kept[:0] = part.kept[:at]
+        tail.first, tail.at_begin = part.first, part.at_begin
         self._near = None
         return tail
 
@@ -593,16 +580,8 @@ class JournalPages(Log):
         before = part.first
         piece = await self._pieces.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
         if part.first == before:  # else lines were dropped meanwhile, and it is asked again
-            part.prepend(piece)
-
-    async def _extend_on(self, part: Passage) -> Passage:
-        """The stretch with more lines, or the end of the journal, when that is reached."""
-        tail = self._tail
-        assert tail is not None
-        start: Head | Beside = Beside(part.last) if part.last is not None else Head()
-        piece = await self._pieces.forward(start, PIECE, part.end - 1)
-        part.append(piece)
-        return self._joined(part, tail) if part.end >= tail.begin or piece.at_edge else part
+            part.kept[:0] = piece.kept
+            part.first, part.at_begin = piece.cursor or part.first, piece.at_edge
 
     # The log as a whole.
 
@@ -662,32 +641,21 @@ def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
     """The log of a stream, or of what a name asks a journal for; None for any other name."""
     known = list(journals_of(sources))
     for journal in known:
-        if (stream := journal.names.stream_called(name)) is not None:
+        if (stream := journal.streams.get(name)) is not None:
             return _pages(journal, name, [stream])
-    asked = query_of_name(name)
-    if asked is None:
-        return None
-    target, matches = asked
-    make = next((journal.make_reader for journal in known if journal.name == target), maker_of(target))
-    return JournalPages(name, make, Selection(StreamNames(target), _ANY, None, matches))
-
-
-def query_of_name(name: str) -> tuple[str, Matches] | None:
-    """The journal and the matches that a name asks for; None when it is no such name."""
     found = _QUERY.fullmatch(name)
-    if found is None:
+    groups: list[tuple[Match, ...]] = []
+    for words in found["words"].split(" + ") if found else ():
+        pairs = [word.partition("=") for word in words.split(" ") if word]
+        groups.append(tuple((field, value) for field, equals, value in pairs if equals))
+    if found is None or not all(groups):
         return None
     try:
         target = parse_journal(found["journal"]).target
     except ValueError:
         return None
-    groups = [_group(words) for words in found["words"].split(" + ")]
-    return (target, tuple(groups)) if all(groups) else None
-
-
-def _group(words: str) -> tuple[Match, ...]:
-    pairs = [word.partition("=") for word in words.split(" ") if word]
-    return tuple((field, value) for field, equals, value in pairs if equals)
+    make = next((journal.make_reader for journal in known if journal.name == target), maker_of(target))
+    return JournalPages(name, make, Selection(StreamNames(target), _ANY, None, tuple(groups)))
 
 
 def merged_journals(sources: Iterable[Source], chosen: Sequence[str] | None) -> dict[str, JournalPages]:

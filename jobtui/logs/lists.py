@@ -110,23 +110,23 @@ class ListSearch(Search):
         self._searched = (0, 0)
 
     @property
+    def _reaches(self) -> tuple[int, Place]:
+        lines = self._log.lines
+        return len(lines), lines[-1].end if lines else 0
+
+    @property
     def _has_new(self) -> bool:
-        return _extent_of(self._log.lines) != self._searched
+        return self._reaches != self._searched
 
     async def _search_all(self) -> None:
-        lines, program = self._log.lines, self._new_program()
+        lines, reaches, program = self._log.lines, self._reaches, self._new_program()
         found = await self._worker.run(lambda: program.places(lines))
         if not self._stopping:
             hits = Hits(0, wide=True)
-            self._searched = _extent_of(lines)
-            hits.add_above(found, self._searched[1])
-            self.hits = hits
+            hits.add_above(found, reaches[1])
+            self.hits, self._searched = hits, reaches
 
     _search_new = _search_all
-
-
-def _extent_of(lines: Sequence[LogLine]) -> tuple[int, Place]:
-    return len(lines), lines[-1].end if lines else 0
 
 
 LINES_HELD = 50_000
@@ -227,9 +227,7 @@ class RemoteLines:
         path = posixpath.normpath(shell.directory or "/")
         data = await answer_of(shell, _TAIL, path, str(TAIL_LINES), MOST_BYTES)
         self._looked_at = time.monotonic()
-        texts = data.decode("utf-8", "replace").split("\n")
-        if texts and not texts[-1]:
-            texts.pop()
+        texts = data.decode("utf-8", "replace").removesuffix("\n").split("\n") if data else []
         return self._added(tuple(without_environment(texts)))
 
     async def is_changed(self) -> bool:

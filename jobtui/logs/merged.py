@@ -20,7 +20,7 @@ import msgspec
 from jobtui.logs.journal import JournalPages
 from jobtui.logs.lists import HeldLog, ListedLog, end_of, place_of
 from jobtui.logs.pages import LogPages
-from jobtui.model.clock import SECOND, Nanos, Offsets, clock_of, spread_between, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of, spread_between, to_rfc3339
 from jobtui.model.journal import Gap, time_at
 from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page, Place
 from jobtui.transport.watch import Watch
@@ -67,7 +67,10 @@ class MergedReading:
         except LogUnreadable as error:
             return self._failed(str(error))
         self._read_at = self._now()
-        return [*self._recovered(), *lines]
+        gap, self._gap, self.problem = self._gap, None, ""
+        if gap is None:
+            return lines
+        return [self._mark(gap._replace(end=self._now(), recovered=True)), *lines]
 
     async def _take(self) -> list[LogLine]:
         extent = await self.log.look()
@@ -114,16 +117,12 @@ class MergedReading:
         self.at_begin = page.at_edge or not page.lines
         if page.lines:
             self._read_from = page.lines[0].place
-        keyed = self._backward(page.lines)
+        limit = self.oldest if self.oldest is not None else self._now()
+        first = next((line.at for line in page.lines if line.at is not None), limit)
+        keyed = self._keyed(page.lines, first, limit)
         if keyed:
             self.oldest = _order(keyed[0])
         return keyed
-
-    def _backward(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        """Keyed as `_forward` does, and none later than what was read before."""
-        limit = self.oldest if self.oldest is not None else self._now()
-        first = next((line.at for line in lines if line.at is not None), limit)
-        return self._keyed(lines, first, limit)
 
     def _keyed(self, lines: Sequence[LogLine], at: Nanos, limit: Nanos | None = None) -> list[LogLine]:
         """Lines at their places in the order of time: in a file none is before the one before it, or `at`."""
@@ -156,12 +155,6 @@ class MergedReading:
             self._gaps += 1
             return [self._mark(self._gap)]
         return []
-
-    def _recovered(self) -> list[LogLine]:
-        gap, self._gap, self.problem = self._gap, None, ""
-        if gap is None:
-            return []
-        return [self._mark(gap._replace(end=self._now(), recovered=True))]
 
     def _mark(self, gap: Gap) -> LogLine:
         """The line that says that this log could not be read; the same place when it can be again."""
@@ -226,7 +219,7 @@ class MergedLog(HeldLog):
         self._revision = 0
         self._is_cut = False
         self._takes: dict[MergedReading, asyncio.Task[None]] = {}
-        self._waits: dict[object, asyncio.Task[None]] = {}
+        self._waits: dict[object, asyncio.Task[object]] = {}
         self._taken = asyncio.Event()
         self._looks = False
         files = [log for log in logs.values() if isinstance(log, LogPages)]
@@ -239,12 +232,16 @@ class MergedLog(HeldLog):
         return any(r.log.is_changed() for r in self._readings if isinstance(r.log, LogPages))
 
     async def changed(self, timeout_s: float) -> None:
-        self._wait("taken", lambda _: self._news())
+        waits: dict[object, Callable[[float], Coroutine[None, None, object]]] = {
+            reading: reading.log.changed
+            for reading in self._readings
+            if not isinstance(reading.log, LogPages)
+        }
+        waits["taken"] = lambda _: self._taken.wait()
         if self._watch is not None:
-            self._wait("files", self._watch.changed, timeout_s)
-        for reading in self._readings:
-            if not isinstance(reading.log, LogPages):
-                self._wait(reading, reading.log.changed, timeout_s)
+            waits["files"] = self._watch.changed
+        for what in waits.keys() - self._waits.keys():
+            self._waits[what] = asyncio.create_task(waits[what](timeout_s))
         done, _ = await asyncio.wait(
             self._waits.values(), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
         )
@@ -252,15 +249,6 @@ class MergedLog(HeldLog):
         for task in done:
             if not task.cancelled():  # else it was closed meanwhile
                 task.result()
-
-    def _wait(
-        self, what: object, call: Callable[[float], Coroutine[None, None, None]], timeout_s: float = 0.0
-    ) -> None:
-        if what not in self._waits:
-            self._waits[what] = asyncio.create_task(call(timeout_s))
-
-    async def _news(self) -> None:
-        await self._taken.wait()
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
@@ -298,7 +286,8 @@ class MergedLog(HeldLog):
     @property
     def _event(self) -> str:
         ends = "tails only" if self._is_cut or not all(r.at_begin for r in self._readings) else ""
-        return ", ".join(filter(None, (ends, *map(_offset_words, self._offsets().items()))))
+        words = (_offset_words(clock, offset) for (_, clock), offset in self._offsets().items())
+        return ", ".join(filter(None, (ends, *words)))
 
     def _add(self, lines: Sequence[LogLine]) -> None:
         """Put lines where they belong. A line at the place of another is that line, told again."""
@@ -391,7 +380,7 @@ class MergedLog(HeldLog):
         return await super().place_of_time(at)
 
     async def aclose(self) -> None:
-        tasks = [*self._takes.values(), *self._waits.values()]
+        tasks: list[asyncio.Task[object]] = [*self._takes.values(), *self._waits.values()]
         for task in tasks:
             task.cancel()
         for task in tasks:
@@ -407,27 +396,18 @@ class MergedLog(HeldLog):
 def _marked(lines: Sequence[LogLine], before: LogLine | None, offsets: Offsets) -> Iterator[LogLine]:
     """Lines, those marked that may as well come before the line before them."""
     for line in lines:
-        if before is not None and _is_unproven(before, line, offsets):
-            yield msgspec.structs.replace(line, unproven=True)
-        else:
-            yield line
+        is_unproven = False
+        if before and before.origin != line.origin and before.at is not None and line.at is not None:
+            spread_s = spread_between(offsets, clock_of(before.origin), clock_of(line.origin))
+            is_unproven = line.at - before.at <= spread_s * SECOND
+        yield msgspec.structs.replace(line, unproven=True) if is_unproven else line
         before = line
 
 
-def _is_unproven(before: LogLine, line: LogLine, offsets: Offsets) -> bool:
-    if before.origin == line.origin or before.at is None or line.at is None:
-        return False
-    spread_s = spread_between(offsets, clock_of(before.origin), clock_of(line.origin))
-    return line.at - before.at <= spread_s * SECOND
-
-
-def _offset_words(item: tuple[tuple[str, str], object]) -> str:
+def _offset_words(clock: str, offset: Offset) -> str:
     """How far the clock of a host is off, as short as it can be said."""
-    (_, clock), offset = item
-    low, high = getattr(offset, "low", None), getattr(offset, "high", None)
+    low, high = offset
     if low is None or high is None:
         return ""
-    name = clock or "here"
-    if low <= 0 <= high:
-        return f"{name} ±{max(-low, high):.1f} s"
-    return f"{name} {low:+.1f}…{high:+.1f} s"
+    off = f"±{max(-low, high):.1f}" if low <= 0 <= high else f"{low:+.1f}…{high:+.1f}"
+    return f"{clock or 'here'} {off} s"

@@ -142,16 +142,16 @@ class LogPages(Log):
     # The log as a whole.
 
     async def work(self) -> bool:
-        return await self._work(self._step)
+        def step() -> bool:
+            until = time.monotonic() + STEPS_S
+            while any(segment.look_through() for segment in reversed(self.segments)):
+                if time.monotonic() > until:
+                    return True
+                # Lets the thread of the screen have its turn at once
+                time.sleep(BREATH_S)
+            return False
 
-    def _step(self) -> bool:
-        until = time.monotonic() + STEPS_S
-        while any(segment.look_through() for segment in reversed(self.segments)):
-            if time.monotonic() > until:
-                return True
-            # Lets the thread of the screen have its turn at once
-            time.sleep(BREATH_S)
-        return False
+        return await self._work(step)
 
     def overview(self) -> Overview:
         segments = self.segments
@@ -163,11 +163,10 @@ class LogPages(Log):
         )
 
     async def number_of(self, place: Place) -> int | None:
-        return await self._read(lambda: self._number_of(place))
-
-    def _number_of(self, place: Place) -> int | None:
         segment = next((part for part in self.segments if part.base <= place < part.end), None)
-        return segment.index.number_of(place - segment.base) if segment else None
+        if segment is None:
+            return None
+        return await self._read(partial(segment.index.number_of, place - segment.base))
 
     async def place_of_line(self, number: int) -> Place | None:
         if not self.segments:
@@ -199,7 +198,7 @@ class LogPages(Log):
             while place < segment.end if forward else place > segment.base:
                 begin = max(0, place - segment.base if forward else place - segment.base - SCAN_BYTES)
                 end = min(segment.size, begin + SCAN_BYTES if forward else place - segment.base)
-                errors = segment.errors(begin, end)
+                errors = segment.index.errors_in(begin, end)
                 at = next(errors, None) if forward else max(errors, default=None)
                 if at is not None:
                     return segment.base + at, None

@@ -19,16 +19,19 @@ from array import array
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.numbers import whole
-from jobtui.model.pages import Extent, Hits, LogLine, LogUnreadable, Place, Query, SearchState
+from jobtui.model.pages import Hits, LogLine, LogUnreadable, Place, Query, SearchState
 from jobtui.model.secret_words import CUT, MASK
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
+
+if TYPE_CHECKING:
+    from jobtui.logs.pages import LogPages
 
 READ_BYTES = 64 << 10
 FILTER = Path(__file__).with_name("line_filter.py")
@@ -141,10 +144,16 @@ class SearchProgram:
                 self._process = None
                 process.kill()
             feeding.join()
-            message = _message(process)
+            assert process.stderr is not None
+            assert process.stdout is not None
+            with process.stdout, process.stderr:
+                said = process.stderr.read(MESSAGE_BYTES).decode("utf-8", "replace")
+            process.wait()
         if failures:
             raise failures[0]
         if process.returncode not in (0, NOTHING_FOUND) and not self._stopped:
+            lines = [line.strip() for line in said.splitlines() if line.strip()]
+            message = lines[-1].removeprefix("error: ") if lines else ""
             raise SearchFailed(message or f"the search ended with {process.returncode}")
 
     def _start(
@@ -195,16 +204,6 @@ def _hits(process: "subprocess.Popen[bytes]") -> Iterator[list[tuple[int, int]]]
                 last = number
                 found.append((whole(number, 0), whole(offset.rstrip(b":\r"), 0)))
         yield found
-
-
-def _message(process: "subprocess.Popen[bytes]") -> str:
-    assert process.stderr is not None
-    assert process.stdout is not None
-    with process.stdout, process.stderr:
-        text = process.stderr.read(MESSAGE_BYTES).decode("utf-8", "replace")
-    process.wait()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else ""
 
 
 LIMIT_S = 20.0
@@ -318,22 +317,13 @@ class _ShownLines:
         return _shown(self._data[before + 1 : end if end >= 0 else len(self._data)])
 
 
-class SearchedFiles(Protocol):
-    """A log that is searched: a file, and the ones rotated away from it."""
-
-    segments: tuple[Segment, ...]
-
-    @property
-    def extent(self) -> Extent: ...
-
-
 class FileSearch(Search):
     """A search in a file and the ones rotated away from it, on from where it was searched.
 
     All but `_search_all` and `_search_new` is for its own thread.
     """
 
-    def __init__(self, log: SearchedFiles, query: Query) -> None:
+    def __init__(self, log: "LogPages", query: Query) -> None:
         extent = log.extent
         super().__init__(query, Hits(extent.begin), HITS_KEPT)
         self._log = log

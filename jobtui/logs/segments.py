@@ -93,32 +93,23 @@ class PageReader:
             parts.pop()
         for part in parts:
             end = min(begin + len(part) + 1, stop)
-            yield self._line(part, begin, end)
+            whole = part.removesuffix(b"\r")
+            text = whole.lstrip(b"\0")
+            nuls = len(whole) - len(text)
+            notes = [f"{nuls:,} NUL bytes"] if nuls else []
+            if len(text) > RAW_LINE_BYTES:
+                notes.append(f"{len(text):,} bytes in this line")
+            shown = text[:RAW_LINE_BYTES].decode("utf-8", "replace")
+            yield LogLine(
+                place=self._base + begin,
+                end=self._base + end,
+                text=shown,
+                size=len(part),
+                level=level_of(shown),
+                at=self._time_of(text),
+                note=", ".join(notes),
+            )
             begin = end
-
-    def _line(self, part: bytes, begin: int, end: int) -> LogLine:
-        text = part.removesuffix(b"\r")
-        nuls = 0
-        if text.startswith(b"\0"):
-            nuls = len(text) - len(text.lstrip(b"\0"))
-            text = text[nuls:]
-        shown = text[:RAW_LINE_BYTES].decode("utf-8", "replace")
-        return LogLine(
-            place=self._base + begin,
-            end=self._base + end,
-            text=shown,
-            size=len(part),
-            level=level_of(shown),
-            at=self._time_of(text),
-            note=_note(nuls, len(text)),
-        )
-
-
-def _note(nuls: int, size: int) -> str:
-    words = [f"{nuls:,} NUL bytes"] if nuls else []
-    if size > RAW_LINE_BYTES:
-        words.append(f"{size:,} bytes in this line")
-    return ", ".join(words)
 
 
 BLOCK = 64 << 10
@@ -156,29 +147,24 @@ class LineIndex:
     def complete(self) -> bool:
         return self.low == 0
 
-    def is_outgrown(self, size: int) -> bool:
-        """Whether a new index of a file of this size would take much less room."""
-        return self._block == FINE_BLOCK and size >= OUTGROWN_BYTES
+    @property
+    def is_fine(self) -> bool:
+        """Whether it has small blocks, which take much room for a large file."""
+        return self._block == FINE_BLOCK
 
     def step(self, size: int) -> bool:
         """Look through a little more of a file of `size` bytes; whether there is more."""
         if (stop := self._last_newline(size)) > self.high:
-            self._read_on(stop)
+            stop = min(stop, self.high + STEP_BYTES)
+            for counts in (self._lines, self._errors, self._times):
+                counts.extend([0] * (stop // self._block + 1 - len(counts)))
+            self._count(self.high, stop)
+            self.high = stop
         elif self.low > 0:
             begin = max(0, self.low - STEP_BYTES)
             self._count(begin, self.low)
             self.low = begin
         return self.low > 0 or self._last_newline(size) > self.high
-
-    def _read_on(self, stop: int) -> None:
-        stop = min(stop, self.high + STEP_BYTES)
-        missing = stop // self._block + 1 - len(self._lines)
-        if missing > 0:
-            self._lines.extend([0] * missing)
-            self._errors.extend([0] * missing)
-            self._times.extend([0] * missing)
-        self._count(self.high, stop)
-        self.high = stop
 
     def _last_newline(self, size: int) -> int:
         """Behind the last newline in the file, not before `high`: an unfinished line is not counted."""
@@ -255,22 +241,23 @@ class LineIndex:
             return 0
         for block, lines in enumerate(self._lines):
             if left <= lines:
-                return block * self._block + self._nth_newline(block, left) + 1
+                data = self._source.read(block * self._block, self._block)
+                at = 0
+                for _ in range(left):
+                    at = data.find(b"\n", at) + 1
+                return block * self._block + at
             left -= lines
         return self.high
 
-    def _nth_newline(self, block: int, nth: int) -> int:
-        data = self._source.read(block * self._block, self._block)
-        at = -1
-        for _ in range(nth):
-            at = data.find(b"\n", at + 1)
-        return at
-
-    def has_errors(self, begin: int, end: int) -> bool:
-        """Whether errors may begin in `begin` .. `end`: false only where all of it was looked through."""
-        if begin < max(self.low, self._first_size - ERRORS_BYTES) or end > self.high:
-            return True
-        return any(self._errors[begin // self._block : end // self._block + 1])
+    def errors_in(self, begin: int, end: int) -> Iterator[int]:
+        """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
+        is_looked_through = begin >= max(self.low, self._first_size - ERRORS_BYTES) and end <= self.high
+        known = self._errors[begin // self._block : end // self._block + 1]
+        if begin >= end or (is_looked_through and not any(known)):
+            return iter(())
+        before = 1 if begin else 0
+        data = self._source.read(begin - before, before + end - begin + LEVEL_BYTES)
+        return (begin - before + at for at in error_lines(data, before, before + end - begin))
 
 
 PACKED_BYTES = 64 << 20
@@ -282,21 +269,17 @@ SCAN_BYTES = 8 * BLOCK
 class TextBytes:
     """The end of a packed file's text, in memory."""
 
-    def __init__(self, opened: OpenFile) -> None:
+    def __init__(self, packed: ByteSource) -> None:
         kept: deque[bytes] = deque()
-        held = offset = 0
-        while data := opened.source.read(offset, CHUNK_BYTES):
+        self.size = offset = 0
+        while data := packed.read(offset, CHUNK_BYTES):
             offset += len(data)
-            held += len(data)
+            self.size += len(data)
             kept.append(data)
-            while held - len(kept[0]) >= PACKED_BYTES:
-                held -= len(kept.popleft())
+            while self.size - len(kept[0]) >= PACKED_BYTES:
+                self.size -= len(kept.popleft())
         self._text = b"".join(kept)
-        self.is_whole = offset == len(self._text)
-
-    @property
-    def size(self) -> int:
-        return len(self._text)
+        self.is_whole = offset == self.size
 
     def read(self, offset: int, size: int) -> bytes:
         return self._text[offset : offset + size]
@@ -319,7 +302,7 @@ class Segment:
         self.source: ByteSource = opened.source
         self.size = self._seen.size
         if opened.packed is not None:
-            text = TextBytes(opened)
+            text = TextBytes(opened.packed)
             self.source, self.size = text, text.size
             if opened.packed.broken is not None:
                 self.event = f"packed text ends: {opened.packed.broken}"
@@ -347,9 +330,7 @@ class Segment:
         if seen == self._seen:
             return True
         self._seen = seen
-        if self.is_packed:
-            return False
-        if seen.size < self.size or self._mark_in(self.source) != self._mark:
+        if self.is_packed or seen.size < self.size or self._mark_in(self.source) != self._mark:
             return False
         if seen.size > self.size:
             self.size = seen.size
@@ -363,7 +344,7 @@ class Segment:
         return seen.size >= self.size and self._mark_in(other.source) == self._mark
 
     def look_through(self) -> bool:
-        if self.index.is_outgrown(self.size):
+        if self.index.is_fine and self.size >= OUTGROWN_BYTES:
             self.index = LineIndex(self.source, self.size, self._time_of)
         return self.index.step(self.size)
 
@@ -372,14 +353,6 @@ class Segment:
 
     def _time_of(self, line: bytes) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
-
-    def errors(self, begin: int, end: int) -> Iterator[int]:
-        """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
-        before = 1 if begin else 0
-        if begin >= end or not self.index.has_errors(begin, end):
-            return iter(())
-        data = self.source.read(begin - before, before + end - begin + LEVEL_BYTES)
-        return (begin - before + at for at in error_lines(data, before, before + end - begin))
 
     def offset_of_time(self, at: Nanos) -> int | None:
         """Where the first line of this time or later begins; None when none is so late, or has a time."""

@@ -61,65 +61,43 @@ class Gathering:
             with writer.together():
                 for kind, name, what, key, answer in self._answers:
                     writer.put(kind, name, what, answer, TIMELESS, key)
-                for (kind, name), pieces in self._by_source(states, wanted, about.at).items():
+                found: dict[tuple[str, str], list[tuple[Nanos, Batch | str]]] = {}
+                for kind, name, one in self._delivered:
+                    pieces = found.setdefault((kind, name), [])
+                    pieces += [(about.at, one)] if isinstance(one, str) else _pieces(one, states, wanted)
+                for (kind, name), pieces in found.items():
                     for at, batch in sorted(pieces, key=lambda piece: piece[0]):
                         what = What.FAILURE if isinstance(batch, str) else What.BATCH
                         writer.put(kind, name, what, batch, min(at, about.at))
-            for note in _missing(writer):
-                writer.add_note(note)
+            if writer.let_go:
+                why = f"as a bundle has {MOST_BYTES >> 20} MB at most"
+                writer.add_note(f"the oldest {writer.let_go:,} entries, {why}")
+            if writer.refused:
+                writer.add_note(f"{writer.refused:,} entries that cannot be written down")
             writer.close()
         finally:
             writer.discard()
         return path.stat().st_size
 
-    def _by_source(
-        self, states: States, wanted: Callable[[JobId], bool], at: Nanos
-    ) -> dict[tuple[str, str], list[tuple[Nanos, Batch | str]]]:
-        found: dict[tuple[str, str], list[tuple[Nanos, Batch | str]]] = {}
-        for kind, name, one in self._delivered:
-            pieces = found.setdefault((kind, name), [])
-            pieces += [(at, one)] if isinstance(one, str) else _pieces(_only(one, wanted), states)
-        return found
 
-
-def _missing(writer: RecordingWriter) -> list[str]:
-    """What was left out on the way into the file."""
-    found = []
-    if writer.let_go:
-        found.append(f"the oldest {writer.let_go:,} entries, as a bundle has {MOST_BYTES >> 20} MB at most")
-    if writer.refused:
-        found.append(f"{writer.refused:,} entries that cannot be written down")
-    return found
-
-
-def _only(batch: Batch, wanted: Callable[[JobId], bool]) -> Batch:
-    jobs = tuple(job for job in batch.jobs if wanted(job.id))
-    changes = tuple(change for change in batch.changes if wanted(change.job_id))
+def _pieces(batch: Batch, states: States, wanted: Callable[[JobId], bool]) -> Iterator[tuple[Nanos, Batch]]:
+    """What a batch gives, each under the time it is of; of jobs only those that are wanted."""
     reasons = tuple(seen for seen in batch.reasons if wanted(seen.job_id))
-    return msgspec.structs.replace(batch, jobs=jobs, changes=changes, reasons=reasons)
-
-
-def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:
-    yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=())
+    yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=(), reasons=reasons)
     for job in batch.jobs:
-        for at, state in states(job):
+        for at, state in states(job) if wanted(job.id) else ():
             yield at, Batch(cursor="", jobs=(state,))
     for change in batch.changes:
-        yield change.at, Batch(cursor="", changes=(change,))
-    for at, records in _by_time(batch.records):
-        yield at, Batch(cursor="", records=tuple(records))
-
-
-def _by_time(records: Iterable[LogRecord]) -> Iterator[tuple[Nanos, list[LogRecord]]]:
-    """Records in their order, a second's worth at a time; none is put before those it follows."""
+        if wanted(change.job_id):
+            yield change.at, Batch(cursor="", changes=(change,))
     piece: list[LogRecord] = []
     begun = latest = TIMELESS
-    for record in records:
+    for record in batch.records:  # a second's worth at a time, none before those it follows
         at = max(latest, record.at or TIMELESS)
         if piece and (at >= begun + SECOND or len(piece) >= PIECE_RECORDS):
-            yield latest, piece
+            yield latest, Batch(cursor="", records=tuple(piece))
             piece, begun = [], at
         piece.append(record)
         latest = at
     if piece:
-        yield latest, piece
+        yield latest, Batch(cursor="", records=tuple(piece))

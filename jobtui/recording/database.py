@@ -113,20 +113,15 @@ def storable(text: str) -> str:
 
 def unpacked(what: What, data: bytes) -> Any:
     """The value again, of the type that `TYPES` says. Raises Damaged."""
-    try:
-        return msgspec.json.decode(_inflated(data), type=TYPES[what])
-    except msgspec.MsgspecError as error:
-        raise Damaged(f"a {what} cannot be read: {error}") from error
-
-
-def _inflated(data: bytes) -> bytes:
     unpacker = Unpacker(HTTP_PACKINGS["deflate"], LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
     try:
         text = b"".join(unpacker.feed(data))
         unpacker.end()
+        return msgspec.json.decode(text, type=TYPES[what])
     except UnpackError as error:
         raise Damaged(f"an entry {str(error).removeprefix('it ')}") from error
-    return text
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"a {what} cannot be read: {error}") from error
 
 
 APPLICATION_ID = 0x6A_6F_62_74
@@ -220,7 +215,11 @@ class Recording:
         self.path = _file_of(path)
         self._damaged: set[int] = set()
         self._db = opened(self.path)
-        self.about = self._about()
+        about = dict(self._rows("SELECT name, value FROM about")).get("about", "")
+        try:
+            self.about = msgspec.json.decode(about, type=About)
+        except msgspec.MsgspecError as error:
+            raise RecordingError(f"{self.path}: does not say what it is, it is damaged: {error}") from error
         self._sources: dict[tuple[str, str], int] = {
             (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
         }
@@ -234,11 +233,11 @@ class Recording:
 
     @property
     def begins_at(self) -> Nanos | None:
-        return self._moment("min")
+        return self._moment("SELECT min(at) FROM entry WHERE at > ?", TIMELESS)
 
     @property
     def ends_at(self) -> Nanos | None:
-        return self._moment("max")
+        return self._moment("SELECT max(at) FROM entry WHERE at > ?", TIMELESS)
 
     def source(self, kind: str, name: str) -> int | None:
         return self._sources.get((kind, name))
@@ -287,22 +286,13 @@ class Recording:
         """When the next thing was delivered behind a time, or the last one before it."""
         order, compared = ("min", ">") if forward else ("max", "<")
         sql = f"SELECT {order}(at) FROM entry WHERE what = ? AND at > ? AND at {compared} ?"
-        rows = self._rows(sql, What.BATCH, TIMELESS, after)
-        return next((Nanos(at) for (at,) in rows if at is not None), None)
+        return self._moment(sql, What.BATCH, TIMELESS, after)
 
     def close(self) -> None:
         self._db.close()
 
-    def _about(self) -> About:
-        found = dict(self._rows("SELECT name, value FROM about"))
-        try:
-            return msgspec.json.decode(found.get("about", ""), type=About)
-        except msgspec.MsgspecError as error:
-            raise RecordingError(f"{self.path}: does not say what it is, it is damaged: {error}") from error
-
-    def _moment(self, which: str) -> Nanos | None:
-        rows = self._rows(f"SELECT {which}(at) FROM entry WHERE at > ?", TIMELESS)
-        return next((Nanos(at) for (at,) in rows if at is not None), None)
+    def _moment(self, sql: str, *values: object) -> Nanos | None:
+        return next((Nanos(at) for (at,) in self._rows(sql, *values) if at is not None), None)
 
     def _entries(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Entry]:
         for seq, at, what, body in rows:

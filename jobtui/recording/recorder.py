@@ -6,6 +6,7 @@ much was lost, and when.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,8 +66,10 @@ class RecordingWriter(DatabaseWriter):
             return
         with self._guarded():
             source = self._source(kind, name)
-            if isinstance(value, Batch):
-                self._name_logs(source, value)
+            if isinstance(value, Batch):  # which logs there are is known without reading them
+                named = {(source, storable(mask_text(record.source))) for record in value.records}
+                self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named - self._logs)
+                self._logs |= named
             sql = "INSERT INTO entry (at, source, what, key, body) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, (at, source, what, storable(key), body))
         self.kept_bytes += len(body)
@@ -96,12 +99,6 @@ class RecordingWriter(DatabaseWriter):
             known = self._sources[kind, name] = int(row.lastrowid or 0)
         return known
 
-    def _name_logs(self, source: int, batch: Batch) -> None:
-        """Keep of which logs there are records, so that this is known without reading them."""
-        named = {(source, storable(mask_text(record.source))) for record in batch.records} - self._logs
-        self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named)
-        self._logs |= named
-
     def _cut(self) -> None:
         """Drop the oldest entries until there is room; the last records of their jobs stay."""
         while self.kept_bytes > self._most_bytes * ROOM_SHARE:
@@ -109,7 +106,12 @@ class RecordingWriter(DatabaseWriter):
             oldest = self._db.execute(sql, (CUT_AT_ONCE,)).fetchall()
             for seq, at, source, what, body in oldest:
                 if what == What.BATCH:
-                    self._keep_jobs(source, at, body)
+                    with suppress(Damaged):
+                        batch: Batch = unpacked(What.BATCH, body)
+                        jobs = [(source, job.id, at, packed(job)) for job in batch.jobs]
+                        gone = [(source, job_id) for job_id in batch.gone]
+                        self._db.executemany("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?)", jobs)
+                        self._db.executemany("DELETE FROM job WHERE source = ? AND id = ?", gone)
                 self._db.execute("DELETE FROM entry WHERE seq = ?", (seq,))
                 self.kept_bytes -= len(body)
                 self.let_go += 1
@@ -117,17 +119,6 @@ class RecordingWriter(DatabaseWriter):
                     return
             if not oldest:
                 return
-
-    def _keep_jobs(self, source: int, at: int, body: bytes) -> None:
-        try:
-            batch: Batch = unpacked(What.BATCH, body)
-        except Damaged:
-            return
-        jobs = [(source, job.id, at, packed(job)) for job in batch.jobs]
-        self._db.executemany("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?)", jobs)
-        self._db.executemany(
-            "DELETE FROM job WHERE source = ? AND id = ?", [(source, gone) for gone in batch.gone]
-        )
 
 
 LONG_CHARACTERS = 1_000
@@ -164,7 +155,9 @@ class Recorder(BatchWriter[_Came]):
     def delivered(self, source: Source, batch: Batch) -> None:
         says_something = any(getattr(batch, name) for name in (*LISTS, *COUNTS))
         if self._is_news(source, (None, batch.note)) or says_something:
-            self.put(_Came(source.kind, source.name, What.BATCH, batch, self._clock.now()), _weight(batch))
+            long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
+            weight = 1 + long + sum(len(getattr(batch, name)) for name in LISTS)
+            self.put(_Came(source.kind, source.name, What.BATCH, batch, self._clock.now()), weight)
 
     def failed(self, source: Source, error: str) -> None:
         if self._is_news(source, (error, None)):
@@ -195,8 +188,3 @@ class Recorder(BatchWriter[_Came]):
             for job in one.value.jobs:
                 if (detail := self._detail_of(one.name, job.id)) is not None:
                     self._writer.put(one.kind, one.name, What.DETAIL, detail, one.at, job.id)
-
-
-def _weight(batch: Batch) -> int:
-    long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
-    return 1 + long + sum(len(getattr(batch, name)) for name in LISTS)

@@ -1,9 +1,7 @@
 """A recording in place of the systems that it was made of: sources, answers about jobs, logs, and its clock.
 
-An answer is kept under what was asked. Scripts are bytes, so their secrets are masked here, by the names of
-variables and line by line.
-
-The answers are kept as they were given, secrets masked, under a key that holds all of the question.
+Answers are kept as they were given, secrets masked, under a key that holds all of the question. Scripts are
+bytes, so their secrets are masked here, by the names of variables and line by line.
 """
 
 import asyncio
@@ -23,13 +21,12 @@ from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
-from jobtui.model.logs import LogRecord, RawLine
+from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
 from jobtui.model.scripts import (
     Answer,
-    ArchivedScript,
     Outcome,
     ScriptPeriod,
     ScriptPlace,
@@ -110,10 +107,6 @@ class ReplayedSource:
         """What it answered to a question by the time of the clock, None when it was not asked."""
         return await self._opened.answer(what, self.number, key)
 
-    async def asked(self, what: What) -> list[str]:
-        number = self.number
-        return [] if number is None else await self._worker.run(lambda: self._recording.keys(what, number))
-
     def _next(self, *, first: bool) -> Batch:
         if first:
             self._seq = -1
@@ -123,9 +116,10 @@ class ReplayedSource:
         until = self._read_to
         early = self._recording.early_jobs(self.number, until) if self._seq < 0 else ()
         entries = self._recording.delivered(self.number, max(0, self._seq), until, AT_ONCE)
-        more = len(entries) == AT_ONCE
-        taken = entries[: _up_to_gone(entries)]
-        more = more or len(taken) < len(entries)
+        # What is gone in one batch may be there again in the next
+        ends = (at + 1 for at, one in enumerate(entries) if one.what is What.BATCH and one.value.gone)
+        taken = entries[: next(ends, len(entries))]
+        more = len(entries) == AT_ONCE or len(taken) < len(entries)
         self._seq = taken[-1].seq if taken else max(0, self._seq)
         if taken and taken[-1].what is What.FAILURE and not more:
             raise SourceUnreachable(str(taken[-1].value))
@@ -150,19 +144,12 @@ class ReplayedJobs(ReplayedSource):
             detail: JobDetail | None = found.value
             return detail
         job = self._recording.last_job(self.number, job_id, self._clock.now())
-        return None if job is None else JobDetail(job=job, runs=(_run_of(job),), history=(), native={})
-
-
-def _run_of(job: Job) -> Run:
-    """The present run of a job, as far as the job itself tells of it."""
-    shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}
-    return Run(number=max(1, job.runs), **shared)
-
-
-def _up_to_gone(entries: list[Entry]) -> int:
-    """How many of these can be one batch: what is gone in one may be there again in the next."""
-    ends = (at + 1 for at, one in enumerate(entries) if one.what is What.BATCH and one.value.gone)
-    return next(ends, len(entries))
+        if job is None:
+            return None
+        # The present run, as far as the job itself tells of it
+        shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}
+        run = Run(number=max(1, job.runs), **shared)
+        return JobDetail(job=job, runs=(run,), history=(), native={})
 
 
 SPEEDS = (1, 10, 60, 600)
@@ -201,11 +188,9 @@ class ReplayPlayer:
         if wanted == before:
             return
         self._clock.set(wanted)
-        if wanted < before:
-            await self._read_again()
-
-    async def _read_again(self) -> None:
-        """Read everything again; who asked before and still waits need not."""
+        if wanted > before:
+            return
+        # Everything is read again; who asked before and still waits need not
         self._asked += 1
         nth = self._asked
         async with self._reading:
@@ -222,15 +207,14 @@ NOT_KEPT = "the recording has no answer to this"
 
 
 def masked_answer(answer: Answer) -> Answer:
-    return answer if answer.script is None else answer._replace(script=_masked_script(answer.script))
-
-
-def _masked_script(script: ArchivedScript) -> ArchivedScript:
+    if (script := answer.script) is None:
+        return answer
     environment = script.environment
     if environment is not None:
         variables = tuple(map(_masked_variable, environment.variables))
         environment = msgspec.structs.replace(environment, variables=variables)
-    return msgspec.structs.replace(script, script=_masked(script.script), environment=environment)
+    masked = msgspec.structs.replace(script, script=_masked(script.script), environment=environment)
+    return answer._replace(script=masked)
 
 
 def _masked_variable(variable: Variable) -> Variable:
@@ -270,16 +254,16 @@ class ReplayedTraces(ReplayedSource):
         return found
 
     async def search(self, search: TraceSearch) -> TraceList:
-        kept = [trace for trace in await self._traces() if is_wanted(trace, search)]
-        return TraceList(newest((summary_of(trace, self.name) for trace in kept), search.most))
-
-    async def _traces(self) -> list[Trace]:
+        if (number := self.number) is None:
+            return TraceList(())
         found = []
-        for key in await self.asked(What.TRACE):
+        for key in await self._worker.run(lambda: self._recording.keys(What.TRACE, number)):
             told = await self.trace(TraceId(key))
             if told is not None and told.spans:
-                found.append(Trace(trace_id=told.spans[0].trace_id, spans=told.spans, logs=told.logs))
-        return found
+                trace = Trace(trace_id=told.spans[0].trace_id, spans=told.spans, logs=told.logs)
+                if is_wanted(trace, search):
+                    found.append(summary_of(trace, self.name))
+        return TraceList(newest(found, search.most))
 
 
 ANSWERS = "desk"
@@ -377,13 +361,10 @@ class ReplayedJobReader(SessionJobReader):
         return lines[:most]
 
     async def list_files(self, path: str) -> RunListing:
-        listing: RunListing = self._given(await self._answer(What.LISTING, path), path)
-        return listing
+        return self._given(RunListing, await self._answer(What.LISTING, path), path)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        answer = await self._answer(What.FILE, path, name, tail)
-        part: FilePart = self._given(answer, f"{path}/{name}")
-        return part
+        return self._given(FilePart, await self._answer(What.FILE, path, name, tail), f"{path}/{name}")
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         noted: Noted | None = await self._answer(What.NOTED, *paths)
@@ -393,8 +374,7 @@ class ReplayedJobReader(SessionJobReader):
         self, host: str, journal: str, begin: Nanos, end: Nanos
     ) -> tuple[JournalEntry, ...]:
         answer = await self._answer(What.MESSAGES, host, begin, end)
-        entries: tuple[JournalEntry, ...] = self._given(answer, f"journal of {host}")
-        return entries
+        return self._given(tuple, answer, f"journal of {host}")
 
     async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
         answer = await self._answer(What.REMEMBERED, job.id, text)
@@ -404,10 +384,10 @@ class ReplayedJobReader(SessionJobReader):
         return await self._opened.answer(what, self._opened.recording.source(ANSWERS, ""), key_of(*asked))
 
     @staticmethod
-    def _given(answer: object, what: str) -> Any:
+    def _given(kind: type[T], answer: object, what: str) -> T:
         """The answer. Raises Unreadable when there is none, or it says why there was none."""
-        if answer is None or isinstance(answer, str):
-            raise Unreadable(answer or f"{what}: {NOT_RECORDED}")
+        if not isinstance(answer, kind):
+            raise Unreadable(answer if isinstance(answer, str) and answer else f"{what}: {NOT_RECORDED}")
         return answer
 
 
@@ -432,13 +412,11 @@ class ReplayedLogs:
         return self._opened.recording.logs(self._sources())
 
     def open(self, name: str) -> Log:
-        return self._log(name, frozenset({name}))
+        return ReplayedLog(name, ReplayedLines(self._opened, self._sources(), frozenset({name})))
 
     def merged(self, names: Sequence[str] | None = None) -> Log:
-        return self._log("", frozenset(self.names() if names is None else names))
-
-    def _log(self, name: str, names: frozenset[str]) -> Log:
-        return ReplayedLog(name, ReplayedLines(self._opened, self._sources(), names))
+        wanted = frozenset(self.names() if names is None else names)
+        return ReplayedLog("", ReplayedLines(self._opened, self._sources(), wanted))
 
 
 class ReplayedLog(ListedLog):
@@ -491,8 +469,15 @@ class ReplayedLines:
         entries = [entry for source in self._sources for entry in self._entries(source, until)]
         self._read_to = until
         records = [record for entry in entries for record in getattr(entry.value, "records", ())]
-        chosen = sorted((r for r in records if r.source in self._names), key=lambda record: record.at or 0)
-        return [self._line(record, text) for record in chosen for text in record.text.split("\n")]
+        lines: list[LogLine] = []
+        for record in sorted((r for r in records if r.source in self._names), key=lambda one: one.at or 0):
+            for text in record.text.split("\n"):
+                lines.append(LogLine(
+                    place=self._count, end=self._count + 1, text=text, size=len(text), level=level_of(text),
+                    at=record.at, origin=record.source if len(self._names) > 1 else "", stamped=True,
+                ))  # fmt: skip
+                self._count += 1
+        return lines
 
     def _entries(self, source: int, until: Nanos) -> Iterator[Entry]:
         """What a source delivered since it was read last; of much the end."""
@@ -504,13 +489,6 @@ class ReplayedLines:
         while entries := self._recording.delivered(source, self._seqs[source], until, ENTRIES_AT_ONCE):
             self._seqs[source] = entries[-1].seq
             yield from entries
-
-    def _line(self, record: LogRecord, text: str) -> LogLine:
-        place, self._count = self._count, self._count + 1
-        return LogLine(
-            place=place, end=place + 1, text=text, size=len(text), level=level_of(text), at=record.at,
-            origin=record.source if len(self._names) > 1 else "", stamped=True,
-        )  # fmt: skip
 
 
 @runtime_checkable
@@ -550,19 +528,16 @@ class RecordingReplay:
         return ReplayedJobReader(sources, self._opened, told)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
-        return ReplayedLogs(self._opened, lambda: _numbers(sources()))
+        kinds = kinds_that_give(Gives.LOGS)
+
+        def numbers() -> tuple[int, ...]:
+            replayed = (source for source in sources() if isinstance(source, ReplayedSource))
+            return tuple(one.number for one in replayed if one.kind in kinds and one.number is not None)
+
+        return ReplayedLogs(self._opened, numbers)
 
     def player(self, begin_anew: Callable[[], Awaitable[None]]) -> Player:
         return ReplayPlayer(self._opened, begin_anew)
 
     def close(self) -> None:
         self._opened.worker.close(self.recording.close)
-
-
-def _numbers(sources: Sequence[Source]) -> tuple[int, ...]:
-    logs = kinds_that_give(Gives.LOGS)
-    return tuple(
-        source.number
-        for source in sources
-        if isinstance(source, ReplayedSource) and source.kind in logs and source.number is not None
-    )

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from jobtui.model.faults import FAULTS, contained
 from jobtui.recording.database import SIDE_FILES, Layout, RecordingError, opened, refuse_odd_sides
@@ -57,7 +57,10 @@ class DatabaseWriter:
         if goes_on:
             self._lock = _locked(self.path, self._layout)
         if not _is_there(self.path, self._layout, goes_on=goes_on):
-            self._beside = _made_beside(self.path)
+            self._beside = self.path.with_name(f".{self.path.name[:200]}.{os.getpid()}.part")
+            with suppress(FileNotFoundError):
+                os.unlink(self._beside)  # of a process of this number that was killed
+            _make(self._beside)
             self._connect(self._beside)
             self._db.executescript(f"BEGIN; {self._layout.schema} COMMIT;")
             self._db.execute(f"PRAGMA application_id = {self._layout.mark}")
@@ -153,13 +156,9 @@ def _is_there(path: Path, layout: Layout, *, goes_on: bool) -> bool:
     return True
 
 
-def _made_beside(path: Path) -> Path:
-    """A new file in the directory of a path, for its owner only. Raises OSError."""
-    beside = path.with_name(f".{path.name[:200]}.{os.getpid()}.part")
-    with suppress(FileNotFoundError):
-        os.unlink(beside)  # of a process of this number that was killed
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FOR_OWNER))
-    return beside
+def _make(path: Path) -> None:
+    """Make a new file for its owner only. Raises OSError."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FOR_OWNER))
 
 
 def _named(beside: Path, path: Path) -> None:
@@ -169,7 +168,7 @@ def _named(beside: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FOR_OWNER))
+        _make(path)
         os.rename(beside, path)
     else:
         os.unlink(beside)
@@ -207,11 +206,6 @@ MOST_WAITING = 100_000
 One = TypeVar("One")
 
 
-class _Waiting(NamedTuple, Generic[One]):
-    one: One
-    records: int
-
-
 class BatchWriter(Generic[One]):
     """Writes what `put` gives it on a thread of its own, in batches of half a second.
 
@@ -224,7 +218,7 @@ class BatchWriter(Generic[One]):
         self.kept = 0
         self.problem: str | None = None
         self._writer, self._stage = writer, stage
-        self._came: queue.SimpleQueue[_Waiting[One] | None] = queue.SimpleQueue()
+        self._came: queue.SimpleQueue[tuple[One, int] | None] = queue.SimpleQueue()
         self._waiting = 0
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._serve, name=stage, daemon=True)
@@ -248,14 +242,14 @@ class BatchWriter(Generic[One]):
                 self.lost += records
                 return
             self._waiting += records
-        self._came.put(_Waiting(one, records))
+        self._came.put((one, records))
 
     def close(self, timeout_s: float = 10.0) -> None:
         self._came.put(None)
         self._thread.join(timeout_s)
 
     def _serve(self) -> None:
-        is_open, left = True, list[_Waiting[One]]()
+        is_open, left = True, list[tuple[One, int]]()
         while is_open:
             came, is_open = self._gathered(is_patient=not left)
             left += came
@@ -263,7 +257,7 @@ class BatchWriter(Generic[One]):
             with contained(self._stage) as keeping:
                 try:
                     with self._writer.together():
-                        left = [waiting for waiting in left if self._is_kept(waiting)]
+                        left = [(one, records) for one, records in left if self._is_kept(one, records)]
                         self.write_end()
                 except RecordingError as error:
                     problem = str(error)
@@ -273,8 +267,8 @@ class BatchWriter(Generic[One]):
                 left = []
         self._count(left, are_kept=False)
 
-    def _count(self, came: Sequence[_Waiting[One]], *, are_kept: bool) -> None:
-        records = sum(waiting.records for waiting in came)
+    def _count(self, came: Sequence[tuple[One, int]], *, are_kept: bool) -> None:
+        records = sum(count for _, count in came)
         with self._lock:
             self._waiting -= records
             if are_kept:
@@ -282,12 +276,12 @@ class BatchWriter(Generic[One]):
             else:
                 self.lost += records
 
-    def _gathered(self, *, is_patient: bool) -> tuple[list[_Waiting[One]], bool]:
+    def _gathered(self, *, is_patient: bool) -> tuple[list[tuple[One, int]], bool]:
         """What came until the next writing is due, and whether more can come.
 
         `is_patient` is whether to wait for the first.
         """
-        came: list[_Waiting[One]] = []
+        came: list[tuple[One, int]] = []
         due = None if is_patient else time.monotonic() + WRITE_EVERY_S
         while due is None or (left := due - time.monotonic()) > 0:
             try:
@@ -300,15 +294,15 @@ class BatchWriter(Generic[One]):
             due = due or time.monotonic() + WRITE_EVERY_S
         return came, True
 
-    def _is_kept(self, waiting: _Waiting[One]) -> bool:
+    def _is_kept(self, one: One, records: int) -> bool:
         try:
-            self.write_one(waiting.one)
+            self.write_one(one)
         except RecordingError:
             raise
         except Exception as error:  # noqa: BLE001 - it costs this one; the others are kept
             FAULTS.note(error, self._stage)
             with self._lock:
-                self._waiting -= waiting.records
-                self.lost += waiting.records
+                self._waiting -= records
+                self.lost += records
             return False
         return True

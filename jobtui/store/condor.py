@@ -65,7 +65,11 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
     for fact in sorted(facts, key=_IN_FILE):
         at, rank, fine = time_of(fact), -fact.teller.rank, 0
         if at is not None and fact.is_local:
-            at = _settled(at, shifts.get(fact.source))
+            # Without a zone: in the one that is known for its file, else in that of this machine
+            if (known := shifts.get(fact.source)) is not None:
+                at = Nanos(at + known[1])
+            elif here := time_of_moment(utc_of(at).replace(tzinfo=None), is_local=True):
+                at = Nanos(here + at % SECOND)
         order, last = at, latest.get(fact.source)
         if order is not None and fact.what == "submit":  # nothing is before it; an ad may be a second ahead
             order, rank, fine = Nanos(0), FIRST, order
@@ -77,18 +81,6 @@ def in_order(facts: Iterable[CondorFact], shifts: Shifts) -> list[CondorFact]:
         placed.append(((order, rank, fine, *_IN_FILE(fact)), fact))
     placed.sort(key=itemgetter(0))
     return [fact for _, fact in placed]
-
-
-def _settled(at: Nanos, known: tuple[Nanos, int] | None) -> Nanos:
-    """A time without a zone: in the one that is known for its file, else in that of this machine."""
-    if known is not None:
-        return Nanos(at + known[1])
-    here = time_of_moment(utc_of(at).replace(tzinfo=None), is_local=True)
-    return at if here is None else Nanos(here + at % SECOND)
-
-
-def may_tell_zone(fact: CondorFact) -> bool:
-    return fact.teller is Teller.AD or fact.what in ONCE
 
 
 def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
@@ -105,17 +97,15 @@ def zones_in(facts: Sequence[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
         true["submit"] = submitted
     for fact in facts:
         if fact.is_local and fact.at is not None and fact.what in ONCE:
-            own = _moment_of_end(fact.values) if fact.what == "terminated" else None
+            own = None
+            if fact.what == "terminated":
+                # The starter notes the end in UTC, or in seconds in the XML and JSON forms
+                when = fact.values.get("When", "")
+                seconds = time_of_seconds(whole(fact.values.get("ToE.When")))
+                own = time_of_iso(when) if when.endswith("Z") else seconds
             at = true.get(fact.what) if own is None else own
             if at is not None and (shift := _shift(at - fact.at)) is not None:
                 yield fact.source, fact.at, shift
-
-
-def _moment_of_end(values: Mapping[str, str]) -> Nanos | None:
-    """When a program ended, as the starter notes it: in UTC, or in seconds in the XML and JSON forms."""
-    if (when := values.get("When", "")).endswith("Z"):
-        return time_of_iso(when)
-    return time_of_seconds(whole(values.get("ToE.When")))
 
 
 def _shift(difference: int) -> int | None:
@@ -282,7 +272,9 @@ class CondorBook:
     def _take_of_job(self, fact: CondorFact) -> None:
         number, cluster, source = _number(fact.job), _cluster(fact.job), fact.source
         own = self._files_of.setdefault(number, {}).setdefault((fact.job, source), {})
-        key = _key(fact)
+        # What passes takes the place of the one before it
+        passes = fact.what in PASSING
+        key = (0, 0, 0, fact.what) if passes else (fact.rotation, fact.part, fact.offset, fact.what)
         known = own.get(key)
         if known == fact or (known is not None and _IN_FILE(known) > _IN_FILE(fact)):
             return
@@ -291,26 +283,22 @@ class CondorBook:
         self._in_file[source][number] = None
         self._in_cluster[cluster][number] = None
         self._due[number] = None
-        if len(own) > MOST_OF_JOB:
-            self._thin(own)
+        if len(own) > MOST_OF_JOB:  # the middle of what one file says of it goes
+            keys = [key for key, fact in own.items() if fact.what not in PASSING]
+            middle = keys[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
+            for one in middle:
+                del own[one]
+            self._count -= len(middle)
+            self.dropped += len(middle)
         if fact.what in _ENDS:
             self._over.setdefault(number)
         if is_of_jobsub(fact) and cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
             self._due.update(self._in_cluster[cluster])
-        if may_tell_zone(fact):
+        if fact.teller is Teller.AD or fact.what in ONCE:
             self._learn_zones(number)
         if self._count > self._most:
             self._keep_within()
-
-    def _thin(self, own: _File) -> None:
-        """Drop the middle of what one file says of a job."""
-        keys = [key for key, fact in own.items() if fact.what not in PASSING]
-        middle = keys[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
-        for key in middle:
-            del own[key]
-        self._count -= len(middle)
-        self.dropped += len(middle)
 
     def _learn_zones(self, number: str) -> None:
         """Let the latest moment that tells the zone of a file hold for all that is in the file."""
@@ -323,34 +311,23 @@ class CondorBook:
                         self._due.update(self._in_file[source])
 
     def _keep_within(self) -> None:
-        """Drop the facts of jobs that ended first."""
+        """Drop the facts of jobs that ended first, and of a cluster without jobs all that is known."""
         goal = self._most * KEPT_PERCENT // 100
         for number in list(islice(self._over or self._files_of, self._count - goal)):
             if self._count <= goal:
                 break
-            self._forget(number)
-
-    def _forget(self, number: str) -> None:
-        """Keep nothing of the jobs of a number, and of a cluster without jobs nothing."""
-        for (_, source), facts in self._files_of.pop(number).items():
-            self._in_file[source].pop(number, None)
-            self._count -= len(facts)
-            self.dropped += len(facts)
-        self._over.pop(number, None)
-        self._due.pop(number, None)
-        self._gone.update(self._ids.pop(number, ()))
-        cluster = _cluster(number)
-        self._in_cluster[cluster].pop(number, None)
-        if not self._in_cluster[cluster]:
-            del self._in_cluster[cluster]
-            self._of_jobsub.discard(cluster)
-
-
-def _key(fact: CondorFact) -> _Key:
-    """What a fact is known by in its file; what passes takes the place of the one before it."""
-    if fact.what in PASSING:
-        return (0, 0, 0, fact.what)
-    return (fact.rotation, fact.part, fact.offset, fact.what)
+            for (_, source), facts in self._files_of.pop(number).items():
+                self._in_file[source].pop(number, None)
+                self._count -= len(facts)
+                self.dropped += len(facts)
+            self._over.pop(number, None)
+            self._due.pop(number, None)
+            self._gone.update(self._ids.pop(number, ()))
+            cluster = _cluster(number)
+            self._in_cluster[cluster].pop(number, None)
+            if not self._in_cluster[cluster]:
+                del self._in_cluster[cluster]
+                self._of_jobsub.discard(cluster)
 
 
 def _number(job: str) -> str:
@@ -375,7 +352,12 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
     An event that several files tell of is given as one of them has it.
     """
     runs = tuple(life.runs)
-    told = [_native(fact) for fact, is_new in told_once(facts) if is_new]
+    told = [
+        {"what": fact.what, "by": fact.teller.value, "source": fact.source, "offset": fact.offset,
+         "text": fact.text}
+        for fact, is_new in told_once(facts)
+        if is_new
+    ]  # fmt: skip
     source = min(facts, key=lambda fact: fact.teller.rank).source
     ads = [fact.values for fact in facts if fact.teller is Teller.AD]
     return JobDetail(
@@ -387,13 +369,6 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
         changes=changes_of(job_id, life.turns),
         facts=tuple(_sayings(life, facts)),
     )
-
-
-def _native(fact: CondorFact) -> dict[str, object]:
-    return {
-        "what": fact.what, "by": fact.teller.value, "source": fact.source, "offset": fact.offset,
-        "text": fact.text,
-    }  # fmt: skip
 
 
 def _sayings(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple[str, str]]:

@@ -117,23 +117,20 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
 
     If it raises, each record is applied alone: the bad one costs only itself.
     """
+    left = batch
     try:
-        await _apply(store, source, batch)
+        if len(left.spans) > SPANS_AT_ONCE:
+            for part in _parts(left.spans):
+                store.apply(source, Batch(cursor="", spans=part))
+                await asyncio.sleep(0)
+            left = structs.replace(left, spans=())
+        while len(left.condor) > FACTS_AT_ONCE:
+            store.apply(source, structs.replace(EMPTY, condor=left.condor[:FACTS_AT_ONCE]))
+            left = structs.replace(left, condor=left.condor[FACTS_AT_ONCE:])
+            await asyncio.sleep(0)
+        store.apply(source, left)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is found again below, where it is counted
         await _apply_singly(store, source, batch, error)
-
-
-async def _apply(store: Store, source: str, batch: Batch) -> None:
-    if len(batch.spans) > SPANS_AT_ONCE:
-        for part in _parts(batch.spans):
-            store.apply(source, Batch(cursor="", spans=part))
-            await asyncio.sleep(0)
-        batch = structs.replace(batch, spans=())
-    while len(batch.condor) > FACTS_AT_ONCE:
-        store.apply(source, structs.replace(EMPTY, condor=batch.condor[:FACTS_AT_ONCE]))
-        batch = structs.replace(batch, condor=batch.condor[FACTS_AT_ONCE:])
-        await asyncio.sleep(0)
-    store.apply(source, batch)
 
 
 async def _apply_singly(store: Store, source: str, batch: Batch, error: Exception) -> None:
@@ -193,8 +190,9 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
         fetched = await asyncio.gather(*(one.fetch() for one in asked))
         waiting |= {one: batch for one, batch in zip(asked, fetched, strict=True) if batch is not None}
         unfinished -= {*asked} - waiting.keys()
-        if not begun:
-            _refuse_too_much(pollers, store)
+        if not begun and (size := _reached(pollers, store).size) > REACHED_BYTES:
+            shown, most = (f"{count / GB:.1f} GB" for count in (size, REACHED_BYTES))
+            raise SourceError(f"{shown} of logs would have to be read, and {most} are read at most")
         asked = []
         while waiting and not asked:
             poller = min(waiting, key=lambda one: _turn(waiting[one], has_begun=one in begun))
@@ -210,12 +208,6 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
             await asyncio.sleep(0)
         for poller in asked:
             resting.pop(poller, None)
-
-
-def _refuse_too_much(pollers: Sequence[Poller], store: Store) -> None:
-    if (size := _reached(pollers, store).size) > REACHED_BYTES:
-        shown, most = (f"{count / GB:.1f} GB" for count in (size, REACHED_BYTES))
-        raise SourceError(f"{shown} of logs would have to be read, and {most} are read at most")
 
 
 def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:

@@ -60,8 +60,17 @@ class ChangeLog:
         if not fresh:
             return set()
         self.version += 1
-        self._merge(fresh)
-        self._drop_old()
+        # Each is put in its place: those between are moved and not looked at
+        first = last = bisect_left(self._changes, _order(fresh[0]), key=_order)
+        merged: list[StateChange] = []
+        for change in fresh:
+            place = bisect_left(self._changes, _order(change), last, key=_order)
+            merged += self._changes[last:place]
+            merged.append(change)
+            last = place
+        self._changes[first:last] = merged
+        if (surplus := len(self._changes) - self._most) > 0:
+            self._drop_oldest(surplus)
         return {change.job_id for change in fresh}
 
     def replace(self, told: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
@@ -121,21 +130,7 @@ class ChangeLog:
         self._by_job[change.job_id] = (*own[:place], change, *own[place:])
         return True
 
-    def _merge(self, fresh: Sequence[StateChange]) -> None:
-        """Put changes, which are in order, each in its place: those between are moved and not looked at."""
-        first = last = bisect_left(self._changes, _order(fresh[0]), key=_order)
-        merged: list[StateChange] = []
-        for change in fresh:
-            place = bisect_left(self._changes, _order(change), last, key=_order)
-            merged += self._changes[last:place]
-            merged.append(change)
-            last = place
-        self._changes[first:last] = merged
-
-    def _drop_old(self) -> None:
-        surplus = len(self._changes) - self._most
-        if surplus <= 0:
-            return
+    def _drop_oldest(self, surplus: int) -> None:
         # Some more than needed, so that this is not done for each batch
         old = self._changes[: surplus + self._most // LET_GO]
         del self._changes[: len(old)]
@@ -144,8 +139,7 @@ class ChangeLog:
         last = _order(old[-1])
         for job_id in {change.job_id for change in old}:
             own = self._by_job[job_id]
-            kept = own[bisect_right(own, last, key=_order) :]
-            if kept:
+            if kept := own[bisect_right(own, last, key=_order) :]:
                 self._by_job[job_id] = kept
             else:
                 del self._by_job[job_id]
@@ -360,7 +354,12 @@ class Store:
 
     def apply(self, source: str, batch: Batch) -> Changes:
         """Take in one batch of a source. Applying it twice changes nothing more."""
-        self._note_origins(source, batch)
+        streams = {record.source for record in batch.records}
+        streams.update(other.source for job in batch.jobs for other in job.others or ())
+        for stream in streams - {source} - self.origins.keys():
+            if len(self.origins) >= ORIGINS_KEPT:
+                del self.origins[next(iter(self.origins))]
+            self.origins[stream] = source
         new = {}
         for job in batch.jobs:
             known = self._jobs.get(job.id)
@@ -429,16 +428,6 @@ class Store:
                 )
         return self._tell(Changes(frozenset(known), sources=True))
 
-    def _note_origins(self, source: str, batch: Batch) -> None:
-        streams = {record.source for record in batch.records}
-        for job in batch.jobs:
-            if job.others:
-                streams.update(other.source for other in job.others)
-        for stream in streams - {source} - self.origins.keys():
-            if len(self.origins) >= ORIGINS_KEPT:
-                del self.origins[next(iter(self.origins))]
-            self.origins[stream] = source
-
     def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
         changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
@@ -470,11 +459,17 @@ class Store:
 
     def _succeeded(self, source: str, batch: Batch, newest_at: Nanos | None) -> bool:
         before = self._health[source]
+        now = self._clock.now()
         skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
+        late = before.news_late
+        was_away = before.state is SourceState.DOWN or before.is_quiet(now)
+        if newest_at is not None and batch.cursor and before.was_at_end and not was_away:
+            # What was read first, or after the source was away, may be old and tells nothing
+            late = (*late, seconds_between(newest_at, before.shifted(now)))[-MOST_NEWS:]
         self._health[source] = after = replace(
             before,
             state=SourceState.PARTIAL if skipped else SourceState.OK,
-            read_at=self._clock.now(),
+            read_at=now,
             records=before.records + batch.count,
             skipped=skipped,
             last_skips=(*before.last_skips, *batch.skipped)[-SKIPS_KEPT:],
@@ -485,22 +480,11 @@ class Store:
             ahead_s=batch.ahead_s or before.ahead_s,
             was_at_end=before.was_at_end or (bool(batch.cursor) and not batch.more),
             newest_at=max(filter(None, (before.newest_at, newest_at)), default=None),
-            news_late=self._news_late(before, batch, newest_at),
+            news_late=late,
         )
         if batch.count and before.was_at_end:
-            self._health[source] = after = after.with_news(self._clock.now())
+            self._health[source] = after = after.with_news(now)
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
-
-    def _news_late(self, before: SourceHealth, batch: Batch, newest_at: Nanos | None) -> tuple[float, ...]:
-        """How old the newest news were.
-
-        Nothing is added by what was read first, or after the source was away: that may be old.
-        """
-        now = self._clock.now()
-        was_away = before.state is SourceState.DOWN or before.is_quiet(now)
-        if newest_at is None or not (batch.cursor and before.was_at_end) or was_away:
-            return before.news_late
-        return (*before.news_late, seconds_between(newest_at, before.shifted(now)))[-MOST_NEWS:]
 
     def _newest_at(self, batch: Batch, jobs: Set[JobId], went: Set[JobId]) -> Nanos | None:
         """The time of the newest news in a batch: of these jobs, and of their states, which changed."""

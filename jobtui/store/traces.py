@@ -73,7 +73,10 @@ class TraceBook:
         """
         changed: set[TraceId] = set()
         senders: set[int] = set()
-        for (trace_id, span_id), same in _by_id(spans).items():
+        by_id: dict[tuple[TraceId, SpanId], list[Span]] = defaultdict(list)
+        for span in spans:
+            by_id[span.trace_id, span.span_id].append(span)
+        for (trace_id, span_id), same in by_id.items():
             pages = self._pages(trace_id, source)
             known = pages.spans.get(span_id, [])
             fresh = [span for span in same if not _is_among(span, known)] if known else same
@@ -196,13 +199,6 @@ class TraceBook:
             self.dropped += 1
             gone.append(quiet)
         return gone
-
-
-def _by_id(spans: Iterable[Span]) -> dict[tuple[TraceId, SpanId], list[Span]]:
-    found: dict[tuple[TraceId, SpanId], list[Span]] = defaultdict(list)
-    for span in spans:
-        found[span.trace_id, span.span_id].append(span)
-    return found
 
 
 def _is_among(span: Span, known: Iterable[Span]) -> bool:

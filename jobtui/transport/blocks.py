@@ -4,8 +4,6 @@ Owns where a line begins and ends: unfinished last lines, lines without bound, r
 process that goes on writing at its old place in a truncated file; see Sirepo issue 6809). Every byte is
 given, is waiting for its newline, or is reported as skipped. Memory is bounded by one block or one line.
 Reads at offsets only and keeps no bytes between calls, so what was waiting is read again with what followed.
-
-Everything here reads, blocks, and is bounded in memory; callers run it in a thread, a step at a time.
 """
 
 import re
@@ -140,11 +138,16 @@ class BlockReader:
             return None
         if len(data) == size and b"\n" not in data and not data.startswith(b"\0"):
             data = self._read(self._limits.line + 1)
-        if b"\0" in data and (hole := _first_hole(data)):
-            return self._up_to_hole(data, hole, release)
+        for hole in _NULS.finditer(data) if b"\0" in data else ():
+            size = hole.end() - hole.start()
+            if size >= HOLE_BYTES or hole.start() == 0 or data[hole.start() - 1] == ord("\n"):
+                return self._up_to_hole(data, hole, release)
         if end := data.rfind(b"\n") + 1:
             return self._give(data[:end])
-        return self._without_newline(data, release)
+        if len(data) > self._limits.line:
+            self._skip(f"line longer than {self._limits.line} bytes, the rest of it is left out")
+            return self._give(data[: self._limits.line], newline_missing=True, then=Within.DROP)
+        return self._give(data, newline_missing=True, then=Within.REST) if release else None
 
     def _up_to_hole(self, data: bytes, hole: re.Match[bytes], release: bool) -> Block | None:
         if end := data.rfind(b"\n", 0, hole.start()) + 1:
@@ -152,7 +155,13 @@ class BlockReader:
         begin = self.position.offset + hole.start()
         end = self.position.offset + hole.end()
         if hole.end() == len(data):
-            end = self._end_of_hole(end)
+            stop = end + self._limits.skip
+            while end < stop:
+                zeros = self.source.read(end, len(_ZEROS))
+                if zeros != _ZEROS:
+                    end += len(zeros) - len(zeros.lstrip(b"\0"))
+                    break
+                end = self.source.next_data(end + len(zeros))
             if not release and end - begin < SETTLED_HOLE_BYTES and not self.source.read(end, 1):
                 return None
         if hole.start():
@@ -160,23 +169,6 @@ class BlockReader:
         self._skip(f"{end - begin} NUL bytes in a row")
         self._move(bytes(min(end - begin, MARK_BYTES)), size=end - begin)
         self._size = min(_AFTER_HOLE_BYTES, self._limits.block)
-        return None
-
-    def _end_of_hole(self, offset: int) -> int:
-        stop = offset + self._limits.skip
-        while offset < stop:
-            data = self.source.read(offset, len(_ZEROS))
-            if data != _ZEROS:
-                return offset + len(data) - len(data.lstrip(b"\0"))
-            offset = self.source.next_data(offset + len(data))
-        return offset
-
-    def _without_newline(self, data: bytes, release: bool) -> Block | None:
-        if len(data) > self._limits.line:
-            self._skip(f"line longer than {self._limits.line} bytes, the rest of it is left out")
-            return self._give(data[: self._limits.line], newline_missing=True, then=Within.DROP)
-        if release:
-            return self._give(data, newline_missing=True, then=Within.REST)
         return None
 
     def _drop(self, data: bytes) -> None:
@@ -209,14 +201,6 @@ class BlockReader:
     def _skip(self, why: str, *, counted: int = 1) -> None:
         self.skips.append(Skip(place(self._name, self.position), why))
         self.skip_count += counted
-
-
-def _first_hole(data: bytes) -> re.Match[bytes] | None:
-    for run in _NULS.finditer(data):
-        start, end = run.span()
-        if end - start >= HOLE_BYTES or start == 0 or data[start - 1] == ord("\n"):
-            return run
-    return None
 
 
 def place(name: str, position: Position) -> str:
@@ -277,7 +261,8 @@ def offset_of_time(source: ByteSource, size: int, at: Nanos, time_of: TimeOf) ->
     None when neither the beginning nor the end holds a time. Takes the times to grow. Where a stretch holds
     none, the place found lies before it: too early costs time, too late would lose lines.
     """
-    if not _has_times(source, size, time_of):
+    begins = (0, max(0, size - PROBE_BYTES))
+    if all(first_time(source, begin, size, time_of) is None for begin in begins):
         return None
     low, high = 0, size
     while high - low > PROBE_BYTES:
@@ -287,22 +272,12 @@ def offset_of_time(source: ByteSource, size: int, at: Nanos, time_of: TimeOf) ->
             high = middle
         else:
             low = found.offset
-    return _first_not_older(source, low, size, at, time_of)
-
-
-def _first_not_older(source: ByteSource, low: int, size: int, at: Nanos, time_of: TimeOf) -> int:
     last = low
     for timed in _timed_lines(source, low, size, time_of):
         if timed.at >= at:
             return timed.offset
         last = timed.offset
     return size if size - low <= PROBE_BYTES else last
-
-
-def _has_times(source: ByteSource, size: int, time_of: TimeOf) -> bool:
-    if first_time(source, 0, size, time_of) is not None:
-        return True
-    return first_time(source, max(0, size - PROBE_BYTES), size, time_of) is not None
 
 
 def _timed_lines(source: ByteSource, offset: int, end: int, time_of: TimeOf) -> Iterator[Timed]:

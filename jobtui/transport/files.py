@@ -3,8 +3,8 @@
 Opening a pipe blocks until somebody writes to it, opening a device may do something, and either may have no
 end. Imports nothing that costs the start of the program.
 
-Only regular files are opened: opening a pipe or a device can block, or disturb who writes to it. A file that
-is packed (gzip, xz, bzip2, by its first bytes) is read as if it were the text inside, within a bound.
+So only regular files are opened. A file that is packed (gzip, xz, bzip2, by its first bytes) is read as if it
+were the text inside, within a bound.
 """
 
 import errno
@@ -79,29 +79,23 @@ def read_given(path: str | os.PathLike[str], most: int) -> bytes:
         return read_small(path, most)
     known = status.st_dev, status.st_ino
     if known not in _pipes:
-        _pipes[known] = _read_pipe(path, most)
-    content = _pipes[known]
-    if content is None:
+        until, content = time.monotonic() + PIPE_S, b""
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as pipe:
+            poll = select.poll()
+            poll.register(pipe, select.POLLIN)
+            is_whole = False
+            while not is_whole and poll.poll(max(0.0, until - time.monotonic()) * 1_000):
+                piece = pipe.read(most - len(content))
+                content += piece
+                is_whole = not piece or len(content) >= most
+        _pipes[known] = content if is_whole else None
+    if (known_content := _pipes[known]) is None:
         raise OSError(errno.ETIMEDOUT, f"it is a pipe that was not written to its end in {PIPE_S:g} s")
-    return content
+    return known_content
 
 
 _pipes: dict[tuple[int, int], bytes | None] = {}
 """What was read of pipes, by device and inode: of the few that one command line can name."""
-
-
-def _read_pipe(path: str | os.PathLike[str], most: int) -> bytes | None:
-    """What is written into a pipe, at most so much; None when it has no end by then."""
-    until, content = time.monotonic() + PIPE_S, b""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as pipe:
-        poll = select.poll()
-        poll.register(pipe, select.POLLIN)
-        while len(content) < most and poll.poll(max(0.0, until - time.monotonic()) * 1_000):
-            piece = pipe.read(most - len(content))
-            if not piece:
-                return content
-            content += piece
-    return content if len(content) >= most else None
 
 
 def _refuse_odd(status: os.stat_result, path: str | os.PathLike[str]) -> None:
@@ -191,6 +185,9 @@ class PackedBytes:
         self._opener = opener
         self.size = os.fstat(fd).st_size
         self._most = max(UNPACKED_BYTES, MOST_RATIO * self.size)
+        self._begin()
+
+    def _begin(self) -> None:
         self.broken: str | None = None
         self._start, self._window = 0, b""
         self._steps = self._unpacked()
@@ -198,7 +195,8 @@ class PackedBytes:
     def read(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes from `offset` of the text on. Raises OSError."""
         if offset < self._start:
-            self._rewind()
+            self._file.seek(0)
+            self._begin()
         while self._start + len(self._window) < offset + size and (more := self._more()):
             passed = min(max(0, offset - self._start), len(self._window))
             self._window = self._window[passed:] + more
@@ -211,13 +209,6 @@ class PackedBytes:
 
     def close(self) -> None:
         self._file.close()
-
-    def _rewind(self) -> None:
-        self._file.seek(0)
-        self._steps = self._unpacked()
-        self._start = 0
-        self._window = b""
-        self.broken = None
 
     def _unpacked(self) -> Iterator[bytes]:
         unpacker = Unpacker(self._opener, self._most, free_bytes=self._most)

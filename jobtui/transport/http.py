@@ -169,12 +169,18 @@ class HttpClient:
         An answer of more than `most_bytes` is refused, too.
         """
 
-        asked = _Asked(method, path, params, content, headers or {}, self.limits.silence_s)
         most = min(self.limits.body_bytes, most_bytes or self.limits.body_bytes)
 
         async def send() -> Answer:
-            async with self.deadline():
-                return await self._send(asked, most)
+            response = self._response(method, path, params, content, headers or {}, self.limits.silence_s)
+            async with self.deadline(), response as got:
+                unpacker = Unpacker.of_body(got.headers.get("content-encoding", ""), most)
+                parts: list[bytes] = []
+                async with contextlib.aclosing(_pieces(got)) as pieces:
+                    async for piece in pieces:
+                        parts.extend(unpacker.feed(piece))
+                unpacker.end()
+                return Answer(got.status_code, dict(got.headers), b"".join(parts))
 
         async with self.deadline():
             for pause_s in (*self.limits.pauses_s, None):
@@ -187,23 +193,13 @@ class HttpClient:
             return answer
         raise self.refusal(answer)
 
-    async def _send(self, asked: "_Asked", most_bytes: int) -> Answer:
-        async with self._response(asked) as got:
-            unpacker = Unpacker.of_body(got.headers.get("content-encoding", ""), most_bytes)
-            parts: list[bytes] = []
-            async with contextlib.aclosing(_pieces(got)) as pieces:
-                async for piece in pieces:
-                    parts.extend(unpacker.feed(piece))
-            unpacker.end()
-            return Answer(got.status_code, dict(got.headers), b"".join(parts))
-
     @contextlib.asynccontextmanager
     async def stream(
         self, path: str, params: Params, headers: Headers, silence_s: float | None = None
     ) -> AsyncIterator[tuple[Answer, AsyncGenerator[bytes, None]]]:
         """The head of an answer and its body in pieces, as they come. Raises SourceError."""
         silence_s = self.limits.silence_s if silence_s is None else silence_s
-        async with self._response(_Asked("GET", path, params, None, headers, silence_s)) as got:
+        async with self._response("GET", path, params, None, headers, silence_s) as got:
             pieces = _pieces(got)
             async with contextlib.aclosing(pieces):
                 head = Answer(got.status_code, dict(got.headers), b"")
@@ -222,18 +218,25 @@ class HttpClient:
         return self.refusal(head._replace(body=data[:PAGE_BYTES]))
 
     @contextlib.asynccontextmanager
-    async def _response(self, asked: "_Asked") -> "AsyncIterator[httpx.Response]":
+    async def _response(
+        self,
+        method: str,
+        path: str,
+        params: Params,
+        content: bytes | None,
+        headers: Headers,
+        silence_s: float,
+    ) -> "AsyncIterator[httpx.Response]":
         import httpx
 
         client = self._open()
-        sent = {**self._login(), **asked.headers}
-        timeout = httpx.Timeout(asked.silence_s, connect=self.limits.connect_s, pool=None)
-        url = self.url + asked.path
-        sending = client.stream(
-            asked.method, url, params=list(asked.params), content=asked.content, headers=sent, timeout=timeout
-        )
+        sent = {**self._login(), **headers}
+        timeout = httpx.Timeout(silence_s, connect=self.limits.connect_s, pool=None)
+        url = self.url + path
         try:
-            async with sending as got:
+            async with client.stream(
+                method, url, params=list(params), content=content, headers=sent, timeout=timeout
+            ) as got:
                 yield got
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnpackError, UnicodeError) as error:
             raise self._fault(error) from error
@@ -251,13 +254,16 @@ class HttpClient:
         if explained := self.kind.explain(answer):
             kind, line = explained
         elif 300 <= answer.status < 400:
-            kind, line = self._sent_elsewhere(answer)
+            kind, line = _sent_elsewhere(answer)
         elif answer.status == 200 or (answer.status in (400, 404, 500) and answer.is_page):
-            kind, line = self._no_document(answer)
+            kind, line = _no_document(answer)
         else:
             kind, line = STATUSES.get(answer.status, (SourceUnreachable, "failed ({status}): {told}"))
         wait_s = _seconds_in(answer.headers.get("retry-after"))
         told = in_words(answer.body)
+        logs_in = False
+        with contextlib.suppress(SourceError):
+            logs_in = bool(self._login())
         return self._error(
             kind,
             line,
@@ -266,40 +272,8 @@ class HttpClient:
             says="" if answer.is_page or told == NOTHING else f", it says: {told}",
             bytes=len(answer.body),
             wait="a while" if wait_s is None else f"{wait_s} s",
-            login_is="the login is refused, it may have expired" if self._logs_in else "a login is wanted",
+            login_is="the login is refused, it may have expired" if logs_in else "a login is wanted",
         )
-
-    @property
-    def _logs_in(self) -> bool:
-        with contextlib.suppress(SourceError):
-            return bool(self._login())
-        return False
-
-    def _no_document(self, answer: Answer) -> tuple[type[SourceError], str]:
-        if answer.is_page:
-            if _LOGIN.search(answer.body[:PAGE_BYTES].decode("utf-8", "replace")):
-                return SourceDenied, "answers with a login page; {login}"
-            return SourceMissing, "answers with a web page and not with what {product} says; {address}"
-        if not answer.body.strip():
-            return SourceUnreachable, "answered with nothing; {address}"
-        if _is_cut_off(answer.body):
-            return SourceUnreachable, "the answer broke off half-way, after {bytes} bytes; ask again"
-        kind = _plain(mask_text(answer.kind[:50])) or "something unnamed"
-        return (
-            SourceMissing,
-            f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}",
-        )
-
-    def _sent_elsewhere(self, answer: Answer) -> tuple[type[SourceError], str]:
-        try:
-            parts = urlsplit(answer.headers.get("location", ""))
-            to = f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path
-        except ValueError:
-            to = ""
-        shown = _plain(in_words(to.encode("utf-8", "replace")))
-        if _LOGIN.search(to):
-            return SourceDenied, f"sends to a login page ({shown}); {{login}}"
-        return SourceMissing, f"sends elsewhere ({{status}}), to {shown}; give that address"
 
     def _fault(self, error: Exception) -> SourceError:
         told = in_words(reason_of(error).encode("utf-8", "replace"))
@@ -332,7 +306,13 @@ class HttpClient:
             )
             transport = self._transport
             if transport is None and self._is_direct:
-                options = _keep_alive()
+                # A host that goes away without a word is noticed while nothing is sent
+                options = [
+                    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+                    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEP_ALIVE_S),
+                    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEP_ALIVE_S),
+                    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEP_ALIVE_MISSES),
+                ]
                 transport = httpx.AsyncHTTPTransport(
                     verify=self._verify(), limits=most, socket_options=options
                 )
@@ -372,15 +352,6 @@ class HttpClient:
             await client.aclose()
 
 
-class _Asked(NamedTuple):
-    method: str
-    path: str
-    params: Params
-    content: bytes | None
-    headers: Headers
-    silence_s: float
-
-
 class Requests:
     """Lets `most` requests run at once, each to its end, also when who asked is gone.
 
@@ -414,6 +385,34 @@ class Requests:
             task.exception()  # who asked has it, or wants to hear nothing of it
 
 
+def _no_document(answer: Answer) -> tuple[type[SourceError], str]:
+    if answer.is_page:
+        if _LOGIN.search(answer.body[:PAGE_BYTES].decode("utf-8", "replace")):
+            return SourceDenied, "answers with a login page; {login}"
+        return SourceMissing, "answers with a web page and not with what {product} says; {address}"
+    if not answer.body.strip():
+        return SourceUnreachable, "answered with nothing; {address}"
+    if _is_cut_off(answer.body):
+        return SourceUnreachable, "the answer broke off half-way, after {bytes} bytes; ask again"
+    kind = _plain(mask_text(answer.kind[:50])) or "something unnamed"
+    return (
+        SourceMissing,
+        f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}",
+    )
+
+
+def _sent_elsewhere(answer: Answer) -> tuple[type[SourceError], str]:
+    try:
+        parts = urlsplit(answer.headers.get("location", ""))
+        to = f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path
+    except ValueError:
+        to = ""
+    shown = _plain(in_words(to.encode("utf-8", "replace")))
+    if _LOGIN.search(to):
+        return SourceDenied, f"sends to a login page ({shown}); {{login}}"
+    return SourceMissing, f"sends elsewhere ({{status}}), to {shown}; give that address"
+
+
 async def _pieces(response: "httpx.Response") -> AsyncGenerator[bytes, None]:
     assert not isinstance(response.stream, str)
     async for piece in response.stream:  # type: ignore[union-attr]  # it is asynchronous here
@@ -445,16 +444,6 @@ def _token_in(path: str, name: str) -> str:
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise SourceDenied(f"{name}: {path} holds no login")
     return text
-
-
-def _keep_alive() -> list[tuple[int, int, int]]:
-    """A host that goes away without a word is noticed while nothing is sent."""
-    return [
-        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEP_ALIVE_S),
-        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEP_ALIVE_S),
-        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEP_ALIVE_MISSES),
-    ]
 
 
 def reason_of(error: BaseException) -> str:

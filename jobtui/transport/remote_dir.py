@@ -54,7 +54,14 @@ class RemoteDirs:
         script = _PART.format(how="tail" if tail else "head")
         answer = await self._ask(address, script, path, PART_BYTES + LISTING_BYTES)
         head, _, data = answer.partition(b"\n")
-        return _part(name, f"{address}/{quote(name)}", head.decode("ascii", "replace"), data, tail=tail)
+        mode, size, written = (*head.decode("ascii", "replace").split(), "", "", "")[:3]
+        kind, full, at = of_base(mode, 16), whole(size), time_of_seconds(whole(written))
+        where = f"{address}/{quote(name)}"
+        if kind is None or kind > MOST_MODE or full is None or at is None:
+            raise Unreadable(f"{where}: the answer makes no sense")
+        if not stat.S_ISREG(kind):
+            raise Unreadable(f"{where}: is not a regular file and is not read")
+        return part_of(name, data, max(0, full - len(data)) if tail else 0, full, at)
 
     async def _ask(self, address: str, script: str, path: str, most: int) -> bytes:
         """What a script prints that is given a path and a number of bytes."""
@@ -90,22 +97,8 @@ async def answer_of(shell: SshShell, script: str, path: str, count: str, most: i
 
 def _file_of(text: bytes) -> RunFile | None:
     """One entry of a listing, None for what is none."""
-    parts = text.decode("utf-8", "replace").split(" ", 3)
-    if len(parts) != 4:
-        return None
-    kind, size, written, name = parts
+    kind, size, written, name = (*text.decode("utf-8", "replace").split(" ", 3), "", "", "", "")[:4]
     number, at = whole(size), time_of_seconds(real(written))
-    return (
-        None if number is None or at is None else RunFile(name, _KINDS.get(kind, FileKind.OTHER), number, at)
-    )
-
-
-def _part(name: str, where: str, head: str, data: bytes, *, tail: bool) -> FilePart:
-    """A part of a file out of what `stat` said of it and what came behind that. Raises Unreadable."""
-    mode, size, written = (*head.split(), "", "", "")[:3]
-    kind, full, at = of_base(mode, 16), whole(size), time_of_seconds(whole(written))
-    if kind is None or kind > MOST_MODE or full is None or at is None:
-        raise Unreadable(f"{where}: the answer makes no sense")
-    if not stat.S_ISREG(kind):
-        raise Unreadable(f"{where}: is not a regular file and is not read")
-    return part_of(name, data, max(0, full - len(data)) if tail else 0, full, at)
+    if number is None or at is None or not name:
+        return None
+    return RunFile(name, _KINDS.get(kind, FileKind.OTHER), number, at)

@@ -405,7 +405,14 @@ class SshShell:
         if self._wrong:
             raise SourceError(f"{self.name}: {self._wrong}")
         if self._sharing is None:
-            self._sharing = await self._find_sharing()
+            # As the user has set it, else through sockets of our own
+            if (await self._settings()).get("controlpath", "none") != "none":
+                self._sharing = ()
+            elif (place := private_directory("jobtui")) is None:
+                self._sharing = ("ControlMaster=no", "ControlPath=none")
+            else:
+                path = f"ControlPath={place}/%C"
+                self._sharing = ("ControlMaster=auto", path, f"ControlPersist={PERSIST_S}")
         options = (word for option in (*OPTIONS, *self._sharing) for word in ("-o", option))
         return self._start(*options, *self._target, line)
 
@@ -437,16 +444,6 @@ class SshShell:
         except (OSError, ValueError) as error:
             raise SourceError(f"{self.name}: ssh could not be run: {error}") from error
 
-    async def _find_sharing(self) -> tuple[str, ...]:
-        """How connections are shared: as the user has set it, else through sockets of our own."""
-        settings = await self._settings()
-        if settings.get("controlpath", "none") != "none":
-            return ()
-        place = private_directory("jobtui")
-        if place is None:
-            return ("ControlMaster=no", "ControlPath=none")
-        return ("ControlMaster=auto", f"ControlPath={place}/%C", f"ControlPersist={PERSIST_S}")
-
     async def _settings(self) -> dict[str, str]:
         """ssh's settings for this host, nothing when it does not tell; connects to nobody."""
         running = self._start("-G", *self._target)
@@ -464,17 +461,14 @@ class SshShell:
 
     @property
     def _login(self) -> tuple[str, ...]:
-        port = ("-p", str(self._address.port)) if self._address.port else ()
-        return (
-            *port,
-            f"{self._address.user}@{self._address.host}" if self._address.user else self._address.host,
-        )
+        host, user, port, _ = self._address
+        return (*(("-p", str(port)) if port else ()), f"{user}@{host}" if user else host)
 
     @property
     def _target(self) -> tuple[str, ...]:
-        port = ("-p", str(self._address.port)) if self._address.port else ()
-        user = ("-l", self._address.user) if self._address.user else ()
-        return ("-a", "-x", "-T", "-n", *port, *user, "--", self._address.host)
+        host, user, port, _ = self._address
+        named = (*(("-p", str(port)) if port else ()), *(("-l", user) if user else ()))
+        return ("-a", "-x", "-T", "-n", *named, "--", host)
 
     @property
     def _by_hand(self) -> str:
@@ -482,7 +476,7 @@ class SshShell:
 
     @property
     def _values(self) -> dict[str, str]:
-        host, port, user = self._address.host, self._address.port, self._address.user
+        host, user, port, _ = self._address
         account = user or getpass.getuser()
         return {
             "name": self.name,
@@ -558,24 +552,16 @@ def private_directory(name: str) -> Path | None:
     """
     places = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
     places.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
-    return next((place for place in places if _fits(place) and _is_ours(place)), None)
-
-
-def _fits(place: Path) -> bool:
-    text = str(place)
-    return (
-        place.is_absolute()
-        and not _AWKWARD.intersection(text)
-        and len(os.fsencode(text)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
-    )
-
-
-def _is_ours(place: Path) -> bool:
-    """Whether the directory is there and this user's alone."""
-    try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        status = place.lstat()
-    except OSError:
-        return False
-    is_alone = stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077
-    return is_alone and status.st_uid == os.getuid()
+    for place in places:
+        is_short = len(os.fsencode(place)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
+        if not (is_short and place.is_absolute()) or _AWKWARD.intersection(str(place)):
+            continue
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+            status = place.lstat()
+        except OSError:
+            continue
+        is_alone = stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077
+        if is_alone and status.st_uid == os.getuid():
+            return place
+    return None

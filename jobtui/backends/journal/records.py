@@ -7,7 +7,7 @@ the last with CONTAINER_PARTIAL_MESSAGE=true (docker's documentation of its jour
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import translate
 from typing import NamedTuple
@@ -48,6 +48,9 @@ class StreamKind(StrEnum):
     CONTAINER = "container"
 
 
+_FIELDS = {StreamKind.UNIT: UNIT, StreamKind.IDENTIFIER: IDENTIFIER, StreamKind.CONTAINER: CONTAINER}
+
+
 class Stream(NamedTuple):
     """What one service or container of one host writes. `instance` tells containers of one name apart."""
 
@@ -62,15 +65,11 @@ class Stream(NamedTuple):
 
     @property
     def matches(self) -> tuple[Match, ...]:
-        on: tuple[Match, ...] = ((HOST, self.host),) if self.host else ()
-        if self.kind is StreamKind.UNIT:
-            return ((UNIT, self.name), *on)
-        if self.kind is StreamKind.IDENTIFIER:
-            return ((IDENTIFIER, self.name), *on)
-        if not self.instance:
-            return ((CONTAINER, self.name), *on)
-        field = "CONTAINER_ID_FULL" if len(self.instance) == _FULL_ID else "CONTAINER_ID"
-        return ((CONTAINER, self.name), (field, self.instance), *on)
+        own: list[Match] = [(_FIELDS[self.kind], self.name)]
+        if self.instance:
+            field = "CONTAINER_ID_FULL" if len(self.instance) == _FULL_ID else "CONTAINER_ID"
+            own.append((field, self.instance))
+        return (*own, *(((HOST, self.host),) if self.host else ()))
 
 
 class Wanted:
@@ -148,26 +147,21 @@ class StreamNames:
         self._hosts: dict[str, str] = {}
 
     def name_of(self, stream: Stream) -> str:
-        name = self._names.get(stream)
-        if name is None:
-            name = self._names[stream] = self._new_name(stream)
-            self.known[name] = stream
-            if len(self._names) > STREAMS_KEPT:
-                oldest = next(iter(self._names))
-                del self.known[self._names.pop(oldest)]
-        return name
-
-    def stream_called(self, name: str) -> Stream | None:
-        return self.known.get(name)
-
-    def _new_name(self, stream: Stream) -> str:
+        if (known := self._names.get(stream)) is not None:
+            return known
         host = self._host(stream.host) if stream.host else self._journal
         name = f"{stream.short}@{host}"
         length = _SHORT_ID
         while name in self.known and stream.instance and length <= len(stream.instance):
             name = f"{stream.short}.{stream.instance[:length]}@{host}"
             length += _SHORT_ID
-        return name if name not in self.known else f"{name} ({stream.kind.value})"
+        name = name if name not in self.known else f"{name} ({stream.kind.value})"
+        self._names[stream] = name
+        self.known[name] = stream
+        if len(self._names) > STREAMS_KEPT:
+            oldest = next(iter(self._names))
+            del self.known[self._names.pop(oldest)]
+        return name
 
     def _host(self, host: str) -> str:
         short = host.partition(".")[0] or host
@@ -184,17 +178,6 @@ class Places:
     def next(self, at: Nanos) -> Place:
         self._last = max(place_at(at), self._last + 1)
         return self._last
-
-
-def places_before(times: Sequence[Nanos], limit: Place) -> list[Place]:
-    """The places of entries received at these times, all before `limit`; the last entry comes last."""
-    numbering = Places()
-    places = [numbering.next(at) for at in times]
-    for index in range(len(places) - 1, -1, -1):
-        if places[index] < limit:
-            break
-        places[index] = limit = limit - 1
-    return places
 
 
 RATE_LIMIT_S = 30
@@ -252,21 +235,15 @@ class Gaps:
 
 
 def gap_words(gap: Gap) -> str:
-    start = to_rfc3339(_whole(gap.start))
+    start = to_rfc3339(Nanos(gap.start // SECOND * SECOND))
     if gap.end is None:
         return f"not reached since {start}: {gap.why}"
-    end = to_rfc3339(_whole(gap.end))
+    end = to_rfc3339(Nanos(gap.end // SECOND * SECOND))
     day, _, clock = end.partition("T")
     span = f"{start} to {clock if start.startswith(day) else end}"
-    return (
-        f"not reached {span}, read since, nothing missing: {gap.why}"
-        if gap.recovered
-        else f"{gap.why}, {span}"
-    )
-
-
-def _whole(at: Nanos) -> Nanos:
-    return Nanos(at // SECOND * SECOND)
+    if gap.recovered:
+        return f"not reached {span}, read since, nothing missing: {gap.why}"
+    return f"{gap.why}, {span}"
 
 
 LINES_OPEN = 200
@@ -286,20 +263,18 @@ class SplitLines:
         for entry in entries:
             writer = entry.host, entry.container, entry.container_id, entry.priority
             begun = self._open.pop(writer, None) if entry.container else None
-            whole = entry if begun is None else _joined(begun, entry)
+            whole = entry
+            if begun is not None:
+                message = (begun.message + entry.message)[:MESSAGE_LIMIT]
+                whole = msgspec.structs.replace(
+                    begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
+                )
             if not entry.is_begun or not entry.container:
                 yield whole
                 continue
             self._open[writer] = whole
             if len(self._open) > LINES_OPEN:
                 yield self._open.popitem(last=False)[1]
-
-
-def _joined(begun: JournalEntry, entry: JournalEntry) -> JournalEntry:
-    message = (begun.message + entry.message)[:MESSAGE_LIMIT]
-    return msgspec.structs.replace(
-        begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
-    )
 
 
 PARSERS_KEPT = 1_000

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource
@@ -56,6 +56,10 @@ GIVEN_KEPT = 50_000
 """Entries known to have been given since that was last asked; it is asked again at so many."""
 SAMPLE_ENTRIES = 20_000
 """About so many of the last entries are looked at by doctor."""
+CONTINUING_ENTRIES = 100
+"""Entries of one record at most."""
+ENTRIES_READ = 100_000
+"""Entries that are looked at for one question."""
 
 MakeReader = Callable[[], JournalReader]
 
@@ -137,25 +141,50 @@ class Journal(PolledSource):
 
     async def _found(self, *, begins: bool) -> Slice:
         if self._following is None or begins:
-            await self._begin_reading()
+            await self._ask()
+            begin = self._begin()
+            self._records = EntryRecords(self.wanted, self.names)
+            self._given.clear()
+            self._repeated = frozenset()
+            self._asked_from = At(begin) if begin else Head()
+            await self._follow_from(self._asked_from)
         elif self._timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
-            await self._ask_again()
+            # There may be new streams: then theirs are read since that was last asked
+            before = self._matches
+            await self._ask()
+            if self._matches != before:
+                self._repeated = frozenset(self._given)
+                await self._follow_from(self._asked_from)
+            else:
+                self._given.clear()
+                self._asked_from = self._following.place or self._asked_from
         if self._following is None:
             raise SourceError(f"{self.name}: is closed")
         return await self._following.take(BATCH_ENTRIES)
 
     async def _batch(self, found: Slice) -> Batch:
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
-        lost = [self._lost(found)] if found.lost else []
+        gaps: list[Gap] = []
+        if found.lost:
+            start = self.newest_at if self.newest_at is not None else self._begin()
+            end = found.entries[0].at if found.entries else self._clock.now()
+            gaps.append(Gap(start, max(start, end), "the journal has let entries go that were not read"))
         if found.at_edge:
             self._repeated = frozenset()
-        records, gaps, count = await self._taken(fresh)
-        for gap in (*lost, *gaps):
+        records: list[LogRecord] = []
+        count = 0
+        for at in range(0, len(fresh), SLICE_ENTRIES):
+            more, missing, wanted = self._records.take(fresh[at : at + SLICE_ENTRIES])
+            records += more
+            gaps += missing
+            count += wanted
+            await asyncio.sleep(0)
+        for gap in gaps:
             self.gaps.add(gap)
         self._given.update(entry.cursor for entry in fresh)
         if fresh:
             self.newest_at = max(self.newest_at or Nanos(0), fresh[-1].at)
-        why = [*map(gap_words, (*lost, *gaps)), *self._records.lost]
+        why = [*map(gap_words, gaps), *self._records.lost]
         self._records.lost.clear()
         return Batch(
             cursor="",
@@ -167,23 +196,6 @@ class Journal(PolledSource):
             note=self._note(found.note),
             begins_at=self._begin() or None,
         )
-
-    async def _taken(self, entries: Sequence[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
-        records: list[LogRecord] = []
-        gaps: list[Gap] = []
-        count = 0
-        for at in range(0, len(entries), SLICE_ENTRIES):
-            more, missing, wanted = self._records.take(entries[at : at + SLICE_ENTRIES])
-            records += more
-            gaps += missing
-            count += wanted
-            await asyncio.sleep(0)
-        return records, gaps, count
-
-    def _lost(self, found: Slice) -> Gap:
-        start = self.newest_at if self.newest_at is not None else self._begin()
-        end = found.entries[0].at if found.entries else self._clock.now()
-        return Gap(start, max(start, end), "the journal has let entries go that were not read")
 
     def _note(self, told: str) -> str | None:
         begin = self._begin()
@@ -198,7 +210,7 @@ class Journal(PolledSource):
 
         Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
         """
-        stream = self.names.stream_called(source)
+        stream = self.names.known.get(source)
         first = await self._reader.entry(Cursor(cursor)) if stream is not None else None
         if stream is None or first is None:
             return ()
@@ -213,17 +225,29 @@ class Journal(PolledSource):
 
         `wanted` are their cursors with their places. Read in one go. Raises SourceError.
         """
-        stream = self.names.stream_called(source)
+        stream = self.names.known.get(source)
         if stream is None or not wanted:
             return {}
-        search = Continuations(wanted, ends)
+        found: dict[str, list[str]] = {}
+        left, read = set(wanted), 0
+        following: dict[tuple[str, int | None], list[str]] = {}
         start = At(time_at(min(wanted.values())))
         async with contextlib.aclosing(self._reader.stream(start, (stream.matches,))) as entries:
             async for some in entries:
-                search.take(some)
-                if search.is_done:
+                for entry in some:
+                    process = entry.boot, entry.pid
+                    texts = following.get(process)
+                    if entry.cursor in left:
+                        left.remove(entry.cursor)
+                        following[process] = found[entry.cursor] = []
+                    elif texts is not None and (ends(entry.message) or len(texts) >= CONTINUING_ENTRIES):
+                        del following[process]
+                    elif texts is not None:
+                        texts.append(entry.message)
+                read += len(some)
+                if not (left or following) or read >= ENTRIES_READ:
                     break
-        return search.found
+        return found
 
     async def sample_lines(self, until: Nanos | None) -> list[bytes]:
         """The last lines of its streams in what is read, before `until`. Raises SourceError."""
@@ -239,27 +263,6 @@ class Journal(PolledSource):
         return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
 
     # Where reading stands.
-
-    async def _begin_reading(self) -> None:
-        await self._ask()
-        begin = self._begin()
-        self._records = EntryRecords(self.wanted, self.names)
-        self._given.clear()
-        self._repeated = frozenset()
-        self._asked_from = At(begin) if begin else Head()
-        await self._follow_from(self._asked_from)
-
-    async def _ask_again(self) -> None:
-        """Find out whether there are new streams; if so, read theirs since that was last asked."""
-        before = self._matches
-        await self._ask()
-        if self._matches != before:
-            self._repeated = frozenset(self._given)
-            await self._follow_from(self._asked_from)
-            return
-        self._given.clear()
-        if self._following is not None:
-            self._asked_from = self._following.place or self._asked_from
 
     async def _ask(self) -> None:
         values = await self._reader.values(*self.wanted.open_fields)
@@ -286,47 +289,6 @@ class Journal(PolledSource):
         if following is not None:
             await following.aclose()
         await self._reader.aclose()
-
-
-CONTINUING_ENTRIES = 100
-"""Entries of one record at most."""
-ENTRIES_READ = 100_000
-"""Entries that are looked at for one question."""
-
-_Process = tuple[str, int | None]
-
-
-class Continuations:
-    """Takes the entries of one stream in order; `found` has what follows the wanted ones, by cursor."""
-
-    def __init__(self, wanted: Mapping[str, Place], ends: Callable[[str], bool]) -> None:
-        self.found: dict[str, list[str]] = {}
-        self._wanted = set(wanted)
-        self._ends = ends
-        self._open: dict[_Process, list[str]] = {}
-        self._read = 0
-
-    @property
-    def is_done(self) -> bool:
-        return (not self._wanted and not self._open) or self._read >= ENTRIES_READ
-
-    def take(self, entries: Iterable[JournalEntry]) -> None:
-        for entry in entries:
-            self._read += 1
-            self._take(entry, (entry.boot, entry.pid))
-
-    def _take(self, entry: JournalEntry, process: _Process) -> None:
-        if entry.cursor in self._wanted:
-            self._wanted.remove(entry.cursor)
-            self._open[process] = self.found[entry.cursor] = []
-            return
-        texts = self._open.get(process)
-        if texts is None:
-            return
-        if self._ends(entry.message) or len(texts) >= CONTINUING_ENTRIES:
-            del self._open[process]
-        else:
-            texts.append(entry.message)
 
 
 MOST_MESSAGES = 10_000
