@@ -279,7 +279,7 @@ def test_keys_and_values_have_places() -> None:
         ("t", "u.v", "m"): TomlPlace(8, 5),
         ("no", "table", "key"): TomlPlace(10, 7),
     }
-    assert places.of_key(("b c",)) == TomlPlace(3, 3)
+    assert places.keys["b c",] == TomlPlace(3, 3)
     assert places.of(("b c", 1)) == places.of(("b c",))
     assert places.of(("t", "u.v", "w", "x", "z", 1)) == places.of(("t", "u.v", "w", "x"))
     assert places.of(("a", "not there")) == TomlPlace(2, 5)

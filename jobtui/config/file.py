@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 
@@ -46,9 +47,6 @@ class SettingPlaces(NamedTuple):
             keys = keys[:-1]
         return SettingPlace(1, 1)
 
-    def of_key(self, keys: Keys) -> SettingPlace:
-        return self.keys.get(keys) or self.of(keys)
-
 
 def places_of(text: str) -> SettingPlaces:
     """Line and column of the keys and values of a TOML document, of each that begins a line."""
@@ -64,23 +62,17 @@ def places_of(text: str) -> SettingPlaces:
 
 def _noted(places: SettingPlaces, table: Keys, found: re.Match[str], line: int) -> Keys:
     """Note line and column of each name of a dotted key; gives the whole key."""
-    keys = table
-    for name in _ONE_NAME.finditer(found[1]):
-        keys = (*keys, _content(name[0]))
-        places.keys.setdefault(keys, SettingPlace(line, found.start(1) + name.start() + 1))
-    return keys
-
-
-def _content(name: str) -> str:
-    """What a name means, in quotes or not."""
     import tomllib  # there is a file: it is loaded anyway
 
-    if name[0] not in "\"'":
-        return name
-    try:
-        return str(tomllib.loads(f"name = {name}")["name"])
-    except tomllib.TOMLDecodeError:  # in a text of several lines
-        return name
+    keys = table
+    for name in _ONE_NAME.finditer(found[1]):
+        text = name[0]
+        if text[0] in "\"'":
+            with suppress(tomllib.TOMLDecodeError):  # in a text of several lines
+                text = str(tomllib.loads(f"name = {text}")["name"])
+        keys = (*keys, text)
+        places.keys.setdefault(keys, SettingPlace(line, found.start(1) + name.start() + 1))
+    return keys
 
 
 FILE_NAME = "config.toml"
@@ -114,9 +106,11 @@ class ConfigFile:
         return f"{self.path}:{self.places.of(keys).line}"
 
     def wrong(self, keys: Keys, text: str, *, is_key: bool = False) -> None:
-        place = self.places.of_key(keys) if is_key else self.places.of(keys)
+        from jobtui.model.secrets import mask_text  # only ever needed on the way out
+
+        place = (self.places.keys.get(keys) if is_key else None) or self.places.of(keys)
         named = keys[:-1] if is_key else keys
-        self._mistakes.append((place, f"{_masked(dotted(named))}: {text}" if named else text))
+        self._mistakes.append((place, f"{mask_text(dotted(named))}: {text}" if named else text))
 
     def wrong_kind(self, keys: Keys, expected: str, value: object) -> None:
         self.wrong(keys, f"expected {expected}, found {kind_of(value)}")
@@ -200,29 +194,19 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
     except RecursionError as error:
         raise ConfigError(f"{path}: not TOML: nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_not_toml(path, text, str(error))) from error
+        # What the parser says, with the place before it; at the end of the file it names none
+        at, said = _AT.search(str(error)), _AT.sub("", str(error)).removesuffix(" (at end of document)")
+        line, column = at.groups() if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
+        raise ConfigError(f"{path}:{line}:{column}: not TOML: {said}") from error
     except ValueError as error:  # of a number that Python does not read
         line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
         raise ConfigError(f"{path}:{line}: a number of thousands of digits") from error
-
-
-def _not_toml(path: str, text: str, error: str) -> str:
-    """What the parser says, with the place before it; at the end of the file it names none."""
-    at = _AT.search(error)
-    line, column = at.groups() if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
-    return f"{path}:{line}:{column}: not TOML: {_AT.sub('', error).removesuffix(' (at end of document)')}"
 
 
 def dotted(keys: Keys) -> str:
     """Keys as TOML writes them; items of lists are not told."""
     names = [key for key in keys if isinstance(key, str)]
     return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in names)
-
-
-def _masked(name: str) -> str:
-    from jobtui.model.secrets import mask_text  # only ever needed on the way out
-
-    return mask_text(name)
 
 
 def kind_of(value: object) -> str:

@@ -16,7 +16,13 @@ OF_COLUMNS = ("jobs", "sort", "reverse")
 def with_personal(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
     """The same looks, with what the tables of keys, columns and colours say."""
     wishes = tuple(_wishes(file, profile))
-    _check_wishes(file, wishes)
+    # Keys that mean two things on one screen, and actions nobody can do without
+    for key, place, first, second in clashes(wishes):
+        wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
+        file.wrong(_place_of(file, wish), f'"{key}" means both {first} and {second} on {place}')
+    for name in unreachable(wishes):
+        wish = next(w for w in wishes if w.action == name)
+        file.wrong(_place_of(file, wish), f"{name} needs a key")
     looks = looks._replace(keys=wishes, colors=dict(_colors(file, profile)))
     return _with_columns(looks, file, profile)
 
@@ -49,16 +55,6 @@ def _wish(file: ConfigFile, at: Keys, place: str, action: str, value: object) ->
         except NoSuchKey as error:
             file.wrong((*at, number), str(error))
     return KeyWish(place, action, tuple(found), file.origin(at))
-
-
-def _check_wishes(file: ConfigFile, wishes: tuple[KeyWish, ...]) -> None:
-    """Note keys that mean two things on one screen, and actions nobody can do without."""
-    for key, place, first, second in clashes(wishes):
-        wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
-        file.wrong(_place_of(file, wish), f'"{key}" means both {first} and {second} on {place}')
-    for name in unreachable(wishes):
-        wish = next(w for w in wishes if w.action == name)
-        file.wrong(_place_of(file, wish), f"{name} needs a key")
 
 
 def _place_of(file: ConfigFile, wish: KeyWish) -> Keys:

@@ -89,7 +89,12 @@ def accesses_of_file(
             try:
                 found |= accesses_of({address: table}, file.base, environ)
             except ValueError as error:
-                _wrong_server(file, (*keys, address), str(error))
+                # Noted at the key that the error begins with, if there is one
+                text = str(error).split(": ", 1)[-1]
+                key = text.partition(":")[0]
+                at = (*keys, address, key)
+                is_of_key = at in file.places.keys
+                file.wrong(at if is_of_key else at[:-1], text.removeprefix(f"{key}: ") if is_of_key else text)
             else:
                 has_secrets = has_secrets or holds_secrets({address: table})
     if not (has_secrets and os.stat(file.path).st_mode & OTHERS_MAY):
@@ -98,14 +103,6 @@ def accesses_of_file(
 
     remedy = Command("chmod", "600", about=[file.path]) or "let nobody else read it"
     return found, (f"{file.path} may be read by others, and holds a login: `{remedy}`",)
-
-
-def _wrong_server(file: ConfigFile, keys: Keys, error: str) -> None:
-    """Note what is wrong with a server, at the key that the error begins with if there is one."""
-    text = error.split(": ", 1)[-1] if ": " in error else error
-    key = text.partition(":")[0]
-    place = (*keys, key) if (*keys, key) in file.places.keys else keys
-    file.wrong(place, text.removeprefix(f"{key}: ") if place != keys else text)
 
 
 def looks_of(file: ConfigFile, profile: str | None, settings: Mapping[str, Effective]) -> Looks:
@@ -203,14 +200,9 @@ def _values(file: ConfigFile, place: Keys, setting: Setting, value: object) -> l
         return [str(value)]
     if isinstance(value, str):
         return [value]
-    file.wrong_kind(place, _expected(setting), value)
+    of_texts = "a text or a list of texts" if setting.repeatable else "a text"
+    file.wrong_kind(place, "a whole number" if setting.most else of_texts, value)
     return []
-
-
-def _expected(setting: Setting) -> str:
-    if setting.most:
-        return "a whole number"
-    return "a text or a list of texts" if setting.repeatable else "a text"
 
 
 def expanded(setting: Setting, text: str, base: str = "") -> str:
@@ -405,7 +397,14 @@ def written_tables(path: str, profile: str | None) -> Iterator[Written]:
             for at, value in _leaves(keys, table) if holds else ():
                 named = at[len(keys) - 1 :]
                 is_open = name != "servers" or str(at[-1]).endswith(("user", "_file"))
-                words = _value_words(value) if is_open else "given"
+                words = "given"
+                if is_open and isinstance(value, bool):
+                    words = str(value).lower()
+                elif is_open and isinstance(value, list):
+                    words = " ".join(map(str, value))
+                elif is_open:
+                    is_too_long = isinstance(value, int) and whole_of(value) is None
+                    words = hex(value) if isinstance(value, int) and is_too_long else str(value)
                 yield Written(*map(mask_text, (dotted(named), words, file.origin(at))))
 
 

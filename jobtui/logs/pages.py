@@ -211,7 +211,7 @@ class LogPages(Log):
         # Imported here, as reading on does not need it
         from jobtui.logs.search import FileSearch
 
-        return FileSearch(self, query)
+        return FileSearch(lambda: self.segments, query)
 
     async def aclose(self) -> None:
         self._closed = True

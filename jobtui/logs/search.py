@@ -16,10 +16,9 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.numbers import whole
@@ -29,9 +28,6 @@ from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
-
-if TYPE_CHECKING:
-    from jobtui.logs.pages import LogPages
 
 READ_BYTES = 64 << 10
 FILTER = Path(__file__).with_name("line_filter.py")
@@ -323,12 +319,13 @@ class FileSearch(Search):
     All but `_search_all` and `_search_new` is for its own thread.
     """
 
-    def __init__(self, log: "LogPages", query: Query) -> None:
-        extent = log.extent
-        super().__init__(query, Hits(extent.begin), HITS_KEPT)
-        self._log = log
-        self._is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES
-        self._searched_to = extent.begin
+    def __init__(self, segments: Callable[[], Sequence[Segment]], query: Query) -> None:
+        now = segments()
+        begin = now[0].base if now else 0
+        super().__init__(query, Hits(begin), HITS_KEPT)
+        self._segments = segments
+        self._is_large = bool(now) and now[-1].end - begin >= PROGRAM_FROM_BYTES
+        self._searched_to = begin
 
     async def _search_all(self) -> None:
         await self._worker.run(self._search_on)
@@ -337,10 +334,12 @@ class FileSearch(Search):
 
     @property
     def _has_new(self) -> bool:
-        return self._log.extent.end > self._searched_to
+        segments = self._segments()
+        return bool(segments) and segments[-1].end > self._searched_to
 
     def _search_on(self) -> None:
-        end, segments = self._log.extent.end, self._log.segments
+        segments = self._segments()
+        end = segments[-1].end if segments else 0
         self.hits.forget_from(self.hits.high)
         for segment in segments:
             if self.hits.high >= segment.end or self._stopping:

@@ -157,18 +157,6 @@ async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     return evidence
 
 
-async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now: Nanos) -> Incidents:
-    """The same incidents, the first MOST_RECALLED with what the memory knows of their failure."""
-    every = [*found.groups, *found.alone]
-    for number, one in enumerate(every[:MOST_RECALLED]):
-        job = store.job(one.first) if one.text else None
-        if job is not None:
-            with suppress(Unreadable):
-                every[number] = one._replace(seen=(await job_reader.remembered(job, one.text, now)).seen)
-    groups = len(found.groups)
-    return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
-
-
 class Gatherer:
     """Gathers what is known at one moment."""
 
@@ -447,11 +435,6 @@ class Gatherer:
     def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:
         return bool(contradictions(self.told(job_id, slurm_jobs=slurm_jobs)))
 
-    def _is_all_told(self, job_id: JobId) -> bool:
-        """Whether nothing contradicts its record, and no log tells of a later run."""
-        told = self.told(job_id)
-        return not contradictions(told) and not (told.ops and Case(told).is_record_old)
-
     def blind_spots(self) -> tuple[str, ...]:
         """What is wrong with any source, whichever job it may concern."""
         return tuple(source_doubts(self._sources, self._store.correlation.heard, self._now))
@@ -462,8 +445,13 @@ class Gatherer:
         What is well by its record and logs costs next to nothing.
         """
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
-            if job.status in ENDED_WELL and self._is_all_told(job.id):
-                return self._good(job)
+            told = self.told(job.id) if job.status in ENDED_WELL else None
+            # Nothing contradicts its record, and no log tells of a later run
+            if told and not contradictions(told) and not (told.ops and Case(told).is_record_old):
+                run = next((op for op in reversed(told.ops) if op.name == "run"), None)
+                agent = self._store.correlation.agent_of(job.id)
+                driver, host = run.driver if run else None, agent.host if agent else None
+                return Sample(job, driver=driver, host=host)
             # A live record is no heartbeat, and a missing one may have run: its logs may know better
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
@@ -471,16 +459,6 @@ class Gatherer:
                 return sample_of(job, evidence, verdict)._replace(is_told=False)
         evidence = await self._with_record(job.id, await self._kept_record(job))
         return sample_of(job, evidence, explain(evidence))
-
-    def _good(self, job: Job) -> Sample:
-        knows = self._store.correlation
-        run = next((op for op in reversed(knows.ops_of(job.id)) if op.name == "run"), None)
-        agent = knows.agent_of(job.id)
-        return Sample(
-            job,
-            driver=run.driver if run is not None else None,
-            host=agent.host if agent is not None else None,
-        )
 
     async def survey(
         self,
@@ -503,7 +481,15 @@ class Gatherer:
                 grouping.add(await self.sample(job))
             await rest()
         found = grouping.found(self.blind_spots(), min(until, self._now))
-        return await _with_seen(found, self._store, self._job_reader, self._now)
+        every = [*found.groups, *found.alone]
+        for number, one in enumerate(every[:MOST_RECALLED]):
+            first = self._store.job(one.first) if one.text else None
+            if first is not None:
+                with suppress(Unreadable):
+                    recalled = await self._job_reader.remembered(first, one.text, self._now)
+                    every[number] = one._replace(seen=recalled.seen)
+        groups = len(found.groups)
+        return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
 
     async def compared(
         self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]

@@ -67,10 +67,7 @@ class SessionTraces:
 
     async def fetch(self, trace_id: TraceId) -> TraceAnswer:
         """A trace, read again from every source; the store knows it then too."""
-        return await self._fetch(trace_id)
-
-    async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None = None) -> TraceAnswer:
-        *_, last = [answer async for answer in self._arriving(trace_id, grew_at)]
+        *_, last = [answer async for answer in self._arriving(trace_id)]
         return last
 
     async def _answer(
@@ -100,7 +97,7 @@ class SessionTraces:
             share_s = SHARE * (time.monotonic() - begun)
             await asyncio.sleep(max(wait_s, min(share_s, SLOWEST_S) if last.notes else share_s))
             begun = time.monotonic()
-            answer = await self._fetch(trace_id, grew_at)
+            *_, answer = [answer async for answer in self._arriving(trace_id, grew_at)]
             if _size(answer) != _size(last):
                 grew_at, wait_s = self._clock.now(), self._period_s
             else:
@@ -135,7 +132,14 @@ class SessionTraces:
 
     async def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
         """The same at once, as far as it is known, and again whenever one more source has answered."""
-        found = {one.trace_id: one for one in await self._search_known(search)}
+        found: dict[TraceId, TraceSummary] = {}
+        book = self._store.traces
+        for trace_id in book.ids():  # the spans of files, and those that were received
+            trace = book.trace(trace_id)
+            if trace is not None and await _aside(trace, partial(is_wanted, trace, search)):
+                origin = next(iter(book.sources_of(trace_id)), "")
+                one = await _aside(trace, partial(summary_of, trace, origin))
+                found[one.trace_id] = one
         notes: dict[str, tuple[str, ...]] = {}
         awaited, full = frozenset(source.name for source in self._asked()), False
         yield _listed(found.values(), search.most, (), awaited)
@@ -147,17 +151,6 @@ class SessionTraces:
                     found[one.trace_id] = better_told(found.get(one.trace_id), one)
                 full = full or (told is not None and len(told.traces) >= search.most)
                 yield _listed(found.values(), search.most, self._in_order(notes), awaited, full=full)
-
-    async def _search_known(self, search: TraceSearch) -> list[TraceSummary]:
-        """What the store knows: the spans of files, and those that were received."""
-        book = self._store.traces
-        found = []
-        for trace_id in book.ids():
-            trace = book.trace(trace_id)
-            if trace is not None and await _aside(trace, partial(is_wanted, trace, search)):
-                source = next(iter(book.sources_of(trace_id)), "")
-                found.append(await _aside(trace, partial(summary_of, trace, source)))
-        return found
 
     async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
         """Let the store know what a source told of a trace, a part at a time.

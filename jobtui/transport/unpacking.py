@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 STEP_BYTES = 1 << 20
@@ -12,9 +11,16 @@ FREE_BYTES = 16 << 20
 """So much is unpacked whatever the ratio is."""
 
 
-def _opener(module: str, name: str) -> Callable[[], Any]:
-    """What is imported, which costs the start of the program, where it is used only."""
-    return lambda: getattr(import_module(module), name)()
+def _xz() -> Any:
+    import lzma  # each costs the start of the program only where it is used
+
+    return lzma.LZMADecompressor()
+
+
+def _bzip2() -> Any:
+    import bz2
+
+    return bz2.BZ2Decompressor()
 
 
 def _zstd() -> Any:
@@ -33,8 +39,8 @@ HTTP_PACKINGS: Mapping[str, Callable[[], Any]] = {
 """What unpacks one stream, by the header Content-Encoding; all have the methods of those of `zlib`."""
 FILE_PACKINGS: Mapping[bytes, Callable[[], Any]] = {
     b"\x1f\x8b\x08": HTTP_PACKINGS["gzip"],
-    b"\xfd7zXZ\0": _opener("lzma", "LZMADecompressor"),
-    b"BZh": _opener("bz2", "BZ2Decompressor"),
+    b"\xfd7zXZ\0": _xz,
+    b"BZh": _bzip2,
     b"\x28\xb5\x2f\xfd": _zstd,
 }
 """The same by how a file begins."""

@@ -207,7 +207,7 @@ async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, 
 async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages) -> None:
     write(pages, b"a" * 60 + b"b\n")
     await pages.look()
-    search = FileSearch(pages, asked("~^(a+)+$"))
+    search = FileSearch(lambda: pages.segments, asked("~^(a+)+$"))
     search.limit_s = 0.3
     await search.run()
     assert search.state is SearchState.TIMED_OUT
@@ -217,7 +217,7 @@ async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages) -> 
 async def test_a_search_can_be_stopped(pages: LogPages) -> None:
     write(pages, b"a" * 60 + b"b\n")
     await pages.look()
-    search = FileSearch(pages, asked("~^(a+)+$"))
+    search = FileSearch(lambda: pages.segments, asked("~^(a+)+$"))
     search.cancel()
     await search.run()
     assert search.state is SearchState.CANCELED

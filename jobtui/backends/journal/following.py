@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from heapq import heapify, heappop, heapreplace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from jobtui.backends.base import next_delay
 from jobtui.model.journal import (
@@ -28,9 +28,6 @@ from jobtui.model.journal import (
     own_cursor,
 )
 from jobtui.model.source_errors import SourceDenied, SourceError
-
-if TYPE_CHECKING:
-    from jobtui.backends.journal.client import ExportReader
 
 HELD_ENTRIES = 4_096
 HELD_BYTES = 16 << 20
@@ -54,6 +51,23 @@ LANES_MOST = 32
 """Hosts that are followed apart; each costs a connection. Those beyond share one, the last known ones."""
 
 MACHINE, BOOT = "_MACHINE_ID", "_BOOT_ID"
+
+
+class Followed(Protocol):
+    """What following needs of a `client.ExportReader`."""
+
+    name: str
+    is_one_host: bool
+
+    def listen(self, start: FollowStart, matches: Matches, scope: Matches) -> AsyncGenerator[Slice, None]: ...
+
+    async def backward(self, start: Beside, matches: Matches, most: int) -> Slice: ...
+
+    async def entry(self, cursor: Cursor) -> JournalEntry | None: ...
+
+    async def values(self, *fields: str) -> dict[str, tuple[str, ...]]: ...
+
+    async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]: ...
 
 
 class HostPlaces(NamedTuple):
@@ -205,7 +219,7 @@ class Following(Protocol):
 class LaneFollowing:
     """A `Following` of each host's entries. While there is no connection, `take` raises what broke it."""
 
-    def __init__(self, reader: "ExportReader", start: FollowStart | HostPlaces, matches: Matches) -> None:
+    def __init__(self, reader: Followed, start: FollowStart | HostPlaces, matches: Matches) -> None:
         self._reader = reader
         self._start: FollowStart = start.for_new if isinstance(start, HostPlaces) else start
         self._begin_at = start if isinstance(start, HostPlaces) else None

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.journal import following
-from jobtui.backends.journal.client import ExportReader
-from jobtui.backends.journal.following import HELD_ENTRIES, LaneFollowing, retry_delay
+from jobtui.backends.journal.following import HELD_ENTRIES, Followed, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, Cursor, FollowStart, Head, JournalEntry, Slice
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
@@ -69,7 +68,7 @@ class Script:
     def follow(self, start: FollowStart) -> LaneFollowing:
         listen = self.listen
         reader = SimpleNamespace(name="log", is_one_host=True, listen=lambda at, *_: listen(at))
-        return LaneFollowing(cast(ExportReader, reader), start, ())
+        return LaneFollowing(cast(Followed, reader), start, ())
 
 
 class Log(Script):
