@@ -214,7 +214,7 @@ QUESTIONS: dict[str, tuple[Callable[[Session], Awaitable[object]], str]] = {
 """What sources are asked, besides for news: how a session asks it and gives what is said of the answer."""
 POLLED = {"poll", "read", "changed", "aclose"}
 BY_OTHERS = {
-    "continuations", "lines_at", "lines_from", "list_files", "read_file", "offset_at",
+    "continuations", "lines_from", "list_files", "read_file", "offset_at",
     "sample_lines", "is_reachable", "services", "answer", "asked",
 }  # fmt: skip
 """What sources are asked by a `JobReader`, whose test is beside it, by `doctor`, a source or a replay."""

@@ -78,7 +78,7 @@ class Walk:
 class RowQuery(NamedTuple):
     """Rows from `begin` to `end`, both included; up to `most`, the newest first with `back`.
 
-    `without` are ids that are not wanted, as far as the engine can leave them out; `only` is the one wanted.
+    `without` are ids that are not wanted, as far as the engine can leave them out.
     """
 
     begin: Nanos | None
@@ -87,7 +87,6 @@ class RowQuery(NamedTuple):
     most: int = PAGE_ROWS
     back: bool = False
     without: Collection[str] = ()
-    only: str = ""
     walk: Walk | None = None
 
 
@@ -314,12 +313,6 @@ class EngineJournal(JournalReader):
 
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         return await page_of(self._engine, start, checked(matches, self.name), most, back=True)
-
-    async def entry(self, cursor: Cursor) -> JournalEntry | None:
-        at, identity = place_of(cursor)
-        found = await self._engine.rows(RowQuery(at, at, (), only=identity))
-        row = next((row for row in found.rows if row.id == identity), None)
-        return None if row is None else entry_of_export(_raw(self._engine, row))
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         for field in fields:

@@ -140,15 +140,21 @@ class SessionJobReader:
         return record_of(await file.lines_from(step.offset, most, line=number, expect=expected))
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
-        from jobtui.backends.journal.source import Journal  # the first paint does not need it
+        # The first paint does not need them
+        from jobtui.backends.journal.source import Journal
+        from jobtui.formats.parser import LINE
 
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):
             if not isinstance(source, Journal):
                 continue
             try:
-                if found := await source.lines_at(step.source, cursor, most - 1):
-                    return record_of(found)
+                wanted = {cursor: step.offset}
+                found = await source.continuations(
+                    step.source, wanted, lambda text: bool(LINE.match(text)), most
+                )
+                if texts := found.get(cursor):
+                    return tuple(RawLine(None, 0, text) for text in texts[:most])
             except SourceError as error:
                 problem = problem or error
         if problem is not None:

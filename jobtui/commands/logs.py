@@ -63,7 +63,7 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
     for line in lines:
         found.append(line)
         if line.cursor is not None and journals:
-            found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())]
+            found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())[1:]]
         else:
             found += await _continuation(job_reader, line)
     return found

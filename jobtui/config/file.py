@@ -196,8 +196,8 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
     except tomllib.TOMLDecodeError as error:
         # What the parser says, with the place before it; at the end of the file it names none
         at, said = _AT.search(str(error)), _AT.sub("", str(error)).removesuffix(" (at end of document)")
-        line, column = at.groups() if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
-        raise ConfigError(f"{path}:{line}:{column}: not TOML: {said}") from error
+        place = (at[1], at[2]) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
+        raise ConfigError(f"{path}:{place[0]}:{place[1]}: not TOML: {said}") from error
     except ValueError as error:  # of a number that Python does not read
         line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
         raise ConfigError(f"{path}:{line}: a number of thousands of digits") from error

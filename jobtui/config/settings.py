@@ -416,14 +416,6 @@ def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object
             yield (*keys, key), value
 
 
-def _value_words(value: object) -> str:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    if isinstance(value, int) and whole_of(value) is None and not isinstance(value, bool):
-        return hex(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def check_text(path: str, text: str) -> None:
     """Whether this text would do as the configuration file at a path. Raises ConfigError."""
     resolved(parse_file(path, text.encode()), {}, {})

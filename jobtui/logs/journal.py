@@ -335,14 +335,12 @@ class JournalOverview:
     def __init__(self, pieces: PieceReader) -> None:
         self._pieces = pieces
         self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
-        self._limit: Place | None = None
+        self.end: Place | None = None
+        """Before which it counts backwards; None while that is not known."""
+        self._limit: Place = 0
         self._cursor: Cursor | None = None
-        self._end: Place = 0
         self._done = self._complete = False
         self._made: Overview | None = None
-
-    def begin_before(self, end: Place) -> None:
-        self._limit = self._end = end
 
     def grown(self, lines: Sequence[LogLine]) -> None:
         self._stretches.extend(_stretches_of(lines))
@@ -350,15 +348,17 @@ class JournalOverview:
 
     async def work(self) -> bool:
         """Count a little more; whether there is more to count. Raises LogUnreadable."""
-        if self._done or self._limit is None:
+        if self._done or self.end is None:
             return False
+        if self._cursor is None:
+            self._limit = self.end
         start = Tail() if self._cursor is None else Beside(self._cursor)
         piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._limit)
-        lines = [line for line in piece.lines if line.place < self._end]
+        lines = [line for line in piece.lines if line.place < self.end]
         self._stretches.extendleft(reversed(_stretches_of(lines)))
         self._limit = piece.lines[0].place if piece.kept else self._limit
         self._cursor, self._complete = piece.cursor, piece.at_edge
-        is_far = time_at(self._limit) < time_at(self._end) - WINDOW_S * SECOND
+        is_far = time_at(self._limit) < time_at(self.end) - WINDOW_S * SECOND
         self._done = piece.at_edge or is_far or len(self._stretches) >= STRETCHES_KEPT or piece.cursor is None
         self._made = None
         return not self._done
@@ -480,7 +480,7 @@ class JournalPages(Log):
             tail = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
             while not tail.kept and not tail.at_begin:
                 await self._extend_back(tail)
-            self._overview.begin_before(tail.end)
+            self._overview.end = tail.end
             self._tail = tail
             return self.extent
 

@@ -272,7 +272,8 @@ class Search(ABC):
         finally:
             if self.state is not SearchState.DONE:
                 self._stop()
-                working.add_done_callback(_look_at)
+                # Nobody waits any more to hear how it ends
+                working.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _new_program(self) -> SearchProgram:
         program = self._program = SearchProgram(self.query)
@@ -285,12 +286,6 @@ class Search(ABC):
         if is_full and self.state is SearchState.RUNNING:
             self.state = SearchState.FULL
             self._stop()
-
-
-def _look_at(working: "asyncio.Future[None]") -> None:
-    """Take note of how a search ended that nobody waits for any more."""
-    if not working.cancelled():
-        working.exception()
 
 
 class _ShownLines:

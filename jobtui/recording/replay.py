@@ -540,4 +540,5 @@ class RecordingReplay:
         return ReplayPlayer(self._opened, begin_anew)
 
     def close(self) -> None:
-        self._opened.worker.close(self.recording.close)
+        self._opened.worker.soon(self.recording.close)
+        self._opened.worker.close()

@@ -157,6 +157,18 @@ async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
     return evidence
 
 
+async def _with_seen(found: Incidents, store: Store, job_reader: JobReader, now: Nanos) -> Incidents:
+    """The same incidents, the first MOST_RECALLED with what the memory knows of their failure."""
+    every = [*found.groups, *found.alone]
+    for number, one in enumerate(every[:MOST_RECALLED]):
+        job = store.job(one.first) if one.text else None
+        if job is not None:
+            with suppress(Unreadable):
+                every[number] = one._replace(seen=(await job_reader.remembered(job, one.text, now)).seen)
+    groups = len(found.groups)
+    return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
+
+
 class Gatherer:
     """Gathers what is known at one moment."""
 
@@ -481,15 +493,7 @@ class Gatherer:
                 grouping.add(await self.sample(job))
             await rest()
         found = grouping.found(self.blind_spots(), min(until, self._now))
-        every = [*found.groups, *found.alone]
-        for number, one in enumerate(every[:MOST_RECALLED]):
-            first = self._store.job(one.first) if one.text else None
-            if first is not None:
-                with suppress(Unreadable):
-                    recalled = await self._job_reader.remembered(first, one.text, self._now)
-                    every[number] = one._replace(seen=recalled.seen)
-        groups = len(found.groups)
-        return found._replace(groups=tuple(every[:groups]), alone=tuple(every[groups:]))
+        return await _with_seen(found, self._store, self._job_reader, self._now)
 
     async def compared(
         self, this: JobDetail, other: JobDetail, choice: "Choice", verdicts: Sequence[Verdict]

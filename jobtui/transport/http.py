@@ -479,12 +479,11 @@ def _seconds_in(text: str | None) -> int | None:
 def _is_cut_off(body: bytes) -> bool:
     """Whether a document begins and does not end."""
     text = body.lstrip()
-    if text[:1] not in (b"{", b"["):
-        return False
-    try:
-        read_json(text.decode("utf-8", "replace"))
-    except json.JSONDecodeError as error:
-        return error.pos >= len(error.doc.rstrip()) - len("false") or "Unterminated" in error.msg
-    except ValueError:
-        return False
+    if text[:1] in (b"{", b"["):
+        try:
+            read_json(text.decode("utf-8", "replace"))
+        except json.JSONDecodeError as error:
+            return error.pos >= len(error.doc.rstrip()) - len("false") or "Unterminated" in error.msg
+        except ValueError:
+            pass
     return False

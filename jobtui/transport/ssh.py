@@ -59,8 +59,7 @@ class Running:
         assert self._process.stderr is not None
         self._out: IO[bytes] = self._process.stdout
         self._errors: IO[bytes] = self._process.stderr
-        self._said_first = b""
-        self._said_last = b""
+        self._said_first = self._said_last = b""
         self._loop = asyncio.get_running_loop()
         for pipe in (self._out, self._errors):
             os.set_blocking(pipe.fileno(), False)
@@ -102,16 +101,13 @@ class Running:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self.ended(), STOP_S)
         finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        if self._process.poll() is None:
-            self._signal(signal.SIGKILL)
-            self._process.wait()
-        if not self._errors.closed:
-            self._loop.remove_reader(self._errors.fileno())
-            self._errors.close()
-        self._out.close()
+            if self._process.poll() is None:
+                self._signal(signal.SIGKILL)
+                self._process.wait()
+            if not self._errors.closed:
+                self._loop.remove_reader(self._errors.fileno())
+                self._errors.close()
+            self._out.close()
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -15,6 +15,8 @@ from jobtui.model.source_errors import SourceError
 
 T = TypeVar("T")
 
+FINISH_S = 1.0
+"""How long is waited for the last call of a thread."""
 NO_THREAD = (
     "the system starts no more threads for this user: end other programs, or raise the limit (`ulimit -u`)"
 )
@@ -44,15 +46,14 @@ class Worker:
         return await asyncio.wrap_future(future)
 
     def soon(self, call: Callable[[], object]) -> None:
-        """Run a call after what was asked for, and wait for nothing; not at all where nothing ever ran."""
-        if self._thread is not None:
-            self._items.put((call, Future()))
-
-    async def finish(self, call: Callable[[], object], timeout_s: float = 1.0) -> None:
-        """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
+        """Run a call after what was asked for, at once where nothing ever ran. Waits for nothing."""
         if self._thread is None:
             call()
-            return
+        else:
+            self._items.put((call, Future()))
+
+    async def finish(self, call: Callable[[], object]) -> None:
+        """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def last() -> None:
@@ -62,21 +63,17 @@ class Worker:
                 with suppress(RuntimeError):  # the loop was closed, nobody waits any more
                     loop.call_soon_threadsafe(done.set)
 
-        self.close(last)
+        self.soon(last)
+        self.close()
         with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(FINISH_S):
                 await done.wait()
 
-    def close(self, last: Callable[[], object] | None = None) -> None:
-        """Let the thread end after what was asked for and `last`. Waits for nothing; may be called twice."""
-        if self._thread is None:
-            if last is not None:
-                last()
-            return
-        if last is not None:
-            self._items.put((last, Future()))
-        self._items.put(None)
-        self._thread = None
+    def close(self) -> None:
+        """Let the thread end after what was asked for. Waits for nothing; may be called twice."""
+        if self._thread is not None:
+            self._items.put(None)
+            self._thread = None
 
 
 def start(thread: threading.Thread) -> None:

@@ -102,7 +102,6 @@ def search_of(asked: RowQuery, preset: Preset) -> dict[str, object]:
     filters: list[Document] = []
     if asked.begin is not None or asked.end is not None:
         filters.append(_within(preset, asked.begin, asked.end))
-    filters += [{"ids": {"values": [asked.only]}}] if asked.only else []
     filters += [_any_of(asked.matches, preset)] if asked.matches else []
     bounded: dict[str, object] = {"filter": filters}
     if asked.without and not (walk and walk.after):

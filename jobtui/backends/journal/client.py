@@ -92,10 +92,6 @@ class JournalReader(ABC):
             start = Beside(found.cursor)
 
     @abstractmethod
-    async def entry(self, cursor: Cursor) -> JournalEntry | None:
-        """The entry that a cursor is of; None when it is there no more."""
-
-    @abstractmethod
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         """The values that occur in fields of few ones, such as `_SYSTEMD_UNIT`; never asked of MESSAGE."""
 
@@ -140,6 +136,7 @@ class ExportReader(JournalReader):
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
+        """The entry that a cursor is of; None when it is there no more."""
         return _found(cursor, (await self._all([_near(cursor)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:

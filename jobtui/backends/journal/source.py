@@ -24,7 +24,6 @@ from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import Skip
 from jobtui.model.journal import (
     At,
-    Beside,
     Cursor,
     FollowStart,
     Gap,
@@ -37,7 +36,7 @@ from jobtui.model.journal import (
     is_host,
     time_at,
 )
-from jobtui.model.logs import LogRecord, RawLine
+from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec
@@ -205,25 +204,17 @@ class Journal(PolledSource):
 
     # What a record was made of.
 
-    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The line of an entry of one stream, and up to `most` that its process wrote next.
-
-        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
-        """
-        stream = self.names.known.get(source)
-        first = await self._reader.entry(Cursor(cursor)) if stream is not None else None
-        if stream is None or first is None:
-            return ()
-        found = await self._reader.forward(Beside(first.cursor), (stream.matches,), most)
-        own = (entry for entry in found.entries if (entry.boot, entry.pid) == (first.boot, first.pid))
-        return tuple(RawLine(None, 0, entry.message) for entry in (first, *own))
-
     async def continuations(
-        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
+        self,
+        source: str,
+        wanted: Mapping[str, Place],
+        ends: Callable[[str], bool],
+        most: int = ENTRIES_READ,
     ) -> dict[str, list[str]]:
-        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
+        """Some entries of a stream, each with what follows in its process, up to where `ends` is true.
 
-        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
+        `wanted` are their cursors with their places. Read in one go, `most` entries or some more. Nothing of
+        one that is there no more, or of a stream that is not of this journal. Raises SourceError.
         """
         stream = self.names.known.get(source)
         if stream is None or not wanted:
@@ -239,13 +230,13 @@ class Journal(PolledSource):
                     texts = following.get(process)
                     if entry.cursor in left:
                         left.remove(entry.cursor)
-                        following[process] = found[entry.cursor] = []
-                    elif texts is not None and (ends(entry.message) or len(texts) >= CONTINUING_ENTRIES):
+                        following[process] = found[entry.cursor] = [entry.message]
+                    elif texts is not None and (ends(entry.message) or len(texts) > CONTINUING_ENTRIES):
                         del following[process]
                     elif texts is not None:
                         texts.append(entry.message)
                 read += len(some)
-                if not (left or following) or read >= ENTRIES_READ:
+                if not (left or following) or read >= most:
                     break
         return found
 

@@ -65,7 +65,6 @@ async def test_only_what_is_wanted_is_asked_for() -> None:
         assert len((await reader.forward(Head(), matches, 10)).entries) == count
     (entry,) = (await reader.forward(At(at_second(1)), (), 10)).entries
     assert (entry.host, entry.unit, entry.identifier) == ("v4", "ssh+x.service", "sshd")
-    assert await reader.entry(entry.cursor) == entry
 
 
 async def test_entries_written_whole_as_json_are_read_out_of_the_line() -> None:

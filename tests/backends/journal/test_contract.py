@@ -150,7 +150,6 @@ async def test_odd_values_come_whole(directory: Path, reader: JournalReader) -> 
     entries = await all_forward(reader, most=3)
     assert [each.size for each in entries] == [len(value) for value in ODD.values()]
     for each, value in zip(entries, ODD.values(), strict=True):
-        assert await reader.entry(each.cursor) == each
         assert each.message == value.decode("utf-8", "replace")[: len(each.message)]
         assert len(each.message) >= min(len(value), 60_000) // 2
 
@@ -223,7 +222,6 @@ async def test_beside_an_entry_that_has_vanished(directory: Path, make: MakeRead
     old.unlink()
     reader = make()
     assert messages(await all_forward(reader, start=Beside(there.cursor))) == ["new10", "new11", "new12"]
-    assert await reader.entry(there.cursor) is None
     await reader.aclose()
 
 

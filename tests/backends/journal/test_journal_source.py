@@ -82,18 +82,12 @@ async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
     wanted = {record.cursor: record.offset for record in found if record.cursor}
     assert list(wanted) == [first.cursor, second.cursor]
     assert await source.continuations(name, wanted, lambda text: text.startswith("sirepo/")) == {
-        first.cursor: ["  more of it", "  and more"],
-        second.cursor: ["  of the second"],
+        first.cursor: [SEND % 1, "  more of it", "  and more"],
+        second.cursor: [SEND % 2, "  of the second"],
     }
-    lines = await source.lines_at(name, first.cursor, 9)
-    assert [raw.text for raw in lines] == [
-        SEND % 1,
-        "  more of it",
-        "  and more",
-        SEND % 2,
-        "  of the second",
-    ]
-    assert await source.lines_at("other@v3", first.cursor, 9) == ()
+    assert await source.continuations("other@v3", wanted, lambda text: False) == {}
+    gone = {"s=1;i=7;t=1": found[0].offset}
+    assert await source.continuations(name, gone, lambda text: False) == {}
     await source.aclose()
 
 
