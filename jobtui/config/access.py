@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jobtui.backends.registry import servers
+from jobtui.config.file import ConfigError
 from jobtui.grammar import ENVIRONMENT_PREFIX
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
@@ -72,24 +73,28 @@ def holds_secrets(tables: object) -> bool:
 
 def with_access(
     sources: Sequence[SourceSpec],
-    authority: Access,
+    ca_files: Sequence[str],
     accesses: Mapping[str, Access],
     environ: Mapping[str, str],
 ) -> tuple[SourceSpec, ...]:
     """The same sources; servers with what tables say of them, and over that what variables say.
 
-    Variables do not say of which server they are. Raises ValueError where there are several.
+    Variables do not say of which server they are. Raises ConfigError where there are several.
     """
     found = []
     for spec in sources:
         if spec.setting in servers():
             name = f"{ENVIRONMENT_PREFIX}{spec.setting.upper()}"
-            said = access_of_environment(name, environ)
+            try:
+                said = access_of_environment(name, environ)
+            except ValueError as error:
+                raise ConfigError(str(error)) from None
             if said.has_login and sum(one.setting == spec.setting for one in sources) > 1:
-                raise ValueError(
+                raise ConfigError(
                     f"{name}_*: a login is for one server, and there are several: say it in [servers] of the "
                     "configuration file"
                 )
+            authority = Access(ca_file="".join(ca_files[-1:]))
             of_tables = merged(authority, accesses.get(spec.target.partition("?")[0], Access()))
             spec = spec._replace(access=merged(of_tables, said))
         found.append(spec)

@@ -305,9 +305,14 @@ def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[
     looks = Looks() if wrong else looks_of(file, profile, settings)
     if wrong := (*file.mistakes(), *wrong):
         raise ConfigError(*wrong)
+    sources = tuple(sources_of(settings))
+    if any(spec.setting in servers() for spec in sources):
+        from jobtui.config.access import with_access  # few have servers
+
+        sources = with_access(sources, settings["ca_file"].values, accesses, environ)
     return Config(
         settings=settings,
-        sources=_with_access(tuple(sources_of(settings)), settings, accesses, environ),
+        sources=sources,
         file=file.path if file.document is not None else None,
         profile=profile,
         profiles=tuple(file.profiles()),
@@ -359,24 +364,6 @@ def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and name not in known:
             yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
-
-
-def _with_access(
-    sources: tuple[SourceSpec, ...],
-    settings: Mapping[str, Effective],
-    accesses: Mapping[str, Access],
-    environ: Mapping[str, str],
-) -> tuple[SourceSpec, ...]:
-    """The same sources; servers with how they want to be asked. Raises ConfigError."""
-    if not any(spec.setting in servers() for spec in sources):
-        return sources
-    from jobtui.config.access import with_access
-
-    authority = Access(ca_file="".join(settings["ca_file"].values[-1:]))
-    try:
-        return with_access(sources, authority, accesses, environ)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
 
 
 class Written(NamedTuple):

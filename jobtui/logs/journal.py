@@ -26,12 +26,12 @@ from jobtui.backends.journal.records import (
     HOST,
     IDENTIFIER,
     JOURNALD,
-    Places,
     Stream,
     StreamKind,
     StreamNames,
     Wanted,
     gap_words,
+    place_after,
     suppressed,
 )
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
@@ -116,8 +116,11 @@ class Selection:
 
 
 def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
-    places = Places(after)
-    return [(entry.cursor, _at_place(line, places.next(entry.at))) for entry, line in shown]
+    placed: list[Kept] = []
+    for entry, line in shown:
+        after = place_after(after, entry.at)
+        placed.append((entry.cursor, _at_place(line, after)))
+    return placed
 
 
 def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
@@ -258,35 +261,29 @@ class PieceReader:
         cursor = entries[0].cursor if entries else found.cursor
         return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
 
-    async def onward(self, start: Head | At | Beside, after: Place) -> AsyncGenerator[Piece, None]:
-        async with aclosing(self._pieces(start, back=False)) as pieces:
-            async for entries, at_edge in pieces:
-                lines = placed_after(await self.shown(entries), after)
-                after = lines[-1][1].place if lines else after
-                yield Piece(lines, entries[-1].cursor if entries else None, at_edge)
-
-    async def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
-        """Piece before piece, from the end of the microsecond on that holds `place`."""
-        limit = place + (1 << ORDINAL_BITS)
-        async with aclosing(self._pieces(At(time_at(limit)), back=True)) as pieces:
-            async for entries, at_edge in pieces:
-                lines = placed_before(await self.shown(entries[::-1]), limit)
-                limit = lines[0][1].place if lines else limit
-                yield Piece(lines, entries[-1].cursor if entries else None, at_edge)
-
-    async def _pieces(
-        self, start: Head | At | Beside, *, back: bool
-    ) -> AsyncGenerator[tuple[list[JournalEntry], bool], None]:
-        """Some entries at a time, whole microseconds of them; whether these are the last."""
+    async def pieces(
+        self, start: Head | At | Beside, place: Place, *, back: bool = False
+    ) -> AsyncGenerator[Piece, None]:
+        """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
         held: list[JournalEntry] = []
         async with aclosing(self.reader.stream(start, self._selection.matches, back=back)) as entries:
-            while (some := await _readable(anext(entries, None))) is not None:
-                held += some
-                if len(held) > SEARCHED_ENTRIES:
-                    kept = len(whole_microseconds(held[::-1]))
-                    yield held[:kept], False
-                    held = held[kept:]
-        yield held, True
+            some: list[JournalEntry] | None = held
+            while some is not None:
+                some = await _readable(anext(entries, None))
+                held += some or ()
+                if some is not None and len(held) <= SEARCHED_ENTRIES:
+                    continue
+                whole = held if some is None else held[: len(whole_microseconds(held[::-1]))]
+                held = held[len(whole) :]
+                shown = await self.shown(whole[::-1] if back else whole)
+                lines = placed_before(shown, place) if back else placed_after(shown, place)
+                place = lines[0 if back else -1][1].place if lines else place
+                yield Piece(lines, whole[-1].cursor if whole else None, some is None)
+
+    def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
+        """Piece before piece, from the end of the microsecond on that holds `place`."""
+        limit = place + (1 << ORDINAL_BITS)
+        return self.pieces(At(time_at(limit)), limit, back=True)
 
     async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
         """The entries that are shown with their lines; others have their turn meanwhile."""
@@ -329,46 +326,6 @@ STRETCHES_KEPT = 4_000
 """Stretches counted; the oldest are dropped, and no more are counted than that."""
 
 
-class JournalOverview:
-    """Counts backwards piece by piece, and forwards as lines come."""
-
-    def __init__(self, pieces: PieceReader) -> None:
-        self._pieces = pieces
-        self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
-        self.end: Place | None = None
-        """Before which it counts backwards; None while that is not known."""
-        self._limit: Place = 0
-        self._cursor: Cursor | None = None
-        self._done = self._complete = False
-        self._made: Overview | None = None
-
-    def grown(self, lines: Sequence[LogLine]) -> None:
-        self._stretches.extend(_stretches_of(lines))
-        self._made = None
-
-    async def work(self) -> bool:
-        """Count a little more; whether there is more to count. Raises LogUnreadable."""
-        if self._done or self.end is None:
-            return False
-        if self._cursor is None:
-            self._limit = self.end
-        start = Tail() if self._cursor is None else Beside(self._cursor)
-        piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._limit)
-        lines = [line for line in piece.lines if line.place < self.end]
-        self._stretches.extendleft(reversed(_stretches_of(lines)))
-        self._limit = piece.lines[0].place if piece.kept else self._limit
-        self._cursor, self._complete = piece.cursor, piece.at_edge
-        is_far = time_at(self._limit) < time_at(self.end) - WINDOW_S * SECOND
-        self._done = piece.at_edge or is_far or len(self._stretches) >= STRETCHES_KEPT or piece.cursor is None
-        self._made = None
-        return not self._done
-
-    def overview(self) -> Overview:
-        if self._made is None:
-            self._made = overview_of(self._stretches, complete=self._complete)
-        return self._made
-
-
 def _stretches_of(lines: Sequence[LogLine]) -> list[Stretch]:
     return [stretch_of(lines[at : at + STRETCH_LINES]) for at in range(0, len(lines), STRETCH_LINES)]
 
@@ -399,7 +356,7 @@ class JournalSearch(Search):
         return self._extent().end > self._down
 
     async def _search_all(self) -> None:
-        onward, back = self._pieces.onward(At(time_at(self._down)), -1), self._pieces.back_from(self._up)
+        onward, back = self._pieces.pieces(At(time_at(self._down)), -1), self._pieces.back_from(self._up)
         async with aclosing(onward), aclosing(back):
             sides = [(onward, self._search_down), (back, self._search_up)]
             while sides and not self._stopping:
@@ -414,7 +371,7 @@ class JournalSearch(Search):
     async def _search_new(self) -> None:
         start = At(time_at(self._down)) if self._last is None else Beside(self._last)
         after = -1 if self._last is None else self._down - 1
-        async with aclosing(self._pieces.onward(start, after)) as pieces:
+        async with aclosing(self._pieces.pieces(start, after)) as pieces:
             async for piece in pieces:
                 await self._search_down(piece)
                 if self._stopping:
@@ -463,7 +420,14 @@ class JournalPages(Log):
         """The lines about the place that was read last, where that is not the end."""
         self._following: Following | None = None
         self._begin: Place | None = None
-        self._overview = JournalOverview(self._pieces)
+        self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
+        self._counted_from: Place | None = None
+        """From here on entries are counted in `_stretches`; None while it is not known where the end is."""
+        self._counted_after: Place = 0
+        """The end when counting backwards began; what came later was counted as it came."""
+        self._counted: Cursor | None = None
+        self._is_counted = self._is_complete = False
+        self._overview: Overview | None = None
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
         self._event = ""
@@ -480,7 +444,7 @@ class JournalPages(Log):
             tail = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
             while not tail.kept and not tail.at_begin:
                 await self._extend_back(tail)
-            self._overview.end = tail.end
+            self._counted_from = self._counted_after = tail.end
             self._tail = tail
             return self.extent
 
@@ -502,7 +466,8 @@ class JournalPages(Log):
             kept = placed_after(await self._pieces.shown(found.entries), tail.end - 1)
             piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
-            self._overview.grown(piece.lines)
+            self._stretches.extend(_stretches_of(piece.lines))
+            self._overview = None
             tail.cut_begin()
             if found.at_edge:
                 return
@@ -590,17 +555,33 @@ class JournalPages(Log):
             first = await self._pieces.forward(Head(), 1, -1)
             self._begin = first.lines[0].place if first.kept else place_at(Nanos(0))
             return True
-        return await self._overview.work()
+        end = self._counted_after
+        if self._is_counted or self._counted_from is None:
+            return False
+        # A little more is counted, backwards
+        start = Tail() if self._counted is None else Beside(self._counted)
+        piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._counted_from)
+        lines = [line for line in piece.lines if line.place < end]
+        self._stretches.extendleft(reversed(_stretches_of(lines)))
+        self._counted_from = piece.lines[0].place if piece.kept else self._counted_from
+        self._counted, self._is_complete = piece.cursor, piece.at_edge
+        is_far = time_at(self._counted_from) < time_at(end) - WINDOW_S * SECOND
+        is_full = len(self._stretches) >= STRETCHES_KEPT
+        self._is_counted = piece.at_edge or is_far or is_full or piece.cursor is None
+        self._overview = None
+        return not self._is_counted
 
     def overview(self) -> Overview:
-        return self._overview.overview()
+        if self._overview is None:
+            self._overview = overview_of(self._stretches, complete=self._is_complete)
+        return self._overview
 
     async def place_of_time(self, at: Nanos) -> Place | None:
         page = await self.after(place_at(at), 1)
         return page.lines[0].place if page.lines else None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        onward = self._pieces.onward(At(time_at(place)), -1)
+        onward = self._pieces.pieces(At(time_at(place)), -1)
         found = onward if forward else self._pieces.back_from(min(place, self.extent.end))
         async with aclosing(found):
             async for piece in found:

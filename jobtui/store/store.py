@@ -240,9 +240,10 @@ class Store:
     """Jobs, ops and source health, kept up to date by `apply`."""
 
     def __init__(self, correlation: Correlation, clock: Clock) -> None:
-        self._correlation = correlation
+        self.correlation = correlation
+        """Ops and agents, by the log records fed so far."""
         self._clock = clock
-        self._jobs: dict[JobId, Job] = {}
+        self.jobs: dict[JobId, Job] = {}
         self._health: dict[str, SourceHealth] = {}
         self.profiles: Mapping[str, str] = {}
         self._listeners: list[Listener] = []
@@ -256,17 +257,8 @@ class Store:
         self.origins: dict[str, str] = {}
         """Which source gave a stream of another name, as journals do."""
 
-    @property
-    def jobs(self) -> Mapping[JobId, Job]:
-        return self._jobs
-
-    @property
-    def correlation(self) -> Correlation:
-        """Ops and agents, by the log records fed so far."""
-        return self._correlation
-
     def job(self, job_id: JobId) -> Job | None:
-        return self._jobs.get(job_id)
+        return self.jobs.get(job_id)
 
     def with_agent(self, job: Job) -> Job:
         """The job with host and driver as the logs tell them, where its record does not."""
@@ -293,7 +285,7 @@ class Store:
         """The health of every source, in the order they were added."""
         notices: dict[str, str | None] = dict.fromkeys(kinds_that_give(Gives.SPANS), self.traces.notice)
         notices[CONDOR_LOG.kind] = self._condor.notice if self._condor is not None else None
-        logs = self._correlation.repeated
+        logs = self.correlation.repeated
         told = ((one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values())
         return tuple(
             replace(one, note=f"{one.note}; {notice}" if one.note else notice) if notice else one
@@ -302,10 +294,10 @@ class Store:
 
     def snapshot(self) -> "Store":
         """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
-        copy = Store(self._correlation, self._clock)
+        copy = Store(self.correlation, self._clock)
         known = self._known.items()
         vars(copy).update({name: dict(part) if isinstance(part, dict) else part for name, part in known})
-        copy._correlation = CorrelationSnapshot(self._correlation)
+        copy.correlation = CorrelationSnapshot(self.correlation)
         return copy
 
     @property
@@ -362,17 +354,17 @@ class Store:
             self.origins[stream] = source
         new = {}
         for job in batch.jobs:
-            known = self._jobs.get(job.id)
+            known = self.jobs.get(job.id)
             if known is not None and (known.others or known.source != job.source):
                 job = self._with_others(job, known)
             if known != job:
                 new[job.id] = job
-        self._jobs.update(new)
+        self.jobs.update(new)
         changed = {*new, *(job_id for job_id in batch.gone if self._drop(job_id, source))}
-        gone = frozenset(job_id for job_id in batch.gone if job_id not in self._jobs) & changed
+        gone = frozenset(job_id for job_id in batch.gone if job_id not in self.jobs) & changed
         if batch.records:
-            self._correlation = self._correlation.begun()
-            changed |= self._correlation.feed(batch.records)
+            self.correlation = self.correlation.begun()
+            changed |= self.correlation.feed(batch.records)
         went = self.changes.add(batch.changes)
         newest_at = self._newest_at(batch, new.keys(), went)
         changed |= went
@@ -409,16 +401,16 @@ class Store:
 
     def become(self, other: "Store") -> Changes:
         """Know what another store knows, and nothing else."""
-        before = frozenset(self._jobs)
+        before = frozenset(self.jobs)
         vars(self).update(other._known)
-        return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))
+        return self._tell(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
         """Know what another store was told by logs, and what was told here besides; nothing twice."""
         newer = other.correlation.begun()
-        newer.take_in(self._correlation.begun())
-        self._correlation = newer
-        known = {op.jid for op in self._correlation.ops() if op.jid is not None}
+        newer.take_in(self.correlation.begun())
+        self.correlation = newer
+        known = {op.jid for op in self.correlation.ops() if op.jid is not None}
         for source in other.sources():
             before = self._health[source.name]
             if source.state is not SourceState.DOWN:
@@ -430,9 +422,9 @@ class Store:
 
     def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
-        changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
-        self._jobs.update((job.id, job) for job in news.jobs)
-        gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
+        changed = {job.id for job in news.jobs if self.jobs.get(job.id) != job}
+        self.jobs.update((job.id, job) for job in news.jobs)
+        gone = frozenset(job_id for job_id in news.gone if self.jobs.pop(job_id, None) is not None)
         return frozenset(changed | self.changes.replace(news.changes)) - gone, gone
 
     def _with_others(self, job: Job, known: Job) -> Job:
@@ -448,13 +440,13 @@ class Store:
 
     def _drop(self, job_id: JobId, source: str) -> bool:
         """Forget what a source told of a job; whether it had told anything."""
-        job = self._jobs.get(job_id)
+        job = self.jobs.get(job_id)
         records = () if job is None else (job, *job.others)
         left = [one for one in records if self._origin(one) != source]
         if left:
-            self._jobs[job_id] = together(left)
+            self.jobs[job_id] = together(left)
         elif records:
-            del self._jobs[job_id]
+            del self.jobs[job_id]
         return len(left) < len(records)
 
     def _succeeded(self, source: str, batch: Batch, newest_at: Nanos | None) -> bool:

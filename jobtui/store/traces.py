@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
+import msgspec
+
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, jobs_named_by
@@ -32,19 +34,16 @@ ROUNDING_NS = 1_000
 Item = TypeVar("Item")
 
 
-class _Pages:
+class _Pages(msgspec.Struct):
     """What is known of one trace, from where, and when something new of it came. `weight` is in bytes."""
 
-    __slots__ = ("changed_at", "jobs", "logs", "size", "sources", "spans", "weight")
-
-    def __init__(self) -> None:
-        self.changed_at: Nanos | None = None
-        self.sources: set[str] = set()
-        self.jobs: dict[str, None] = {}
-        self.spans: dict[SpanId, list[Span]] = {}
-        self.logs: dict[tuple[int, SpanId | None, str], SpanLog] = {}
-        self.size = 0
-        self.weight = 0
+    changed_at: Nanos | None = None
+    sources: set[str] = set()
+    jobs: dict[str, None] = {}
+    spans: dict[SpanId, list[Span]] = {}
+    logs: dict[tuple[int, SpanId | None, str], SpanLog] = {}
+    size: int = 0
+    weight: int = 0
 
 
 class TraceBook:

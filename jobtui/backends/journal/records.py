@@ -7,7 +7,7 @@ the last with CONTAINER_PARTIAL_MESSAGE=true (docker's documentation of its jour
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import translate
 from typing import NamedTuple
@@ -81,56 +81,43 @@ class Wanted:
         identifiers: Iterable[str] = _IDENTIFIERS,
         containers: Iterable[str] = _CONTAINERS,
     ) -> None:
-        self._units = tuple(unit if _SUFFIX.search(unit) else f"{unit}.service" for unit in units)
-        self._identifiers = tuple(identifiers)
-        self._containers = tuple(containers)
-        self._fits_unit = _fits(self._units)
-        self._fits_identifier = _fits(self._identifiers)
-        self._fits_container = _fits(self._containers)
+        services = (unit if _SUFFIX.search(unit) else f"{unit}.service" for unit in units)
+        self._patterns = {
+            UNIT: tuple(services), IDENTIFIER: tuple(identifiers), CONTAINER: tuple(containers)
+        }  # fmt: skip
+        self._programs = {
+            field: re.compile("|".join(map(translate, patterns)) or r"(?!)")
+            for field, patterns in self._patterns.items()
+        }
 
     @property
     def open_fields(self) -> tuple[str, ...]:
-        wild = ((UNIT, self._units), (IDENTIFIER, self._identifiers), (CONTAINER, self._containers))
-        return tuple(field for field, patterns in wild if any(map(_WILD.search, patterns)))
+        return tuple(field for field, patterns in self._patterns.items() if any(map(_WILD.search, patterns)))
 
     def matches(self, values: Mapping[str, Iterable[str]]) -> Matches:
         """What a journal is asked in which these values occur, of the fields in `open_fields`."""
-        units, names = values.get(UNIT, ()), values.get(CONTAINER, ())
-        groups: list[Match] = []
-        groups += _asked(UNIT, self._units, self._fits_unit, units)
-        identifiers = values.get(IDENTIFIER, ())
-        groups += _asked(IDENTIFIER, self._identifiers, self._fits_identifier, identifiers)
-        if self._containers:
+        groups = [*self._asked(UNIT, values), *self._asked(IDENTIFIER, values)]
+        if self._patterns[CONTAINER]:
             # Always, so that a container that is yet to start is seen from its first line on
             groups.append((UNIT, DOCKER_UNIT))
-            if DOCKER_UNIT not in units:
-                named = _asked(CONTAINER, self._containers, self._fits_container, names)
-                groups += named[:CONTAINER_NAMES_MATCHED]
+            if DOCKER_UNIT not in values.get(UNIT, ()):
+                groups += self._asked(CONTAINER, values)[:CONTAINER_NAMES_MATCHED]
         groups.append((IDENTIFIER, JOURNALD))
         return tuple((match,) for match in dict.fromkeys(groups))
 
+    def _asked(self, field: str, values: Mapping[str, Iterable[str]]) -> list[Match]:
+        exact = [pattern for pattern in self._patterns[field] if not _WILD.search(pattern)]
+        fitting = sorted(filter(self._programs[field].match, values.get(field, ())))
+        return [(field, value) for value in (*exact, *fitting)]
+
     def stream_of(self, entry: JournalEntry) -> Stream | None:
         if entry.container:
-            if self._fits_container(entry.container):
-                return Stream(StreamKind.CONTAINER, entry.container, entry.host, entry.container_id)
+            stream = Stream(StreamKind.CONTAINER, entry.container, entry.host, entry.container_id)
         elif entry.unit:
-            if self._fits_unit(entry.unit):
-                return Stream(StreamKind.UNIT, entry.unit, entry.host)
-        elif self._fits_identifier(entry.identifier):
-            return Stream(StreamKind.IDENTIFIER, entry.identifier, entry.host)
-        return None
-
-
-def _fits(patterns: Iterable[str]) -> Callable[[str], bool]:
-    program = re.compile("|".join(map(translate, patterns)) or r"(?!)")
-    return lambda text: program.match(text) is not None
-
-
-def _asked(
-    field: str, patterns: Iterable[str], fits: Callable[[str], bool], values: Iterable[str]
-) -> list[Match]:
-    exact = [pattern for pattern in patterns if not _WILD.search(pattern)]
-    return [(field, value) for value in (*exact, *sorted(filter(fits, values)))]
+            stream = Stream(StreamKind.UNIT, entry.unit, entry.host)
+        else:
+            stream = Stream(StreamKind.IDENTIFIER, entry.identifier, entry.host)
+        return stream if self._programs[_FIELDS[stream.kind]].match(stream.name) else None
 
 
 class StreamNames:
@@ -169,15 +156,9 @@ class StreamNames:
         return short if owner == host else host
 
 
-class Places:
-    """Gives entries their places, one after the other."""
-
-    def __init__(self, after: Place = -1) -> None:
-        self._last = after
-
-    def next(self, at: Nanos) -> Place:
-        self._last = max(place_at(at), self._last + 1)
-        return self._last
+def place_after(last: Place, at: Nanos) -> Place:
+    """The place of an entry received at this time, whose one before it has the place `last`."""
+    return max(place_at(at), last + 1)
 
 
 RATE_LIMIT_S = 30
@@ -292,7 +273,7 @@ class EntryRecords:
         self._wanted = wanted
         self._names = names
         self._parsers: OrderedDict[_Process, LogParser] = OrderedDict()
-        self._places: dict[Stream, Places] = {}
+        self._places: OrderedDict[Stream, Place] = OrderedDict()
         self._lines = SplitLines()
         self.lost: list[str] = []
         """Why entries were left out; whoever says so clears it."""
@@ -316,7 +297,9 @@ class EntryRecords:
         return records, gaps, wanted
 
     def _records(self, entry: JournalEntry, stream: Stream) -> Iterator[LogRecord]:
-        place = self._place(stream, entry.at)
+        place = self._places[stream] = place_after(self._places.get(stream, -1), entry.at)
+        if len(self._places) > PARSERS_KEPT:
+            self._places.popitem(last=False)
         container = stream.name if stream.kind is StreamKind.CONTAINER else None
         # A container's process has another number on the host than in it: that of docker itself
         pid = None if container else entry.pid
@@ -331,23 +314,13 @@ class EntryRecords:
                 identity=identity_of(entry, nth),
             )
 
-    def _place(self, stream: Stream, at: Nanos) -> int:
-        places = self._places.get(stream)
-        if places is None:
-            if len(self._places) >= PARSERS_KEPT:
-                del self._places[next(iter(self._places))]
-            places = self._places[stream] = Places()
-        return places.next(at)
-
     def _parser(self, stream: Stream, entry: JournalEntry) -> LogParser:
         process = (stream, entry.boot, None if stream.kind is StreamKind.CONTAINER else entry.pid)
-        parser = self._parsers.get(process)
-        if parser is None:
-            parser = self._parsers[process] = LogParser(self._names.name_of(stream))
-            if len(self._parsers) > PARSERS_KEPT:
-                self._parsers.popitem(last=False)
-        else:
-            self._parsers.move_to_end(process)
+        parser = self._parsers.get(process) or LogParser(self._names.name_of(stream))
+        self._parsers[process] = parser
+        self._parsers.move_to_end(process)
+        if len(self._parsers) > PARSERS_KEPT:
+            self._parsers.popitem(last=False)
         return parser
 
 
