@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -224,16 +224,20 @@ class _WholeLogs:
         self._most = (MOST_LINES if is_bounded else LAST_LINES) if most is None else most
 
     async def fresh(self) -> list[JobLine]:
-        found: list[JobLine] = []
-        for name, log in self._logs.items():
-            try:
-                end = (await log.look()).end
-                found += map(partial(self._line, name), await self._read(name, log, end))
-                self._ends[name] = end
-            except LogUnreadable as error:
-                complain(str(error))
-        chosen = [line for line in _masked(in_time_order(found)) if self._chosen(line)]
+        found = await asyncio.gather(*(self._fresh_of(name, log) for name, log in self._logs.items()))
+        lines = in_time_order(line for of_one in found for line in of_one)
+        chosen = [line for line in _masked(lines) if self._chosen(line)]
         return chosen[max(0, len(chosen) - self._most) :]
+
+    async def _fresh_of(self, name: str, log: Log) -> list[JobLine]:
+        try:
+            end = (await log.look()).end
+            lines = await self._read(name, log, end)
+        except LogUnreadable as error:
+            complain(str(error))
+            return []
+        self._ends[name] = end
+        return [self._line(name, line) for line in lines]
 
     async def _read(self, name: str, log: Log, end: int) -> list[LogLine]:
         """The lines up to `end` that were not read yet, and are within the time that is asked for."""

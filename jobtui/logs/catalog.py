@@ -69,7 +69,13 @@ class SessionLogs:
         return any(of_kind(source.kind).is_journal for source in self._sources())
 
     def _files(self) -> list[str]:
-        return [name for source in self._sources() for name in _names_of(source)]
+        names: list[str] = []
+        for source in self._sources():
+            if isinstance(source, NamesLogs):
+                names += source.directories
+            elif LOG_FILE.made(source):
+                names.append(source.name)
+        return names
 
     def _streams(self) -> tuple[str, ...]:
         if not self._has_journals:
@@ -77,12 +83,6 @@ class SessionLogs:
         from jobtui.logs.journal import stream_names
 
         return stream_names(self._sources())
-
-
-def _names_of(source: Source) -> tuple[str, ...]:
-    if isinstance(source, NamesLogs):
-        return source.directories
-    return (source.name,) if LOG_FILE.made(source) else ()
 
 
 def opened(name: str) -> "LogPages | ListedLog":

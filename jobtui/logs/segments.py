@@ -266,7 +266,7 @@ SCAN_BYTES = 8 * BLOCK
 """How much is looked through for errors at once."""
 
 
-class TextBytes:
+class TextBytes(ByteSource):
     """The end of a packed file's text, in memory."""
 
     def __init__(self, packed: ByteSource) -> None:
@@ -283,9 +283,6 @@ class TextBytes:
 
     def read(self, offset: int, size: int) -> bytes:
         return self._text[offset : offset + size]
-
-    def next_data(self, offset: int) -> int:
-        return offset
 
 
 class Segment:

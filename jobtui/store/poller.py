@@ -198,7 +198,10 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
             poller = min(waiting, key=lambda one: _turn(waiting[one], has_begun=one in begun))
             begun.add(poller)
             if await poller.take(waiting.pop(poller)):
-                _refuse_too_many(poller, store)
+                records = next(one.records for one in store.sources() if one.name == poller.source.name)
+                if records >= REACHED_RECORDS and not isinstance(poller.source, MeasuredSource):
+                    why = f"more than {REACHED_RECORDS:,} records would have to be read"
+                    raise SourceError(f"{poller.source.name}: {why}")
                 if unfinished:
                     asked = [poller, *(one for one, until in resting.items() if until <= monotonic())]
             else:
@@ -218,14 +221,6 @@ def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:
     """
     seconds = [record.at // SECOND for record in batch.records if record.at is not None]
     return (seconds[0], not has_begun, -seconds.count(seconds[0])) if seconds else (0, False, 0)
-
-
-def _refuse_too_many(poller: Poller, store: Store) -> None:
-    name = poller.source.name
-    if isinstance(poller.source, MeasuredSource):
-        return
-    if next(source.records for source in store.sources() if source.name == name) >= REACHED_RECORDS:
-        raise SourceError(f"{name}: more than {REACHED_RECORDS:,} records would have to be read")
 
 
 def _reached(pollers: Sequence[Poller], store: Store) -> Reached:

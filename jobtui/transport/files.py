@@ -134,6 +134,7 @@ class ByteSource(Protocol):
 
     def next_data(self, offset: int) -> int:
         """Where the first byte from `offset` on is that may not be NUL; `offset` when that is not known."""
+        return offset
 
 
 class PlainBytes:
@@ -173,7 +174,7 @@ class PlainBytes:
             self._fd = -1
 
 
-class PackedBytes:
+class PackedBytes(ByteSource):
     """The text inside a packed file. Reading on is cheap, reading back starts again.
 
     `broken` says why the text ends early, None while all is well: what is damaged, or what unpacks to far
@@ -203,9 +204,6 @@ class PackedBytes:
             self._start += passed
         begin = offset - self._start
         return self._window[begin : begin + size]
-
-    def next_data(self, offset: int) -> int:
-        return offset
 
     def close(self) -> None:
         self._file.close()
