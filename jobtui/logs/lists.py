@@ -228,21 +228,19 @@ class RemoteLines:
         data = await answer_of(shell, _TAIL, path, str(TAIL_LINES), MOST_BYTES)
         self._looked_at = time.monotonic()
         texts = data.decode("utf-8", "replace").removesuffix("\n").split("\n") if data else []
-        return self._added(tuple(without_environment(texts)))
+        texts = list(without_environment(texts))
+        copied = [CopiedLine(number, 0, text) for number, text in enumerate(texts, 1)]
+        added, is_gap = added_lines(self._texts, copied)
+        self._texts = tuple(texts) or self._texts
+        newest = Nanos(time.time_ns())
+        lines = [self._line(GAP, newest, Level.WARNING)] if is_gap else []
+        return [*lines, *(self._line(line.text, newest) for line in added)]
 
     async def is_changed(self) -> bool:
         return self._looked_at is None or time.monotonic() - self._looked_at >= LOOK_EVERY_S
 
     def close(self) -> None:
         pass
-
-    def _added(self, texts: tuple[str, ...]) -> list[LogLine]:
-        copied = [CopiedLine(number, 0, text) for number, text in enumerate(texts, 1)]
-        added, is_gap = added_lines(self._texts, copied)
-        self._texts = texts or self._texts
-        newest = Nanos(time.time_ns())
-        lines = [self._line(GAP, newest, Level.WARNING)] if is_gap else []
-        return [*lines, *(self._line(line.text, newest) for line in added)]
 
     def _line(self, text: str, newest: Nanos, level: Level | None = None) -> LogLine:
         line = line_at(self._place, text, self._parser, newest, level)

@@ -134,12 +134,12 @@ class LineIndex:
         self._source = source
         self._time_of = time_of
         self._first_size = size
-        self._block = FINE_BLOCK if size <= SMALL_BYTES else BLOCK
-        blocks = size // self._block + 1
+        self.block = FINE_BLOCK if size <= SMALL_BYTES else BLOCK
+        blocks = size // self.block + 1
         self._lines = array("I", bytes(4 * blocks))
         self._errors = array("I", bytes(4 * blocks))
         self._times = array("q", bytes(8 * blocks))
-        self.low = self.high = size - size % self._block
+        self.low = self.high = size - size % self.block
         self.lines = 0
         self.errors = 0
 
@@ -147,17 +147,12 @@ class LineIndex:
     def complete(self) -> bool:
         return self.low == 0
 
-    @property
-    def is_fine(self) -> bool:
-        """Whether it has small blocks, which take much room for a large file."""
-        return self._block == FINE_BLOCK
-
     def step(self, size: int) -> bool:
         """Look through a little more of a file of `size` bytes; whether there is more."""
         if (stop := self._last_newline(size)) > self.high:
             stop = min(stop, self.high + STEP_BYTES)
             for counts in (self._lines, self._errors, self._times):
-                counts.extend([0] * (stop // self._block + 1 - len(counts)))
+                counts.extend([0] * (stop // self.block + 1 - len(counts)))
             self._count(self.high, stop)
             self.high = stop
         elif self.low > 0:
@@ -170,12 +165,12 @@ class LineIndex:
         """Behind the last newline in the file, not before `high`: an unfinished line is not counted."""
         begin = self.high
         while begin < size:
-            start = max(begin, size - self._block)
+            start = max(begin, size - self.block)
             newline = self._source.read(start, size - start).rfind(b"\n")
             if newline >= 0:
                 return start + newline + 1
             # A line without an end is not looked through again and again.
-            return begin if size - begin < self._block else size
+            return begin if size - begin < self.block else size
         return begin
 
     def _count(self, begin: int, stop: int) -> None:
@@ -184,8 +179,8 @@ class LineIndex:
         origin = begin - before
         place = begin
         while place < stop:
-            end = min(stop, place - place % self._block + self._block)
-            block = place // self._block
+            end = min(stop, place - place % self.block + self.block)
+            block = place // self.block
             lines = data.count(b"\n", place - origin, end - origin)
             self._lines[block] += lines
             self.lines += lines
@@ -195,7 +190,7 @@ class LineIndex:
         if self._first_size - begin > ERRORS_BYTES:
             return
         for at in error_lines(data, before, stop - origin):
-            self._errors[(origin + at) // self._block] += 1
+            self._errors[(origin + at) // self.block] += 1
             self.errors += 1
 
     def _first_time(self, data: bytes, start: int, stop: int) -> Nanos | None:
@@ -213,20 +208,20 @@ class LineIndex:
 
     def stretches(self, base: int) -> Iterator[Stretch]:
         """What is known, some blocks together; `base` makes a place of an offset."""
-        first, count = self.low // self._block, len(self._lines)
+        first, count = self.low // self.block, len(self._lines)
         together = (count - first) // STRETCHES + 1
         for block in range(first, count, together):
             stop = block + together
             at = next(filter(None, self._times[block:stop]), 0)
             lines, errors = sum(self._lines[block:stop]), sum(self._errors[block:stop])
-            yield Stretch(base + block * self._block, Nanos(at) if at else None, lines, errors)
+            yield Stretch(base + block * self.block, Nanos(at) if at else None, lines, errors)
 
     def number_of(self, offset: int) -> int | None:
         """The number of the line that begins at `offset`, None while lines before it are not counted."""
         if not self.complete or offset > self.high:
             return None
-        block = offset // self._block
-        rest = self._source.read(block * self._block, offset - block * self._block)
+        block = offset // self.block
+        rest = self._source.read(block * self.block, offset - block * self.block)
         return sum(self._lines[:block]) + rest.count(b"\n") + 1
 
     def offset_of(self, number: int) -> int | None:
@@ -241,18 +236,18 @@ class LineIndex:
             return 0
         for block, lines in enumerate(self._lines):
             if left <= lines:
-                data = self._source.read(block * self._block, self._block)
+                data = self._source.read(block * self.block, self.block)
                 at = 0
                 for _ in range(left):
                     at = data.find(b"\n", at) + 1
-                return block * self._block + at
+                return block * self.block + at
             left -= lines
         return self.high
 
     def errors_in(self, begin: int, end: int) -> Iterator[int]:
         """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
         is_looked_through = begin >= max(self.low, self._first_size - ERRORS_BYTES) and end <= self.high
-        known = self._errors[begin // self._block : end // self._block + 1]
+        known = self._errors[begin // self.block : end // self.block + 1]
         if begin >= end or (is_looked_through and not any(known)):
             return iter(())
         before = 1 if begin else 0
@@ -341,7 +336,7 @@ class Segment:
         return seen.size >= self.size and self._mark_in(other.source) == self._mark
 
     def look_through(self) -> bool:
-        if self.index.is_fine and self.size >= OUTGROWN_BYTES:
+        if self.index.block == FINE_BLOCK and self.size >= OUTGROWN_BYTES:
             self.index = LineIndex(self.source, self.size, self._time_of)
         return self.index.step(self.size)
 

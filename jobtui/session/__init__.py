@@ -260,9 +260,7 @@ class Session:
                 self._polling[after] = self._group.create_task(after.run())
 
     def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
-        if kinds is None:
-            return list(self._pollers)
-        wanted = frozenset(kinds)
+        wanted = None if kinds is None else frozenset(kinds)
         return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:

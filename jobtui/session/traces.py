@@ -5,7 +5,7 @@ What looks at every span of a large trace is done in a thread, so that others ha
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import TypeVar
@@ -142,7 +142,12 @@ class SessionTraces:
                 found[one.trace_id] = one
         notes: dict[str, tuple[str, ...]] = {}
         awaited, full = frozenset(source.name for source in self._asked()), False
-        yield _listed(found.values(), search.most, (), awaited)
+
+        def listed() -> TraceList:
+            more = max(0, len(found) - search.most)
+            return TraceList(newest(found.values(), search.most), self._in_order(notes), awaited, more, full)
+
+        yield listed()
         async with aclosing(self._as_told(lambda source: source.search(search))) as all_told:
             async for name, told, fault in all_told:
                 notes[name] = (fault,) if told is None else told.notes
@@ -150,7 +155,7 @@ class SessionTraces:
                 for one in told.traces if told is not None else ():
                     found[one.trace_id] = better_told(found.get(one.trace_id), one)
                 full = full or (told is not None and len(told.traces) >= search.most)
-                yield _listed(found.values(), search.most, self._in_order(notes), awaited, full=full)
+                yield listed()
 
     async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
         """Let the store know what a source told of a trace, a part at a time.
@@ -198,17 +203,6 @@ class SessionTraces:
             return source.name, None, f"{source.name}: {asking.words}"
         self._store.apply(source.name, Batch(cursor=""))
         return source.name, answer, ""
-
-
-def _listed(
-    found: Collection[TraceSummary],
-    most: int,
-    notes: tuple[str, ...],
-    awaited: frozenset[str],
-    *,
-    full: bool = False,
-) -> TraceList:
-    return TraceList(newest(found, most), notes, awaited, max(0, len(found) - most), full)
 
 
 def _gist(answer: TraceAnswer) -> tuple[int, str, tuple[str, ...]]:

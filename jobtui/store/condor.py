@@ -170,7 +170,18 @@ class CondorBook:
     def add(self, facts: Iterable[CondorFact]) -> CondorNews:
         """Take in facts of any jobs, in the order in which each file has them."""
         for fact in facts:
-            self._take(fact)
+            if fact.job:
+                self._take_of_job(fact)
+            elif fact.teller is Teller.SUBMIT:
+                trace = fact.values[TRACEPARENT]
+                self._submissions.pop(trace, None)
+                self._submissions[trace] = fact
+                if len(self._submissions) > MOST_SUBMISSIONS:
+                    del self._submissions[next(iter(self._submissions))]
+                    self.dropped += 1
+            elif fact.what == LOG_GAP:
+                self._gaps[fact.source] = fact
+                self._due.update(self._in_file[fact.source])
         jobs: dict[JobId, Job] = {}
         changes: dict[JobId, tuple[StateChange, ...]] = {}
         while self._due:
@@ -254,20 +265,6 @@ class CondorBook:
             (life.take if is_new else life.hear_again)(fact)
         life.is_jobsub = _cluster(job_id) in self._of_jobsub
         return life
-
-    def _take(self, fact: CondorFact) -> None:
-        if fact.job:
-            self._take_of_job(fact)
-        elif fact.teller is Teller.SUBMIT:
-            trace = fact.values[TRACEPARENT]
-            self._submissions.pop(trace, None)
-            self._submissions[trace] = fact
-            if len(self._submissions) > MOST_SUBMISSIONS:
-                del self._submissions[next(iter(self._submissions))]
-                self.dropped += 1
-        elif fact.what == LOG_GAP:
-            self._gaps[fact.source] = fact
-            self._due.update(self._in_file[fact.source])
 
     def _take_of_job(self, fact: CondorFact) -> None:
         number, cluster, source = _number(fact.job), _cluster(fact.job), fact.source

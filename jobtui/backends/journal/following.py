@@ -11,7 +11,6 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
-from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple, Protocol
 
 from jobtui.backends.base import next_delay
@@ -130,6 +129,10 @@ class Lane:
     def is_awaited(self) -> bool:
         """Whether it may still give something that was there before."""
         return not self.held and not self.at_edge and self.fault is None
+
+    def next_at(self) -> int:
+        """The time of the entry that is given next."""
+        return self.held[0].at if self.held and self.held[0] is not None else 0
 
     def give(self) -> JournalEntry | None:
         entry = self.held.popleft()
@@ -287,21 +290,12 @@ class LaneFollowing:
     def _given(self, most: int) -> list[JournalEntry]:
         """What waits, in order of time, as long as no lane may have something earlier."""
         entries: list[JournalEntry] = []
-        if any(lane.is_awaited for lane in self._lanes):
-            return entries
-        first = [(lane.held[0].at, nth) for nth, lane in enumerate(self._lanes) if lane.held and lane.held[0]]
-        heapify(first)
-        while first and len(entries) < most:
-            nth = first[0][1]
-            lane = self._lanes[nth]
-            if (entry := lane.give()) is not None:
-                entries.append(entry)
-            if lane.is_awaited or (lane.held and lane.held[0] is None):
+        while len(entries) < most and not any(lane.is_awaited for lane in self._lanes):
+            waiting = [lane for lane in self._lanes if lane.held]
+            if not waiting or any(lane.held[0] is None for lane in waiting):
                 break
-            if lane.held and (following := lane.held[0]):
-                heapreplace(first, (following.at, nth))
-            else:
-                heappop(first)
+            if (entry := min(waiting, key=Lane.next_at).give()) is not None:
+                entries.append(entry)
         return entries
 
     @property
