@@ -13,10 +13,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from jobtui.backends.journal.client import NEAR_ENTRIES, PAGE_ENTRIES, Ask, ExportReader, check_field
-from jobtui.backends.journal.cursors import (
+from jobtui.backends.journal.client import (
+    NEAR_ENTRIES,
+    PAGE_ENTRIES,
+    Ask,
     Beyond,
+    ExportReader,
     Position,
+    check_field,
     compare,
     from_micros,
     merged,

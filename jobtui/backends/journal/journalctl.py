@@ -10,8 +10,7 @@ import re
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
-from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field
-from jobtui.backends.journal.cursors import from_micros
+from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
 from jobtui.model.journal import At, Beside, JournalCondition, JournalEntry, Matches
 from jobtui.model.source_errors import SourceError, SourceUnreachable
 from jobtui.model.specs import LOCAL_JOURNAL

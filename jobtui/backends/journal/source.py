@@ -242,13 +242,8 @@ class Journal(PolledSource):
 
     async def sample_lines(self, until: Nanos | None) -> list[bytes]:
         """The last lines of its streams in what is read, before `until`. Raises SourceError."""
-        entries: list[JournalEntry] = []
         start = Tail() if until is None else At(until)
-        async with contextlib.aclosing(self._reader.stream(start, self.matches, back=True)) as found:
-            async for some in found:
-                entries += [entry for entry in some if not self.begins_after(entry.at)]
-                if self.begins_after(some[-1].at) or len(entries) >= SAMPLE_ENTRIES:
-                    break
+        entries = await _back_to(self._begin(), self._reader, start, self.matches, SAMPLE_ENTRIES)
         wanted = (entry for entry in reversed(entries) if self.wanted.stream_of(entry) is not None)
         whole = SplitLines().joined(wanted)
         return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
@@ -282,6 +277,19 @@ class Journal(PolledSource):
         await self._reader.aclose()
 
 
+async def _back_to(
+    begin: Nanos, reader: JournalReader, start: Tail | At, matches: Matches, most: int
+) -> list[JournalEntry]:
+    """The entries before `start` that came since `begin`, the newest first; about `most` of many."""
+    found: list[JournalEntry] = []
+    async with contextlib.aclosing(reader.stream(start, matches, back=True)) as entries:
+        async for some in entries:
+            found += [entry for entry in some if entry.at >= begin]
+            if some[-1].at < begin or len(found) >= most:
+                break
+    return found
+
+
 MOST_MESSAGES = 10_000
 
 
@@ -300,12 +308,7 @@ async def messages_of(
     on = [((HOST, name),) for name in names] if len(names) < len(every) else [()]
     fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)
-    found: list[JournalEntry] = []
-    async with contextlib.aclosing(reader.stream(At(end), matches, back=True)) as entries:
-        async for some in entries:
-            found += [entry for entry in some if entry.at >= begin]
-            if some[-1].at < begin or len(found) >= MOST_MESSAGES:
-                break
+    found = await _back_to(begin, reader, At(end), matches, MOST_MESSAGES)
     if not found and not (await reader.backward(At(begin), (), 1)).entries:
         raise SourceError(f"{reader.name}: what was written then is there no more")
     return found[:MOST_MESSAGES]

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.journal import client, journalctl
-from jobtui.backends.journal.client import Ask
-from jobtui.backends.journal.cursors import compare, from_micros, merged, position, time_cursor
+from jobtui.backends.journal.client import Ask, compare, from_micros, merged, position, time_cursor
 from jobtui.backends.journal.journalctl import JournalctlReader, match_words, words_of
 from jobtui.formats.journal_export import Raw
 from jobtui.model.clock import Nanos
