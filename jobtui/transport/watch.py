@@ -72,9 +72,8 @@ _READ_BYTES = 1 << 16
 
 
 class Event(NamedTuple):
-    """Something that happened: to which watch, what, and to which name in a watched directory."""
+    """Something that happened: what, and to which name in a watched directory."""
 
-    watch: int
     what: int
     name: str
 
@@ -96,9 +95,9 @@ class Inotify:
         self._fd = _checked(_kernel().inotify_init1(_NONBLOCK | _CLOEXEC))
         self._waiter: asyncio.Future[None] | None = None
 
-    def add(self, path: str, what: int) -> int:
-        """Watch a file or directory; the number of the watch. May block. Raises OSError."""
-        return _checked(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
+    def add(self, path: str, what: int) -> None:
+        """Watch a file or directory. May block. Raises OSError."""
+        _checked(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
 
     def read(self) -> list[Event]:
         """What happened since the last call; never blocks. Raises OSError."""
@@ -108,9 +107,9 @@ class Inotify:
             return []
         events, at = [], 0
         while at < len(data):
-            watch, what, _, length = _EVENT.unpack_from(data, at)
+            _, what, _, length = _EVENT.unpack_from(data, at)
             at += _EVENT.size + length
-            events.append(Event(watch, what, os.fsdecode(data[at - length : at].rstrip(b"\0"))))
+            events.append(Event(what, os.fsdecode(data[at - length : at].rstrip(b"\0"))))
         return events
 
     async def wait(self, timeout_s: float, is_news: Callable[[], bool]) -> bool:
@@ -294,6 +293,7 @@ class DirectoryWatch:
         self._wanted = wanted
         self._lock = threading.Lock()
         self._names: set[str] = set()
+        self._told_at = -STEP_S
         self.failure: str | None = None
         status = os.stat(path)
         self.directory = FileId(status.st_dev, status.st_ino)
@@ -306,8 +306,12 @@ class DirectoryWatch:
 
     async def wait(self, timeout_s: float) -> None:
         """Return after news, or when it failed, at the latest after `timeout_s`."""
-        if self._hear() or await self._queue.wait(timeout_s, self._hear):
-            await asyncio.sleep(STEP_S)  # changes come in swarms: one look at many files is cheaper
+        until = time.monotonic() + timeout_s
+        # Changes come in swarms, and one look at many files is cheaper than many at one
+        await asyncio.sleep(min(timeout_s, max(0.0, self._told_at + STEP_S - time.monotonic())))
+        if not self._hear():
+            await self._queue.wait(until - time.monotonic(), self._hear)
+        self._told_at = time.monotonic()
 
     def take(self) -> set[str]:
         """The names of which something was told since the last call. From any thread."""

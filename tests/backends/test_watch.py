@@ -314,7 +314,7 @@ async def test_nothing_stays_open(tmp_path: Path) -> None:
 
 
 async def test_without_any_more_watches_it_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_left(_: watches.Inotify, path: str, what: int) -> int:
+    def none_left(_: watches.Inotify, path: str, what: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(watches.Inotify, "add", none_left)
