@@ -13,12 +13,10 @@ import contextlib
 import getpass
 import os
 import re
-import secrets
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from ctypes import CDLL
 from functools import partial
@@ -293,7 +291,7 @@ class LocalShell:
         self, name: str, known: Sequence[KnownFault] = (), environment: Mapping[str, str] | None = None
     ) -> None:
         self.name = name
-        self._known = known or faults_of("journalctl")
+        self._known = known
         self._environment = environment or {}
 
     async def run(self, line: str) -> Running:
@@ -313,7 +311,7 @@ class LocalShell:
             "usermod": Command("sudo", "usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
         }
         told = in_words(said) or printed
-        known = known_fault(self._known, said, values)
+        known = known_fault(self._known or faults_of("journalctl"), said, values)
         return known or SourceError(
             f"{self.name}: the program ended with {code}{f': {told}' if told else ''}"
         )
@@ -388,7 +386,7 @@ class SshShell:
 
     def __init__(self, spec: str, known: Sequence[KnownFault] = ()) -> None:
         self.name, self._wrong = mask_text(spec), ""
-        self._known = known or faults_of("journalctl")
+        self._known = known
         try:
             self._address = address_of(spec)
         except ValueError as error:
@@ -413,8 +411,8 @@ class SshShell:
         return self._start(*options, *self._target, line)
 
     def fault(self, said: str, code: int, printed: str) -> SourceError:
-        of_ssh = faults_of("ssh")
-        tables = (of_ssh, self._known) if code == FAILED_ITSELF else (self._known, of_ssh)
+        of_ssh, of_program = faults_of("ssh"), self._known or faults_of("journalctl")
+        tables = (of_ssh, of_program) if code == FAILED_ITSELF else (of_program, of_ssh)
         for table in tables:
             if known := known_fault(table, said or printed, self._values):
                 return known
@@ -514,7 +512,7 @@ async def printed_by(
     It prints behind a mark: a login may print things of its own. `silence` is raised when it does not end in
     time, and told whether it began.
     """
-    mark = secrets.token_hex(8)
+    mark = os.urandom(8).hex()
     line = f"{mark}\n".encode()
     running = await shell.run(command_line(["sh", "-c", f"echo {mark}; {script}", "sh", *words]))
     printed, code = bytearray(), 0
@@ -546,6 +544,8 @@ def private_directory(name: str) -> Path | None:
     Below XDG_RUNTIME_DIR, else below the directory for temporary files. One that somebody else owns, or that
     others may enter, is not taken.
     """
+    import tempfile  # costs 5 ms, and is needed over ssh only
+
     places = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
     places.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
     for place in places:

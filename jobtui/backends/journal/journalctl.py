@@ -7,7 +7,6 @@ from the end.
 import contextlib
 import os
 import re
-import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
@@ -107,7 +106,7 @@ class JournalctlReader(ExportReader):
     async def _talking(self, commands: Sequence[Words]) -> AsyncIterator[Talk]:
         if self._is_closed:
             raise SourceError(f"{self.name}: is closed")
-        mark = f"jobtui-{secrets.token_hex(8)}-"
+        mark = f"jobtui-{os.urandom(8).hex()}-"
         try:
             line = line_of(mark, commands)
         except ValueError as error:
