@@ -126,18 +126,20 @@ class SessionJobReader:
 
     @_answering
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
-        from jobtui.backends.logfile import LogFile  # the first paint does not need it
+        from jobtui.backends.logfile import LogFile  # the first paint does not need them
+        from jobtui.formats.parser import LINE
 
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
-        file = next(
-            (source for source in map(unwrapped, self._sources()) if source.name == step.source), None
-        )
+        sources = map(unwrapped, self._sources())
+        file = next((source for source in sources if source.name == step.source), None)
         if not isinstance(file, LogFile):
             return ()
         expected = step.text[:EXPECTED_CHARACTERS]
         number = step.line if step.line > 0 else None
-        return record_of(await file.lines_from(step.offset, most, line=number, expect=expected))
+        lines = await file.lines_from(step.offset, most, line=number, expect=expected)
+        ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
+        return lines[: next(ends, len(lines))]
 
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
         # The first paint does not need them
@@ -149,9 +151,8 @@ class SessionJobReader:
             if not isinstance(source, Journal):
                 continue
             try:
-                wanted = {cursor: step.offset}
                 found = await source.continuations(
-                    step.source, wanted, lambda text: bool(LINE.match(text)), most
+                    step.source, {cursor: step.offset}, lambda text: LINE.match(text) is not None, most
                 )
                 if texts := found.get(cursor):
                     return tuple(RawLine(None, 0, text) for text in texts[:most])
@@ -231,10 +232,3 @@ class SessionJobReader:
 
             self._remote = RemoteDirs()
         return self._remote
-
-
-def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:
-    from jobtui.formats.parser import LINE  # the first paint does not need it
-
-    ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
-    return tuple(lines[: next(ends, len(lines))])

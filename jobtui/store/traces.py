@@ -46,6 +46,9 @@ class _Pages(msgspec.Struct):
     weight: int = 0
 
 
+NOTHING = _Pages()
+
+
 class TraceBook:
     """Spans and log records by trace. Adding the same twice changes nothing more."""
 
@@ -105,8 +108,7 @@ class TraceBook:
 
     def jobs_of(self, trace_id: TraceId) -> tuple[str, ...]:
         """The jobs that spans of a trace name, as they are written there."""
-        pages = self._traces.get(trace_id)
-        return tuple(pages.jobs) if pages else ()
+        return tuple(self._traces.get(trace_id, NOTHING).jobs)
 
     def naming(self, job_id: str) -> tuple[tuple[TraceId, str], ...]:
         """The traces whose spans name a job, the newest first, each with how it is written there."""
@@ -135,8 +137,7 @@ class TraceBook:
         self._weight += weight
 
     def trace(self, trace_id: TraceId) -> Trace | None:
-        pages = self._traces.get(trace_id)
-        if pages is None:
+        if (pages := self._traces.get(trace_id)) is None:
             return None
         spans = tuple(span for same in pages.spans.values() for span in same)
         return Trace(trace_id=trace_id, spans=spans, logs=tuple(pages.logs.values()))
@@ -155,17 +156,14 @@ class TraceBook:
 
     def size(self, trace_id: TraceId) -> int:
         """How many spans and log records of a trace are known: another number when it is known better."""
-        pages = self._traces.get(trace_id)
-        return pages.size if pages else 0
+        return self._traces.get(trace_id, NOTHING).size
 
     def changed_at(self, trace_id: TraceId) -> Nanos | None:
         """When something new of a trace came last, None where that is not known."""
-        pages = self._traces.get(trace_id)
-        return pages.changed_at if pages else None
+        return self._traces.get(trace_id, NOTHING).changed_at
 
     def sources_of(self, trace_id: TraceId) -> tuple[str, ...]:
-        pages = self._traces.get(trace_id)
-        return tuple(sorted(pages.sources)) if pages else ()
+        return tuple(sorted(self._traces.get(trace_id, NOTHING).sources))
 
     @property
     def notice(self) -> str | None:
@@ -179,8 +177,7 @@ class TraceBook:
         return f"{' and '.join(said)}: {limits}" if said else None
 
     def _pages(self, trace_id: TraceId, source: str) -> _Pages:
-        pages = self._traces.get(trace_id)
-        if pages is None:
+        if (pages := self._traces.get(trace_id)) is None:
             pages = self._traces[trace_id] = _Pages()
             self._quiet_first[trace_id] = None
         if source:
