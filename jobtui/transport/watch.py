@@ -100,7 +100,9 @@ class Inotify:
         _checked(_kernel().inotify_add_watch(self._fd, os.fsencode(path), what))
 
     def read(self) -> list[Event]:
-        """What happened since the last call; never blocks. Raises OSError."""
+        """What happened since the last call, nothing when it is closed; never blocks. Raises OSError."""
+        if self._fd < 0:
+            return []
         try:
             data = os.read(self._fd, _READ_BYTES)
         except BlockingIOError:
