@@ -329,7 +329,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("doctor", "check every configured source: reachable, readable, fresh, understood"),
     Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",
             Argument("COMMAND", "a command line, such as explain ID", required=False), (
-        _valued("seed", "N", "which of the possible worlds, 1 without it", Expects.COUNT),
+        _valued("seed", "N", "same number, same demo; 1 without it", Expects.COUNT),
         _valued("incident", "NAME", "play a known failure; `list` names them"),
     ), prints=False, wraps=True),
     Command("serve", "the dashboard in a browser, on this machine only unless told otherwise",

@@ -108,7 +108,7 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     text_column("holds", "HOLDS", held_words, Cells(9, 20, 10_000), 85),
     time_column("last", "LAST", lambda agent: agent.last_message_at, fixed(6), 45),
     count_column("messages", "MSGS", lambda agent: agent.messages, fixed(6), 35),
-    count_column("restarts", "AGAIN", lambda agent: agent.restarts or None, fixed(5), 25),
+    count_column("restarts", "RESTARTS", lambda agent: agent.restarts or None, fixed(8), 25),
 )  # fmt: skip
 """What `enter` leads to, and all other facts, are shown below the table."""
 

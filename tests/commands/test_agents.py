@@ -75,7 +75,7 @@ def test_without_a_log_that_can_be_read_it_is_exit_5(tmp_path: Path, run: Runner
 def test_the_table_names_what_a_person_looks_for(run: Runner) -> None:
     lines = run("agents", "--plain", "--at", AT, *sources_of("local")).out.splitlines()
     assert lines[0].split() == [
-        "STATE", "FOR", "AGENT", "DRIVER", "KIND", "USER", "HOLDS", "LAST", "MSGS", "AGAIN", "LOG",
+        "STATE", "FOR", "AGENT", "DRIVER", "KIND", "USER", "HOLDS", "LAST", "MSGS", "RESTARTS", "LOG",
     ]  # fmt: skip
     again = next(line for line in lines if " 3jJv " in line)
     assert again.split()[-2] == "1"

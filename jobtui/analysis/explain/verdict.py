@@ -262,7 +262,7 @@ def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]
     ]
     if names:
         one_is = "is late, or its clock is" if len(names) == 1 else "are late, or their clocks are"
-        yield f"whether {', '.join(names)} {one_is} off, is not known: no news came yet"
+        yield f"whether {', '.join(names)} {one_is} off: no news came yet"
 
 
 def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> Iterator[str]:

@@ -75,7 +75,7 @@ def killed(case: Case) -> Finding | None:
     if killer is not None and killer.words:
         why = ""
     elif signal == MEMORY_SIGNAL and not is_memory:
-        why = " by whom is not known, most often by the kernel for want of memory"
+        why = " by whom is not known, most often by the kernel, because memory ran out"
     return Finding(
         Code.KILLED_BY_SIGNAL,
         f"Its program was killed by {by}{why and ','}{why}: {error}.",
