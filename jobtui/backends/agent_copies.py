@@ -73,16 +73,19 @@ class AgentCopies(PolledSource):
             raise SourceMissing(f"{self.name}: there is no directory {self.root}; check the path")
         if begins:
             self._logs.clear()
-            self._round = self._new_round(users)
-        elif self._round is None and (users != self._looked_for or time.monotonic() >= self._next_at):
-            self._round = self._new_round(users)
-        return merged(
-            (*self._look(), Batch(cursor="", more=self._round is not None, note=self._note(len(users))))
-        )
-
-    def _new_round(self, users: Sequence[str]) -> Iterator[CopiedLog]:
-        self._spent_s, self._looked_for = 0.0, users
-        return self._found(users)
+        is_due = users != self._looked_for or time.monotonic() >= self._next_at
+        if begins or (self._round is None and is_due):
+            self._spent_s, self._looked_for = 0.0, users
+            self._round = self._found(users)
+        found = self._look()
+        notes = []
+        if left_out := sum(log.left_out for log in self._logs.values()):
+            notes.append(f"{left_out:,} older copies were not read")
+        if len(users) > USERS_LOOKED_AT:
+            shown = f"{USERS_LOOKED_AT:,} of {len(users):,}"
+            notes.append(f"only {shown} users with jobs on a cluster are looked at")
+        note = "; ".join(notes) or None
+        return merged((*found, Batch(cursor="", more=self._round is not None, note=note)))
 
     def _look(self) -> list[Batch]:
         """What is new in the next few directories; the next round is when it has cost little of the time."""
@@ -93,7 +96,7 @@ class AgentCopies(PolledSource):
             if log is None:
                 self._round = None
                 break
-            found.append(self._batch(log))
+            found.append(self._batch_of(log))
             if time.monotonic() >= begun + SLICE_S:
                 break
         ended = time.monotonic()
@@ -106,14 +109,19 @@ class AgentCopies(PolledSource):
         for uid in users[-USERS_LOOKED_AT:]:
             if len(uid) != UID_LENGTH or not uid.isalnum():
                 continue  # out of a record, and about to be a part of a path
-            for path in _hosts(self.root / "user" / uid / DIRECTORY):
+            try:
+                with os.scandir(self.root / "user" / uid / DIRECTORY) as entries:
+                    hosts = sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
+            except OSError:
+                continue  # a user without copies has none
+            for path in hosts[:HOSTS_LOOKED_AT]:
                 log = self._logs.get(path)
                 if log is None:
                     most = None if len(users) <= FEW_USERS else COPIES_OF_MANY
                     log = self._logs[path] = CopiedLog(path, most=most)
                 yield log
 
-    def _batch(self, log: CopiedLog) -> Batch:
+    def _batch_of(self, log: CopiedLog) -> Batch:
         try:
             looked = log.look()
         except SourceError as error:
@@ -130,23 +138,6 @@ class AgentCopies(PolledSource):
             count=sum(len(new.lines) for new in looked.news),
         )
 
-    def _note(self, users: int) -> str | None:
-        notes = []
-        if left_out := sum(log.left_out for log in self._logs.values()):
-            notes.append(f"{left_out:,} older copies were not read")
-        if users > USERS_LOOKED_AT:
-            notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
-        return "; ".join(notes) or None
-
     async def aclose(self) -> None:
         await super().aclose()
         self._worker.close()
-
-
-def _hosts(directory: Path) -> list[Path]:
-    """The directories of clusters, of which there are none where a user has no copies."""
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))[:HOSTS_LOOKED_AT]
-    except OSError:
-        return []

@@ -116,8 +116,18 @@ class CopiedLog:
                 yield line_at(line.place, line.text, self._parser, new.written_at)
 
     def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
-        """The copies that were not read yet, or are other ones now, in the order of time."""
-        if not self._is_touched():
+        """The copies that were not read yet, or are other ones now, in the order of time.
+
+        A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
+        not be read and is mended in its place.
+        """
+        try:
+            changed_ns = os.stat(self.directory).st_mtime_ns
+        except OSError as error:
+            raise source_error(error, self.directory) from error
+        is_same = changed_ns == self._changed_ns
+        self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
+        if is_same and not self._bad:
             return []
         named = sorted(
             ((name, entry) for entry in self._entries() if (name := read_name(entry)) is not None),
@@ -135,20 +145,6 @@ class CopiedLog:
                 self._seen[entry] = seen
                 fresh.append((name, path, seen))
         return fresh
-
-    def _is_touched(self) -> bool:
-        """Whether there may be something new since the last look.
-
-        A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
-        not be read and is mended in its place.
-        """
-        try:
-            changed_ns = os.stat(self.directory).st_mtime_ns
-        except OSError as error:
-            raise source_error(error, self.directory) from error
-        is_same = changed_ns == self._changed_ns
-        self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
-        return not is_same or bool(self._bad)
 
     def _entries(self) -> list[str]:
         try:

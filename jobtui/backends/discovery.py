@@ -1,7 +1,7 @@
 """Where sources are found when none is configured. Looks at names only, but for the login to Balsam."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from jobtui.model.specs import LOCAL_JOURNAL, SourceSpec, parse_balsam
@@ -36,30 +36,20 @@ class Discovered(NamedTuple):
     origin: str
 
 
-def _by_variable(around: Surroundings) -> Discovered | None:
-    root = around.environ.get("SIREPO_SRDB_ROOT", "").strip()
-    return Discovered(SourceSpec("srdb", root), "SIREPO_SRDB_ROOT") if root else None
-
-
-def _beside_checkout(around: Surroundings) -> Discovered | None:
-    for directory in _checkouts(around):
+def _database(around: Surroundings) -> Discovered | None:
+    """The one that a variable names, else one of a checkout: here or above, in this directory, the usual."""
+    if root := around.environ.get("SIREPO_SRDB_ROOT", "").strip():
+        return Discovered(SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
+    checkouts = [around.directory]
+    while (parent := os.path.dirname(checkouts[-1])) != checkouts[-1]:
+        checkouts.append(parent)
+    checkouts.append(os.path.join(around.directory, "sirepo"))
+    checkouts.append(os.path.join(around.home, CHECKOUT_IN_HOME))
+    for directory in checkouts:
         root = os.path.join(directory, DEVELOPMENT_DIR)
         if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
             return Discovered(SourceSpec("srdb", root), f"found in {directory}")
     return None
-
-
-def _checkouts(around: Surroundings) -> Iterable[str]:
-    """This directory and those above it, a checkout in it, and the usual one."""
-    directory = around.directory
-    while True:
-        yield directory
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            break
-        directory = parent
-    yield os.path.join(around.directory, "sirepo")
-    yield os.path.join(around.home, CHECKOUT_IN_HOME)
 
 
 def _local_journal(around: Surroundings) -> Discovered | None:
@@ -93,5 +83,4 @@ LOOKED_FOR = (
 
 
 def discover(around: Surroundings) -> tuple[Discovered, ...]:
-    database = _by_variable(around) or _beside_checkout(around)
-    return tuple(filter(None, (database, _local_journal(around), _balsam_login(around))))
+    return tuple(filter(None, (_database(around), _local_journal(around), _balsam_login(around))))

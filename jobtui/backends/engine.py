@@ -7,11 +7,13 @@ knows what it gave.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from jobtui.backends.journal.client import JournalReader, check_field, checked
 from jobtui.backends.journal.following import HostPlaces
-from jobtui.formats.journal_export import Raw, entry_of_export
+from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
 from jobtui.model.faults import rows_of
@@ -194,18 +196,15 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
 def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
     """The rows as entries; one that makes no sense is counted as missing."""
 
-    def made(row: EngineRow) -> JournalEntry | None:
-        return entry_of_export(_raw(engine, row))
-
     def lose(row: EngineRow, why: str) -> None:
         engine.doubts.add(f"a row makes no sense: {why}")
 
-    return [entry for entry in rows_of(rows, made, lose) if entry is not None]
+    return [entry for entry in rows_of(rows, partial(_entry, engine), lose) if entry is not None]
 
 
-def _raw(engine: Engine, row: EngineRow) -> Raw:
+def _entry(engine: Engine, row: EngineRow) -> JournalEntry | None:
     values = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
-    return {name.encode(): text.encode("utf-8", "replace") for name, text in values.items()}
+    return entry_of_export({name.encode(): text.encode("utf-8", "replace") for name, text in values.items()})
 
 
 class EngineFollowing:
@@ -240,8 +239,8 @@ class EngineFollowing:
         if self._is_closed.is_set():
             raise SourceError(f"{self.engine.name}: is closed")
         question = RowQuery(
-            self._begin or None, None, self._matches, most, without=self._known_from(self._begin),
-            walk=self._walk,
+            self._begin or None, None, self._matches, most, walk=self._walk,
+            without=[one for one, at in self._given.items() if at >= self._begin],
         )  # fmt: skip
         found = await self.engine.rows(question)
         after = self._after
@@ -283,16 +282,10 @@ class EngineFollowing:
     def _late_from(self) -> Nanos:
         return max(self._floor, Nanos(self._newest[0] - LATE_S * SECOND))
 
-    def _known_from(self, begin: Nanos) -> list[str]:
-        return [one for one, at in self._given.items() if at >= begin]
-
     async def changed(self, timeout_s: float) -> None:
-        if not self._is_at_edge:
-            return
-        try:
-            await asyncio.wait_for(self._is_closed.wait(), min(timeout_s, PERIOD_S))
-        except TimeoutError:
-            return
+        if self._is_at_edge:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_closed.wait(), min(timeout_s, PERIOD_S))
 
     async def aclose(self) -> None:
         self._is_closed.set()

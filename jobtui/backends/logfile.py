@@ -10,6 +10,7 @@ they are provisional (see `model.logs`).
 import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,7 +32,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_from
-from jobtui.transport.files import FileId, Look, OpenFile, look_quietly, open_file, rotated, source_error
+from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
@@ -63,6 +64,7 @@ class LogFile(PolledSource):
         self._parser_factory = parser_factory
         self._limits = limits or Limits()
         self._timer = timer
+        self._make_parser = partial(parser_factory, self.name)
         self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
@@ -77,9 +79,6 @@ class LogFile(PolledSource):
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
-
-    def _make_parser(self) -> BlockParser:
-        return self._parser_factory(self.name)
 
     @property
     def beginning(self) -> Beginning | None:
@@ -149,30 +148,21 @@ class LogFile(PolledSource):
             if other.name == self.name:
                 is_before = False
                 continue
-            is_same = mine.id in other._files()
+            theirs = look_quietly(other._path)
+            is_same = mine.id in other._follower.files or (theirs is not None and mine.id == theirs.id)
             if is_same:
                 self._leader = other, self._timer()
-            if (is_same or self._is_just_parted(other)) and self._is_led_by(other, is_before):
-                self._led_by = other
-                return f"same file as {other.name}, read there: its lines count once"
-            if (
-                not self._follower.files
-                and other._led_by is None
-                and self._is_copy_of(other, mine, is_before)
-            ):
+            if is_same or self._is_just_parted(other):
+                # the one beside which the rotated files lie is read
+                has_rotated, others_has = bool(rotated(self._path)), bool(rotated(other._path))
+                if others_has if has_rotated != others_has else is_before:
+                    self._led_by = other
+                    return f"same file as {other.name}, read there: its lines count once"
+            is_open = bool(self._follower.files) or other._led_by is not None
+            if not is_open and self._is_copy_of(other, mine, is_before):
                 self._led_by = other
                 return f"same lines as {other.name}, read there: they count once"
         return None
-
-    def _files(self) -> set[FileId]:
-        """The file at its path, and those that it reads."""
-        seen = look_quietly(self._path)
-        return {*self._follower.files, *([seen.id] if seen else ())}
-
-    def _is_led_by(self, other: "LogFile", is_before: bool) -> bool:
-        """Whether another log of the same file is to be read: the one beside which its rotated files lie."""
-        mine, theirs = bool(rotated(self._path)), bool(rotated(other._path))
-        return theirs if mine != theirs else is_before
 
     def _is_just_parted(self, other: "LogFile") -> bool:
         """Whether another log was the same file a moment ago, and may not have read all before this one.
@@ -181,14 +171,9 @@ class LogFile(PolledSource):
         """
         if self._leader is None or self._leader[0] is not other:
             return False
-        return not other._has_read_all() or self._timer() - self._leader[1] < self._limits.gone_s
-
-    def _has_read_all(self) -> bool:
-        """Whether it has read the file at its path and all before it, or there is none any more."""
-        seen = look_quietly(self._path)
-        is_here = self._follower.is_missing if seen is None else seen.id in self._follower.files
-        read, size = self.measured
-        return is_here and read == size
+        seen, follower, (read, size) = look_quietly(other._path), other._follower, other.measured
+        is_here = follower.is_missing if seen is None else seen.id in follower.files
+        return not is_here or read != size or self._timer() - self._leader[1] < self._limits.gone_s
 
     def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
@@ -217,7 +202,8 @@ class LogFile(PolledSource):
         The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
         """
         find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
-        return await self._worker_for_question(lambda: _ask(self._path, find))
+        with a_worker(f"question to {self._path}") as worker:
+            return await worker.run(lambda: _ask(self._path, find))
 
     async def lines_from(
         self, offset: int, count: int, *, line: int | None = None, expect: str = ""
@@ -244,11 +230,8 @@ class LogFile(PolledSource):
                 raise problem
             return ()
 
-        return await self._worker_for_question(find)
-
-    async def _worker_for_question(self, question: Callable[[], T]) -> T:
         with a_worker(f"question to {self._path}") as worker:
-            return await worker.run(question)
+            return await worker.run(find)
 
 
 def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:

@@ -1,6 +1,7 @@
 """A file as a source: read on in a thread from where reading ended, and watched for changes. Reads only."""
 
 from abc import abstractmethod
+from contextlib import closing
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -24,7 +25,17 @@ class PolledFile(PolledSource, Generic[Place]):
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
 
     async def read(self, *, begins: bool) -> Batch:
-        return await self._worker.run(lambda: self._read_file(self._begin if begins else self._place))
+        def read_file() -> Batch:
+            self._looked = look_quietly(self._path)
+            with closing(open_file(self._path)) as opened:
+                try:
+                    place = self._begin if begins else self._place
+                    batch, self._place = self._read_since(place, opened, opened.look())
+                except OSError as error:
+                    raise source_error(error, self._path) from error
+            return batch
+
+        return await self._worker.run(read_file)
 
     async def changed(self, timeout_s: float) -> None:
         if not self.closing.is_set():
@@ -34,17 +45,6 @@ class PolledFile(PolledSource, Generic[Place]):
         await super().aclose()
         self._watch.close()
         self._worker.close()
-
-    def _read_file(self, place: Place) -> Batch:
-        self._looked = look_quietly(self._path)
-        opened = open_file(self._path)
-        try:
-            batch, self._place = self._read_since(place, opened, opened.look())
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        finally:
-            opened.close()
-        return batch
 
     @abstractmethod
     def _read_since(self, place: Place, opened: OpenFile, look: Look) -> tuple[Batch, Place]:

@@ -40,6 +40,11 @@ PERIOD_S = 2.0
 """The longest wait for a sign of change; then a poll is due."""
 
 
+class _OfKind(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
 class Gives(Flag):
     """What a source gives."""
 
@@ -49,11 +54,6 @@ class Gives(Flag):
     SPANS = auto()
     SCRIPTS = auto()
     FILES = auto()
-
-
-class _OfKind(Protocol):
-    @property
-    def kind(self) -> str: ...
 
 
 def _path(spec: SourceSpec) -> "Path":
@@ -201,15 +201,11 @@ def _fetchlog(spec: SourceSpec, window: Window) -> "Source":
     return FetchLog(spec.target, spec.access)
 
 
-Values = Callable[[str], tuple[str, ...]]
-"""Gives the values of a setting as written."""
-
-
 class SourceType(NamedTuple):
     """One kind of source. `kind` is its name, `setting` the setting that names its sources, "" if none does.
 
     `period_s` is the longest wait for a sign of change, `pause_s` the pause after a failure. `addressed`
-    sources may be named by an address. `with_others` adds the values of other settings.
+    sources may be named by an address.
     """
 
     kind: str
@@ -243,13 +239,13 @@ class SourceType(NamedTuple):
     """Its rank in the search for scripts. Sources that keep scripts byte for byte come first."""
     found: tuple[str, str] = ("", "")
     """For sources without a setting: the name of their logs, and the text if there are none."""
-    with_others: Callable[[SourceSpec, Values], SourceSpec] | None = None
+    with_others: Callable[[SourceSpec, Callable[[str], tuple[str, ...]]], SourceSpec] | None = None
+    """Adds to a source what other settings say, of which a function gives the values."""
 
     def names(self, spec: SourceSpec) -> bool:
         return spec.setting == self.setting
 
     def made(self, source: _OfKind) -> bool:
-        """Whether a source, or its health, is of this kind."""
         return source.kind == self.kind
 
 

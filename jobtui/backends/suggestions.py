@@ -37,16 +37,14 @@ LARGEST = 1 << 20
 _STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def suggest(around: Surroundings) -> tuple[Discovered, ...]:
-    return tuple(
-        finding for rule in (_slurm, _archives, _queried, _jaeger, _spans) for finding in rule(around)
-    )
-
-
-def _slurm(around: Surroundings) -> Iterable[Discovered]:
-    found = shutil.which("squeue", path=around.environ.get("PATH", ""))
-    if found:
+def suggest(around: Surroundings) -> Iterable[Discovered]:
+    if found := shutil.which("squeue", path=around.environ.get("PATH", "")):
         yield Discovered(parse_slurm("local"), f"found {found}")
+    yield from _archives(around)
+    for name, parse in QUERIED.items():
+        yield from _parsed(parse, around.environ.get(name, ""), name)
+    yield from _jaeger(around)
+    yield from _spans(around)
 
 
 def _archives(around: Surroundings) -> Iterable[Discovered]:
@@ -61,11 +59,6 @@ def _archives(around: Surroundings) -> Iterable[Discovered]:
         return
     if said and os.access(said[1], os.R_OK | os.X_OK):
         yield Discovered(parse_archive(said[1]), f"StateSaveLocation of {conf}")
-
-
-def _queried(around: Surroundings) -> Iterable[Discovered]:
-    for name, parse in QUERIED.items():
-        yield from _parsed(parse, around.environ.get(name, ""), name)
 
 
 def _jaeger(around: Surroundings) -> Iterable[Discovered]:

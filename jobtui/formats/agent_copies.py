@@ -71,20 +71,14 @@ def read_copy(name: CopyName, document: object) -> Copy:
     stdout, stderr = document.get("stdout"), document.get("stderr")
     if not isinstance(stdout, str) or not isinstance(stderr, str | None):
         raise ValueError("no stdout in it")
-    return Copy(name, tuple(_lines(name, stdout)), stderr or "")
-
-
-def _lines(name: CopyName, stdout: str) -> Iterable[CopiedLine]:
-    texts = stdout.split("\n")
-    if not texts[-1]:
-        texts.pop()
-    offset = 0
-    masked = without_environment(texts)
+    texts = stdout.removesuffix("\n").split("\n") if stdout else []
+    lines, offset = list[CopiedLine](), 0
     skipped = max(0, len(texts) - LINES_READ)
-    for number, text in enumerate(masked, 1):
+    for number, text in enumerate(without_environment(texts), 1):
         if number > skipped and offset + FIRST_PLACE < 1 << PLACE_BITS:
-            yield CopiedLine(number, name.base + FIRST_PLACE + offset, text)
+            lines.append(CopiedLine(number, name.base + FIRST_PLACE + offset, text))
         offset += len(text.encode("utf-8", "replace")) + 1
+    return Copy(name, tuple(lines), stderr or "")
 
 
 def without_environment(texts: Iterable[str]) -> Iterable[str]:

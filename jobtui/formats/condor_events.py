@@ -16,10 +16,11 @@ attributes themselves.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from html import unescape
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -52,21 +53,22 @@ _XML_ATTRIBUTE = re.compile(
 _JSON_EXPRESSION = re.compile(r"/Expr\((?P<expression>.*)\)/", re.DOTALL)
 """An expression among strings, as HTCondor writes it into JSON."""
 ENVIRONMENTS = frozenset({"environment", "env"})
-_TELLING = ENVIRONMENTS | {"traceparent"}
-"""Attributes that can hold the trace that a job was handed, in lower case."""
+"""Attributes that hold the environment of a job, in lower case."""
 _OLD_SEPARATOR = re.compile(r"[;|]")
+_WORD = re.compile(r"(?:[^\s']|'(?:[^']|'')*+(?:'|\Z))+")
+_QUOTED = re.compile(r"'((?:[^']|'')*+)(?:'|\Z)")
+"""Blanks in it part no words, and two quotes in it are one that counts."""
 
 
 def attribute(line: str) -> tuple[str, str] | None:
-    """Name and value of a line `Name = value`; None for any other."""
+    """Name and value of a line `Name = value`, a text without its quotes; None for any other."""
     found = _ATTRIBUTE.fullmatch(line[:MOST_CHARACTERS])
-    return (found["name"], unquoted(found["value"].strip(BLANKS))) if found else None
-
-
-def unquoted(value: str) -> str:
-    if not _STRING.fullmatch(value):
-        return value
-    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), value[1:-1])
+    if found is None:
+        return None
+    value = found["value"].strip(BLANKS)
+    if _STRING.fullmatch(value):
+        value = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), value[1:-1])
+    return found["name"], value
 
 
 def texts_of(document: Mapping[str, object]) -> dict[str, str]:
@@ -108,51 +110,28 @@ def texts_of_xml(text: str) -> dict[str, str]:
 def environment(value: str) -> dict[str, str]:
     """The variables of an environment, whichever way it is written."""
     value = value.strip()
-    if value[:1] == '"' and value[-1:] == '"' and len(value) > 1:
+    is_new = value[:1] == '"' and value[-1:] == '"' and len(value) > 1
+    if is_new:
         value = value[1:-1].replace('""', '"')
-        return dict(_pairs(_words(value)))
-    if ";" not in value and (" " in value or "'" in value):
-        return dict(_pairs(_words(value)))
-    return dict(_pairs(_OLD_SEPARATOR.split(value)))
-
-
-def _pairs(words: Iterator[str] | list[str]) -> Iterator[tuple[str, str]]:
-    for word in words:
-        name, equals, value = word.partition("=")
-        if equals and name.strip():
-            yield name.strip(), value
-
-
-def _words(text: str) -> Iterator[str]:
-    """Words between blanks; what stands between quotes is one, where two quotes are one that counts."""
-    word: list[str] = []
-    is_quoted = False
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char == "'" and is_quoted and text[at + 1 : at + 2] == "'":
-            word.append(char)
-            at += 1
-        elif char == "'":
-            is_quoted = not is_quoted
-        elif char.isspace() and not is_quoted:
-            yield "".join(word)
-            word.clear()
-        else:
-            word.append(char)
-        at += 1
-    yield "".join(word)
+    if is_new or (";" not in value and (" " in value or "'" in value)):
+        found = (word[0] for word in _WORD.finditer(value))
+        words = [_QUOTED.sub(lambda quoted: quoted[1].replace("''", "'"), word) for word in found]
+    else:
+        words = _OLD_SEPARATOR.split(value)
+    pairs = (word.partition("=") for word in words)
+    return {name.strip(): value for name, equals, value in pairs if equals and name.strip()}
 
 
 def trace_of(values: Mapping[str, str]) -> TraceRef | None:
     """The trace that a job was handed, by its ad or submit file: its attribute, else its environment."""
-    telling = [(name, value) for name, value in values.items() if name.lower() in _TELLING]
-    if not telling:
-        return None
-    own = (value for name, value in telling if name.lower() not in ENVIRONMENTS)
-    environments = (environment(value) for name, value in telling if name.lower() in ENVIRONMENTS)
-    handed = (held[name] for held in environments for name in held if name.upper() == "TRACEPARENT")
-    return next((ref for value in (*own, *handed) if (ref := find_trace(value)) is not None), None)
+    handed: list[str] = []
+    for name, value in values.items():
+        if (lower := name.lower()) == "traceparent":
+            handed.insert(0, value)
+        elif lower in ENVIRONMENTS:
+            held = environment(value)
+            handed += [held[name] for name in held if name.upper() == "TRACEPARENT"]
+    return next((ref for value in handed if (ref := find_trace(value)) is not None), None)
 
 
 HEAD_BYTES = 64 << 10
@@ -197,6 +176,7 @@ _EMPTY_LINE = re.compile(rb"(?:^[ \t\r]*\n|^\*\*\* [^\n]*\n)+", re.MULTILINE)
 _OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
 """Where an object begins. Each line is looked at once: a log may have a million empty ones."""
 _NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
+BLANK_BYTES = b" \t\r\n\0"
 ADS_WANTED = 3
 """So many attributes in the first lines make an ad."""
 
@@ -248,25 +228,21 @@ def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
 
 
 def _classic(data: bytes) -> _Framed:
-    """Events one after the other; ends may be missing, or be written in another way."""
+    """Events one after the other. Before the event of a block may be some whose end was never written."""
     frames: list[EventFrame] = []
     begin = 0
     for dots in _DOTS.finditer(data):
         if dots.end() == len(data) and data[-1:] != b"\n":
             break  # it may be the beginning of a longer line
-        frames.extend(_events_in(data[begin : dots.start()], begin))
+        last = dots.start()
+        heads = [begin + found.start() for found in HEADER.finditer(data[begin:last])]
+        starts = sorted({begin, *heads}) if heads else [begin]
+        for start, end in pairwise([*starts, last]):
+            if data[start:end].strip(BLANK_BYTES):
+                is_whole = end == last and (not heads or start >= heads[0])
+                frames.append(EventFrame(data[start:end], start, is_whole))
         begin = dots.end()
     return frames, begin
-
-
-def _events_in(data: bytes, offset: int) -> Iterator[EventFrame]:
-    """The event of a block, and before it those whose end was never written."""
-    starts = [found.start() for found in HEADER.finditer(data)] or [0]
-    if starts[0] > 0 and data[: starts[0]].strip(b" \t\r\n\0"):
-        yield EventFrame(data[: starts[0]], offset, is_whole=False)
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        if data[start:end].strip(b" \t\r\n\0"):
-            yield EventFrame(data[start:end], offset + start, is_whole=end == len(data))
 
 
 def _xml(data: bytes) -> _Framed:
@@ -297,7 +273,7 @@ def _blocks(data: bytes, *, to_end: bool) -> _Framed:
         if data[begin : gap.start()].strip():
             frames.append(EventFrame(data[begin : gap.start()], begin))
         begin = gap.end()
-    if to_end and data[begin:].strip(b" \t\r\n\0"):
+    if to_end and data[begin:].strip(BLANK_BYTES):
         frames.append(EventFrame(data[begin:], begin))
         begin = len(data)
     return frames, begin
@@ -352,11 +328,16 @@ _REASONS = ("HoldReason", "Message", "DisconnectReason", "EventDescription", "Er
 """Attributes that hold why something happened, in the XML and JSON forms."""
 
 
-class _Place(NamedTuple):
-    """Where a piece begins: its byte in the file, and its line, 0 where lines have no numbers."""
+class _Said(NamedTuple):
+    """What a piece says of a job, or of none where it has no process."""
 
-    offset: int
-    line: int
+    number: CondorId
+    teller: Teller
+    what: str
+    moment: Moment | None
+    text: str
+    values: dict[str, str]
+    has_year: bool = True
 
 
 class EventReader:
@@ -389,12 +370,10 @@ class EventReader:
             lines, counted = lines + data.count(b"\n", counted, frame.offset), frame.offset
             if not frame.is_whole:
                 raise ValueError("its end or its beginning was never written")
-            place = _Place(begin + frame.offset, line and line + lines)
-            is_event = form is Form.CLASSIC
-            found = self._event(frame.data, place) if is_event else self._ad(form, frame.data, place)
-            if found is None:
+            said = _event(frame.data) if form is Form.CLASSIC else _ad(form, frame.data)
+            if said is None:
                 raise ValueError("is neither an event nor a job ad")
-            return found
+            return self._fact(said, line and line + lines, begin + frame.offset), said.has_year
 
         def skip(frame: EventFrame, why: str) -> None:
             skips.append(Skip(f"{self.source}, byte {begin + frame.offset}", why))
@@ -406,81 +385,64 @@ class EventReader:
         _give_years(facts, yearless, newest)
         return FactsRead(facts, skips, taken)
 
-    def _event(self, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
-        """The event of a piece in the classic form, and whether its time has a year."""
-        head = HEADER.match(data)
-        if head is None:
-            return None
-        parts = (part.decode("utf-8", "replace") for part in head.groups())
-        event, cluster, proc, _, date, time, first = parts
-        kind = EVENTS.get(whole(event, -1))
-        text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")
-        text = text[:MOST_CHARACTERS]
-        _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
-        values = _values_of(event, [first, *others])
-        moment, has_year = _time_of(date, time)
-        if moment is None:
-            return None
-        number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
-        what = kind.name if kind else NOTE
-        return self._fact(number, Teller.EVENT, what, moment, text, place, values), has_year
-
-    def _ad(self, form: Form, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
-        text = data.replace(b"\0", b"").decode("utf-8", "replace")
-        values = _attributes(form, text)
-        if form is Form.SUBMIT:
-            return self._submission(values, place)
-        moment = read_date(values.get("EventTime", ""))
-        if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
-            kind = EVENTS.get(whole(values.get("EventTypeNumber"), -1))
-            number = _numbered(values, "Cluster", "Proc")
-            reason = next((values[name] for name in _REASONS if name in values), None)
-            values = values | ({REASON: reason} if reason else {})
-            what, teller = kind.name if kind else NOTE, Teller.EVENT
-            if what == NOTE and "Cluster" not in values:  # the head of a schedd's own log
-                number = CondorId(-1, None)
-        else:
-            number, what, teller = _numbered(values, "ClusterId", "ProcId"), "ad", Teller.AD
-        if number is None:
-            return None
-        return self._fact(number, teller, what, moment, text[:MOST_CHARACTERS], place, values), True
-
-    def _submission(self, values: dict[str, str], place: _Place) -> tuple[CondorFact, bool] | None:
-        ref = trace_of(values)
-        if ref is None:
-            return None
-        text = f"TRACEPARENT {ref.trace_id}"
-        of_none = CondorId(-1, None)
-        return self._fact(of_none, Teller.SUBMIT, "submit_file", None, text, place, values), True
-
-    def _fact(
-        self,
-        number: CondorId,
-        teller: Teller,
-        what: str,
-        moment: Moment | None,
-        text: str,
-        place: _Place,
-        values: dict[str, str],
-    ) -> CondorFact:
-        schedd = self._schedd(number.cluster, values)
-        if (ref := trace_of(values)) is not None:
-            values = values | {TRACEPARENT: ref.trace_id}
-        job = CondorId(number.cluster, number.proc, schedd).job_id if number.proc is not None else ""
-        at, is_local = moment or (None, False)
-        return CondorFact(
-            job, teller, what, at, text, self.source, place.line, place.offset, values, is_local
-        )
-
-    def _schedd(self, cluster: int, values: Mapping[str, str]) -> str:
-        """The schedd of a cluster: the one that is told here, else the one that was told last."""
+    def _fact(self, said: _Said, line: int, offset: int) -> CondorFact:
+        cluster, proc, values = said.number.cluster, said.number.proc, said.values
         known = self._schedds.get(cluster, "")
         schedd = _schedd_in(values) or known or self._schedds_before.get(cluster, "")
         if schedd and schedd != known:
             if len(self._schedds) >= CLUSTERS_KEPT:
                 self._schedds, self._schedds_before = {}, self._schedds
             self._schedds[cluster] = schedd
-        return schedd
+        if (ref := trace_of(values)) is not None:
+            values = values | {TRACEPARENT: ref.trace_id}
+        job = CondorId(cluster, proc, schedd).job_id if proc is not None else ""
+        at, is_local = said.moment or (None, False)
+        return CondorFact(
+            job, said.teller, said.what, at, said.text, self.source, line, offset, values, is_local
+        )
+
+
+def _event(data: bytes) -> _Said | None:
+    """What a piece in the classic form says; `has_year` is whether its time has a year."""
+    head = HEADER.match(data)
+    if head is None:
+        return None
+    parts = (part.decode("utf-8", "replace") for part in head.groups())
+    event, cluster, proc, _, date, time, first = parts
+    moment, has_year = _time_of(date, time)
+    if moment is None:
+        return None
+    kind = EVENTS.get(whole(event, -1))
+    text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")
+    text = text[:MOST_CHARACTERS]
+    _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
+    number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
+    values = _values_of(event, [first, *others])
+    return _Said(number, Teller.EVENT, kind.name if kind else NOTE, moment, text, values, has_year)
+
+
+def _ad(form: Form, data: bytes) -> _Said | None:
+    """What an event or a job ad in another form says, or a submit file."""
+    text = data.replace(b"\0", b"").decode("utf-8", "replace")
+    values = _attributes(form, text)
+    if form is Form.SUBMIT:
+        ref, of_none = trace_of(values), CondorId(-1, None)
+        words = f"TRACEPARENT {ref.trace_id}" if ref is not None else ""
+        return _Said(of_none, Teller.SUBMIT, "submit_file", None, words, values) if words else None
+    if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
+        kind = EVENTS.get(whole(values.get("EventTypeNumber"), -1))
+        number = _numbered(values, "Cluster", "Proc")
+        reason = next((values[name] for name in _REASONS if name in values), None)
+        values = values | ({REASON: reason} if reason else {})
+        what, teller = kind.name if kind else NOTE, Teller.EVENT
+        if what == NOTE and "Cluster" not in values:  # the head of a schedd's own log
+            number = CondorId(-1, None)
+    else:
+        number, what, teller = _numbered(values, "ClusterId", "ProcId"), "ad", Teller.AD
+    if number is None:
+        return None
+    moment = read_date(values.get("EventTime", ""))
+    return _Said(number, teller, what, moment, text[:MOST_CHARACTERS], values)
 
 
 def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
@@ -530,7 +492,7 @@ def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | 
 
 
 def _schedd_in(values: Mapping[str, str]) -> str:
-    """The schedd that attributes name: by jobsub's id, by GlobalJobId, by the address of the submit host."""
+    """The schedd that is named by jobsub's id, by GlobalJobId, or by the address of the submit host."""
     for name in ("JobsubJobId", "GlobalJobId"):
         if name in values and (known := condor_id(values[name])) is not None and known.schedd:
             return known.schedd
@@ -554,15 +516,12 @@ def _give_years(facts: list[CondorFact], places: list[int], newest: Nanos) -> No
     limit = Nanos(newest + ZONES_S * SECOND)
     for place in reversed(places):
         fact = facts[place]
-        at = None if fact.at is None else _latest(fact.at, limit)
+        if fact.at is None:
+            continue
+        _, *parts = utc_of(fact.at).timetuple()[:6]
+        last = utc_of(Nanos(limit + DAY_S * SECOND)).year
+        times = (time_of_parts(year, *parts) for year in range(last, last - 9, -1))  # None: February 29
+        at = next((there for there in times if there is not None and there <= limit), None)
         facts[place] = msgspec.structs.replace(fact, at=at)
         if at is not None:
             limit = Nanos(min(limit, at + DAY_S * SECOND))
-
-
-def _latest(at: Nanos, limit: Nanos) -> Nanos | None:
-    """A time of the year 2000 in the latest year that lets it be no later than `limit`; None for none."""
-    _, *parts = utc_of(at).timetuple()[:6]
-    last = utc_of(Nanos(limit + DAY_S * SECOND)).year
-    times = (time_of_parts(year, *parts) for year in range(last, last - 9, -1))  # None: February 29
-    return next((there for there in times if there is not None and there <= limit), None)

@@ -10,7 +10,6 @@ goes through a file in order. Any line may name the trace that the job was hande
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import NamedTuple
 
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
@@ -67,7 +66,12 @@ def read_date(text: str) -> Moment | None:
     day = _day(rest)
     if day is None:
         return None
-    offset_s = _offset_s(after)
+    offset_s: int | None = None
+    if offset := _OFFSET.search(after):
+        offset_s = whole(offset["hours"], 0) * 3600 + whole(offset["minutes"], 0) * 60
+        offset_s = -offset_s if offset["sign"] == "-" else offset_s
+    elif names := [_ZONES[name] for name in _NAME.findall(after) if name in _ZONES]:
+        offset_s = names[0] * 3600
     hour = whole(clock["hour"], 0)
     if clock["half"]:
         hour = hour % 12 + 12 * (clock["half"][0] in "Pp")
@@ -91,15 +95,6 @@ def _day(text: str) -> tuple[int, int, int] | None:
         # a day of the week may be spelled like a month: the month is the one beside the day, which comes last
         return year, months[-1], small[0]
     return (year, small[0], small[1]) if len(small) > 1 else None
-
-
-def _offset_s(text: str) -> int | None:
-    """Seconds before UTC of the zone behind a time; None where none is known."""
-    if offset := _OFFSET.search(text):
-        seconds = whole(offset["hours"], 0) * 3600 + whole(offset["minutes"], 0) * 60
-        return -seconds if offset["sign"] == "-" else seconds
-    names = [_ZONES[name] for name in _NAME.findall(text) if name in _ZONES]
-    return names[0] * 3600 if names else None
 
 
 KEPT_CHARACTERS = 2_000
@@ -150,7 +145,9 @@ class OutputReader:
         return FactsRead([fact for facts in found for fact in facts], skips, taken)
 
     def _facts(self, text: str, line: int, offset: int) -> Iterator[CondorFact]:
-        said, moment = _without_date(text)
+        mark = _MARK.search(text[: 4 * LONGEST])
+        moment = read_date(text[: mark.start()]) if mark is not None else None
+        said = text[mark.start() :] if mark is not None and moment is not None else text
         head = _FIRST_WORD.match(said)
         func = "plain" if moment is None else "dated"
         matched = load("jobsub").match(said, func, head[0] if head else "")
@@ -167,21 +164,12 @@ class OutputReader:
         if shape.name in _SUBMITTED and self._trace:
             values[TRACEPARENT] = self._trace
         at, is_local = moment or (None, False)
-        jobs = _of_cluster(values) if shape.name == "submitted_count" else iter((self._job,))
+        jobs = [self._job]
+        if shape.name == "submitted_count":
+            cluster, count = whole(values["cluster"], 0), min(whole(values["count"], 0), MOST_PROCESSES)
+            jobs = [CondorId(cluster, proc).job_id for proc in range(count)]
         for job in jobs:
             yield CondorFact(
                 job, Teller.OUTPUT, shape.name, at, text[:KEPT_CHARACTERS], self._source, line, offset,
                 values, is_local,
             )  # fmt: skip
-
-
-def _of_cluster(values: dict[str, str]) -> Iterator[str]:
-    count, cluster = whole(values["count"], 0), whole(values["cluster"], 0)
-    return (CondorId(cluster, proc).job_id for proc in islice(range(count), MOST_PROCESSES))
-
-
-def _without_date(text: str) -> tuple[str, Moment | None]:
-    """A line of the wrapper without the date at its beginning, and that date; any other as it is."""
-    mark = _MARK.search(text[: 4 * LONGEST])
-    moment = read_date(text[: mark.start()]) if mark is not None else None
-    return (text, None) if mark is None or moment is None else (text[mark.start() :], moment)

@@ -9,7 +9,7 @@ skipped up to the next entry that begins with its cursor, as all that journalctl
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from jobtui.model.clock import LATEST_S, Nanos
 from jobtui.model.journal import Cursor, JournalEntry
@@ -52,13 +52,14 @@ def entry_of_export(raw: Mapping[bytes, FieldValue]) -> JournalEntry | None:
     except (AttributeError, UnicodeDecodeError):
         texts = [text(get(each)) for each in _TEXTS]
     host, machine, boot, unit, identifier, container, full_id, short_id = texts
-    message, size = _message(get(b"MESSAGE"))
+    said = get(b"MESSAGE", b"")
+    said = b"\n".join(said) if isinstance(said, list) else said
     sent_us = number(get(b"_SOURCE_REALTIME_TIMESTAMP"))
     return JournalEntry(
         cursor=Cursor(cursor),
         at=Nanos(at_us * 1_000),
-        message=message,
-        size=size,
+        message=said[:MESSAGE_LIMIT].decode("utf-8", "replace"),
+        size=len(said),
         sent_at=None if sent_us is None or sent_us > LATEST_US else Nanos(sent_us * 1_000),
         host=host,
         machine=machine,
@@ -72,14 +73,6 @@ def entry_of_export(raw: Mapping[bytes, FieldValue]) -> JournalEntry | None:
         monotonic_us=number(get(b"__MONOTONIC_TIMESTAMP")),
         is_begun=get(b"CONTAINER_PARTIAL_MESSAGE") == b"true",
     )
-
-
-def _message(value: FieldValue | None) -> tuple[str, int]:
-    if value is None:
-        return "", 0
-    if isinstance(value, list):
-        value = b"\n".join(value)
-    return value[:MESSAGE_LIMIT].decode("utf-8", "replace"), len(value)
 
 
 ENTRY_LIMIT = 8 << 20
@@ -149,7 +142,7 @@ class ExportParser:
         A binary field's name is a line without `=` and comes before its value, so where every line up to a
         blank one has its `=`, that blank line is not inside a value.
         """
-        buffer, at = self._buffer, self._at
+        buffer, at, known = self._buffer, self._at, self._known_names
         find = buffer.find
         entry: Raw
         while True:
@@ -163,8 +156,14 @@ class ExportParser:
                 entry = dict([line.split(b"=", 1) for line in lines])  # type: ignore[assignment]
             except ValueError:
                 break
-            if len(entry) != len(lines) or not self._are_sound(entry):
+            if len(entry) != len(lines) or len(lines) > FIELDS_LIMIT:
                 break
+            if not known.issuperset(entry):
+                if not all(map(_NAME.fullmatch, entry)):
+                    break
+                if len(known) > _NAMES_KNOWN:
+                    known.clear()
+                known.update(entry)
             at = end + 2
             self._accept(entry, found)
         self._at = at
@@ -172,17 +171,6 @@ class ExportParser:
             return False
         self._step, self._fields, self._size = self._inside, [], 0
         return True
-
-    def _are_sound(self, names: Collection[bytes]) -> bool:
-        """Whether these are names of fields, and not too many."""
-        known = self._known_names
-        if not known.issuperset(names):
-            if not all(map(_NAME.fullmatch, names)):
-                return False
-            if len(known) > _NAMES_KNOWN:
-                known.clear()
-            known.update(names)
-        return len(names) <= FIELDS_LIMIT
 
     def _accept(self, entry: Raw, found: list[Raw]) -> None:
         time = entry.get(_REALTIME)

@@ -44,16 +44,6 @@ _GATE = (
     *("fail", "refused", "denied", "timed out", "killed", "aborted"),
 )
 """A line that is not plain holds one of these in small letters: most lines are, and this tells it quickly."""
-_OF_STATED = (
-    *("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERR", "CRIT", "FATAL", "PANIC", "ALERT", "EMERG"),
-    *("level", "lvl", "severity"),
-)
-_OF_ERROR = (
-    *("rror", "raceback", "xception", "xit=", "xit_code=", "returncode=", "gmentation", "dumped"),
-    *("fatal", "panic"),
-)
-_OF_WARNING = ("warn", "fail", "refused", "denied", "timed out", "killed", "aborted")
-"""What a text holds that fits one of the patterns above: looking for that is far quicker."""
 _NAMES = {
     name: level
     for level, names in (
@@ -69,14 +59,12 @@ def level_of(text: str) -> Level:
     low = text.lower()
     if not any(word in low for word in _GATE):
         return Level.PLAIN
-    if any(word in text for word in _OF_STATED) and (stated := _STATED.search(text)):
+    if stated := _STATED.search(text):
         word = stated["python"] or stated["capital"] or stated["key"]
         return _NAMES.get(word.upper(), Level.PLAIN)
-    if any(word in text for word in _OF_ERROR) and _ERROR.search(text):
+    if _ERROR.search(text):
         return Level.ERROR
-    return (
-        Level.WARNING if any(word in low for word in _OF_WARNING) and _WARNING.search(text) else Level.PLAIN
-    )
+    return Level.WARNING if _WARNING.search(text) else Level.PLAIN
 
 
 def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:
@@ -84,24 +72,18 @@ def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:
 
     A line begins at 0 and behind each newline. `data` should go on behind `stop` for LEVEL_BYTES.
     """
-    for begin in sorted(_candidates(data, start, stop)):
-        end = data.find(b"\n", begin, begin + LEVEL_BYTES)
-        line = data[begin : end if end >= 0 else begin + LEVEL_BYTES]
-        if level_of(line.decode("utf-8", "replace")) is Level.ERROR:
-            yield begin
-
-
-def _candidates(data: bytes, start: int, stop: int) -> set[int]:
-    found: set[int] = set()
+    candidates: set[int] = set()
     limit = min(len(data), stop + LEVEL_BYTES)
     for needle in _NEEDLES:
         at = data.find(needle, start, limit)
         while at >= 0:
             begin = data.rfind(b"\n", 0, at) + 1
             if start <= begin < stop:
-                found.add(begin)
+                candidates.add(begin)
             end = data.find(b"\n", at, limit)
-            if end < 0:
-                break
-            at = data.find(needle, end, limit)
-    return found
+            at = data.find(needle, end, limit) if end >= 0 else -1
+    for begin in sorted(candidates):
+        end = data.find(b"\n", begin, begin + LEVEL_BYTES)
+        line = data[begin : end if end >= 0 else begin + LEVEL_BYTES]
+        if level_of(line.decode("utf-8", "replace")) is Level.ERROR:
+            yield begin

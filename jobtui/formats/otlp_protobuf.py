@@ -13,6 +13,8 @@ A small message can become very many objects, so the parts of one are counted be
 import json
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,22 +23,30 @@ from jobtui.formats.spans import ReadSpans, read_json, read_otlp, read_otlp_list
 from jobtui.model.secrets import mask_text
 from jobtui.model.traces import Telemetry
 
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LONGEST_VARINT = 10
 
 
-_SHAPES: Mapping[str, Mapping[int, str]] = {
-    "TracesData": {1: "ResourceSpans"}, "ResourceSpans": {1: "Resource", 2: "ScopeSpans"},
-    "ScopeSpans": {1: "Scope", 2: "Span"}, "Span": {9: "KeyValue", 11: "Event", 13: "Link", 15: "Leaf"},
-    "Event": {3: "KeyValue"}, "Link": {4: "KeyValue"}, "LogsData": {1: "ResourceLogs"},
-    "ResourceLogs": {1: "Resource", 2: "ScopeLogs"}, "ScopeLogs": {1: "Scope", 2: "LogRecord"},
-    "LogRecord": {5: "AnyValue", 6: "KeyValue"}, "Resource": {1: "KeyValue", 3: "Leaf"},
-    "Scope": {3: "KeyValue"}, "KeyValue": {2: "AnyValue"},
-    "AnyValue": {5: "ArrayValue", 6: "KeyValueList"}, "ArrayValue": {1: "AnyValue"},
-    "KeyValueList": {1: "KeyValue"}, "Leaf": {},
-}  # fmt: skip
 TRACES_DATA = "TracesData"
 LOGS_DATA = "LogsData"
+
+
+def _new_message(shape: str) -> "Message":
+    # imported where it is needed: a tenth of a second that no other command pays
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    return LogsData() if shape == LOGS_DATA else TracesData()
+
+
+@cache
+def _messages_in(shape: "Descriptor") -> "Mapping[int, Descriptor]":
+    """The fields of a message that hold messages, by number."""
+    return {field.number: field.message_type for field in shape.fields if field.message_type is not None}
 
 
 def count_parts(data: bytes, shape: str, most: int) -> int:
@@ -47,7 +57,7 @@ def count_parts(data: bytes, shape: str, most: int) -> int:
     if len(data) < 2 * most:
         return 0  # none has less than two bytes
     parts = 0
-    open_ends = [(0, len(data), _SHAPES[shape])]
+    open_ends = [(0, len(data), _messages_in(_new_message(shape).DESCRIPTOR))]
     while open_ends and parts <= most:
         at, end, fields = open_ends.pop()
         while at < end and parts <= most:
@@ -57,7 +67,7 @@ def count_parts(data: bytes, shape: str, most: int) -> int:
                 size, at = _varint(data, at, end)
                 parts += 1
                 if (inner := fields.get(tag >> 3)) is not None and size and at + size <= end:
-                    open_ends.append((at, at + size, _SHAPES[inner]))
+                    open_ends.append((at, at + size, _messages_in(inner)))
                 at += size
             elif kind == VARINT:
                 _, at = _varint(data, at, end)
@@ -81,45 +91,27 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     return 0, end
 
 
-FIRST_FIELD = 0x0A
+FIRST_FIELD = b"\x0a"
 """The tag of a first field that holds a message."""
-
-
-def read_protobuf(data: bytes, found: ReadSpans, where: str) -> None:
-    """Take the spans and log records of a message into `found`; what is no message is skipped there."""
-    for part in filter(None, (data, _unwrapped(data))):
-        for shape in (TRACES_DATA, LOGS_DATA):
-            attempt = ReadSpans(where)
-            read_otlp_lists(_document_in(part, shape) or {}, attempt)
-            if attempt.spans or attempt.logs:
-                found.spans += attempt.spans
-                found.logs += attempt.logs
-                for skip in attempt.telemetry().skipped:
-                    found.skip(skip.where.removeprefix(f"{where}: "), skip.why)
-                return
-    if data:
-        found.skip("", "no spans could be decoded: expected OTLP as protobuf or JSON, or Jaeger's JSON")
-
-
-BOM = b"\xef\xbb\xbf"
 
 
 def read_telemetry(data: bytes, where: str) -> Telemetry:
     """All spans and log records with a trace id in the bytes of a file; `where` names it in skips."""
     found = ReadSpans(where)
-    text = data.removeprefix(BOM).lstrip(b" \t\r\n")
+    text = data.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text[:1] in (b"{", b"["):
         read_json(text, found)
     elif data.strip(b" \t\r\n\0"):
-        read_protobuf(data, found, where)
+        size, at = _varint(data, 1, len(data))
+        is_wrapped = data[:1] == FIRST_FIELD and at + size <= len(data)
+        for part in filter(None, (data, data[at : at + size] if is_wrapped else b"")):
+            for shape in (TRACES_DATA, LOGS_DATA):
+                attempt = ReadSpans(where)
+                read_otlp_lists(_document_in(part, shape) or {}, attempt)
+                if attempt.spans or attempt.logs:
+                    return attempt.telemetry()
+        found.skip("", "no spans could be decoded: expected OTLP as protobuf or JSON, or Jaeger's JSON")
     return found.telemetry()
-
-
-def _unwrapped(data: bytes) -> bytes:
-    if data[:1] != bytes([FIRST_FIELD]):
-        return b""
-    size, at = _varint(data, 1, len(data))
-    return data[at : at + size] if at + size <= len(data) else b""
 
 
 ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
@@ -127,10 +119,7 @@ ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
 
 def _document_in(data: bytes, shape: str) -> Document | None:
     """A message of this shape in the form that OTLP has as JSON; None for bytes that are no such message."""
-    # imported where it is needed: a tenth of a second that no other command pays
     from google.protobuf.message import DecodeError, Message
-    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
-    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     names: dict[object, tuple[str, bool]] = {}  # asking a descriptor takes longer than all else
 
@@ -151,7 +140,7 @@ def _document_in(data: bytes, shape: str) -> Document | None:
                 found[name] = value.hex()
         return found
 
-    read: Message = LogsData() if shape == LOGS_DATA else TracesData()
+    read = _new_message(shape)
     try:
         read.ParseFromString(data)
     except DecodeError:
@@ -196,36 +185,26 @@ def read_export(data: bytes, signal: Signal, encoding: Encoding, where: str) -> 
     found = ReadSpans(where)
     if signal is Signal.METRICS:
         return found.telemetry()
-    if encoding is Encoding.JSON:
-        _read_json(data, found)
-    else:
-        _read_protobuf(data, signal, found)
-    told = found.telemetry()
-    if signal is Signal.TRACES:
-        return msgspec.structs.replace(told, logs=())
-    return msgspec.structs.replace(told, spans=())
-
-
-def _read_json(data: bytes, found: ReadSpans) -> None:
-    if data.count(b"{") + data.count(b"[") + data.count(b",") > MOST_PARTS:
-        raise TooMany(f"more than {MOST_PARTS:,} parts in one request")
-    try:
-        document = decoded(data)
-    except ValueError as error:
-        raise ValueError(f"is no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise ValueError("is no JSON object")
-    read_otlp(document, found)
-
-
-def _read_protobuf(data: bytes, signal: Signal, found: ReadSpans) -> None:
     shape = LOGS_DATA if signal is Signal.LOGS else TRACES_DATA
-    if count_parts(data, shape, MOST_PARTS) > MOST_PARTS:
+    is_json = encoding is Encoding.JSON
+    parts = sum(map(data.count, (b"{", b"[", b","))) if is_json else count_parts(data, shape, MOST_PARTS)
+    if parts > MOST_PARTS:
         raise TooMany(f"more than {MOST_PARTS:,} parts in one request")
-    document = _document_in(data, shape)
-    if document is None:
-        raise ValueError(f"is no protobuf message of {signal.value}")
-    read_otlp_lists(document, found)
+    if is_json:
+        try:
+            document = decoded(data)
+        except ValueError as error:
+            raise ValueError(f"is no JSON: {error}") from error
+        if not isinstance(document, dict):
+            raise ValueError("is no JSON object")
+        read_otlp(document, found)
+    else:
+        message = _document_in(data, shape)
+        if message is None:
+            raise ValueError(f"is no protobuf message of {signal.value}")
+        read_otlp_lists(message, found)
+    left_out = {"logs": ()} if signal is Signal.TRACES else {"spans": ()}
+    return msgspec.structs.replace(found.telemetry(), **left_out)
 
 
 def answer_to(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = "") -> bytes:

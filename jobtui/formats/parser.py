@@ -75,18 +75,17 @@ def damaged_places(block: bytes) -> Iterator[int]:
     if block.isascii() and b"\0" not in block:
         return
     at = 0
-    while at < len(block) and (place := _first(block[at:])) is not None:
-        yield at + place
-        at += place + STRIDE
-
-
-def _first(block: bytes) -> int | None:
-    hole = block.find(b"\0")
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start if hole < 0 else min(hole, error.start)
-    return None if hole < 0 else hole
+    while at < len(block):
+        hole = block.find(b"\0", at)
+        places = [hole] if hole >= 0 else []
+        try:
+            block[at:].decode("utf-8")
+        except UnicodeDecodeError as error:
+            places.append(at + error.start)
+        if not places:
+            return
+        yield min(places)
+        at = min(places) + STRIDE
 
 
 TEXT_LIMIT = 8_192
@@ -163,19 +162,15 @@ class LogParser:
                 lost.append(
                     Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
                 )
-        skips = [*lost, *self._tell_damage(block, offset, line)]
-        return Parsed(records, block.count(b"\n"), skips, len(skips))
-
-    def _tell_damage(self, block: bytes, offset: int, line: int) -> list[Skip]:
-        """Note damaged places: a record for each tells correlation, a skip whoever looks at the source."""
-        skips = []
-        for place in damaged_places(block):
+        damage = []
+        for place in damaged_places(block):  # a record tells correlation, a skip who looks at the source
             number = line + block.count(b"\n", 0, place)
-            self._records.append(LogRecord(self._source, number, offset + place, None, None, SHAPE, {}, WHY))
-            skips.append(Skip(f"{self._source}:{number}", WHY))
-        if skips:
-            self._records.sort(key=lambda record: record.offset)
-        return skips
+            records.append(LogRecord(self._source, number, offset + place, None, None, SHAPE, {}, WHY))
+            damage.append(Skip(f"{self._source}:{number}", WHY))
+        if damage:
+            records.sort(key=lambda record: record.offset)
+        skips = [*lost, *damage]
+        return Parsed(records, block.count(b"\n"), skips, len(skips))
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         return latest(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
@@ -243,33 +238,25 @@ class LogParser:
         """
         text = self._held.pop(container, "") + text
         begun = _BEGUN.search(text, max(0, len(text) - _HEAD_LENGTH))
-        whole = len(text) if begun is None or begun["letters"] else begun.start()
+        sure_end = len(text) if begun is None or begun["letters"] else begun.start()
         rest = begun[0] if begun else ""
         starts = [found.start() for found in _INNER.finditer(text)]
         for start, end in pairwise([*starts, len(text)]):
-            last = end == len(text)
-            if not self._read_inner(container, text[start : whole if last else end], line, offset) and last:
+            is_last = end == len(text)
+            found = LINE.match(text[start : sure_end if is_last else end])
+            matched = None
+            if found is not None and found["time"]:
+                time, pid, func, message, head = found.groups()
+                matched = self._format.match(message, func, head)
+            if matched is not None:
+                at = latest(time, self._newest)
+                self._add(matched, message, line, offset, at, whole(pid), container)
+            elif is_last:
                 rest = text[start:]
-        self._hold(container, rest)
-
-    def _read_inner(self, container: str, text: str, line: int, offset: int) -> bool:
-        found = LINE.match(text)
-        if found is None or not found["time"]:
-            return False
-        time, pid, func, message, head = found.groups()
-        matched = self._format.match(message, func, head)
-        if matched is None:
-            return False
-        at = latest(time, self._newest)
-        self._add(matched, message, line, offset, at, whole(pid), container)
-        return True
-
-    def _hold(self, container: str, text: str) -> None:
-        if not 0 < len(text) <= MATCH_LIMIT:
-            return
-        self._held[container] = text
-        if len(self._held) > CONTAINERS_KEPT:
-            del self._held[next(iter(self._held))]
+        if 0 < len(rest) <= MATCH_LIMIT:
+            self._held[container] = rest
+            if len(self._held) > CONTAINERS_KEPT:
+                del self._held[next(iter(self._held))]
 
     def _is_repeat(self, at: Nanos | None, pid: int, message: str, names_op: bool) -> bool:
         """Whether a process said this before; of what names no op, whether after the same line as now."""
@@ -288,25 +275,21 @@ class LogParser:
         return False
 
 
-class Split(NamedTuple):
-    """A record in a line. `may_be_cut` when its end may stand in another line."""
+def split_line(text: str) -> list[tuple[re.Match[str], bool]]:
+    """Matches of `LINE` for the records in a line: itself, none, or those a container's output holds.
 
-    found: re.Match[str]
-    may_be_cut: bool
-
-
-def split_line(text: str) -> list[Split]:
-    """Matches of `LINE` for the records in a line: itself, none, or those a container's output holds."""
+    With each, whether its end may stand in another line.
+    """
     found = LINE.match(text)
     if found is None:
         return []
     forwarded = _FORWARDED.match(found["message"]) if found["func"] == "_write" else None
     if forwarded is None:
-        return [Split(found, False)]
+        return [(found, False)]
     output = forwarded[2]
     ends = [*(inner.start() for inner in _INNER.finditer(output)), len(output)]
     segments = ((LINE.match(output[start:end]), end == len(output)) for start, end in pairwise(ends))
-    return [Split(segment, last) for segment, last in segments if segment]
+    return [(segment, is_last) for segment, is_last in segments if segment]
 
 
 FORMAT = "balsam_site"
@@ -392,14 +375,11 @@ def survey(lines: Iterable[bytes]) -> Survey:
         continuations += not split
         for found, may_be_cut in split:
             records += 1
-            if not _is_known(found) and not may_be_cut:
+            message, func, head = found["message"], found["func"], found["head"]
+            matches = (load(name).match(message, func, head) for name in ("sirepo", "known"))
+            is_known = any(matched and not matched[0].catch_all for matched in matches)
+            if not is_known and not may_be_cut:
                 unknown += 1
                 if len(examples) < EXAMPLES_KEPT:
-                    examples.setdefault(found["func"], found["message"][:EXAMPLE_LENGTH])
+                    examples.setdefault(func, message[:EXAMPLE_LENGTH])
     return Survey(count, records, continuations, unknown, tuple(examples.values()))
-
-
-def _is_known(found: re.Match[str]) -> bool:
-    message, func, head = found["message"], found["func"], found["head"]
-    matches = (load(name).match(message, func, head) for name in ("sirepo", "known"))
-    return any(matched and not matched[0].catch_all for matched in matches)

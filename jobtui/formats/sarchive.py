@@ -44,20 +44,16 @@ def entries_of(data: bytes) -> list[bytes]:
 
 
 def parse_document(document: Mapping[object, object], *, is_files: bool = False) -> Environment:
-    variables = list(_of_document(document, is_files=is_files))
-    mended = [variable.name for variable, was_damaged in variables if was_damaged]
-    return Environment(tuple(variable for variable, _ in variables), mended=tuple(mended), is_files=is_files)
-
-
-def _of_document(document: Mapping[object, object], *, is_files: bool) -> Iterator[tuple[Variable, bool]]:
+    variables, mended = list[Variable](), list[bytes]()
     for name, value in document.items():
-        key, text = str(name).encode("utf-8", "replace"), _text(value)
-        is_damaged = not is_files and not text and b"=" in key
-        yield (_variable(key) if is_damaged else Variable(key, text)), is_damaged
-
-
-def _text(value: object) -> bytes:
-    return ("" if value is None else str(value)).encode("utf-8", "replace")
+        key = str(name).encode("utf-8", "replace")
+        text = ("" if value is None else str(value)).encode("utf-8", "replace")
+        if not is_files and not text and b"=" in key:
+            variables.append(_variable(key))
+            mended.append(variables[-1].name)
+        else:
+            variables.append(Variable(key, text))
+    return Environment(tuple(variables), mended=tuple(mended), is_files=is_files)
 
 
 def _variable(entry: bytes) -> Variable:
@@ -85,7 +81,10 @@ def _script_in(document: object, source: str) -> ArchivedScript | None:
         return None
     time = fields.get("timestamp", document.get("@timestamp"))
     cluster = fields.get("cluster")
-    environment, is_torque = _environment(fields.get("environment"))
+    environment, is_torque, given = None, False, fields.get("environment")
+    if isinstance(given, Mapping):
+        is_torque = bool(given) and all(_TORQUE_FILE.search(str(name)) for name in given)
+        environment = parse_document(given, is_files=is_torque)
     return ArchivedScript(
         number=str(number),
         script=script.encode("utf-8", "surrogatepass"),
@@ -96,13 +95,6 @@ def _script_in(document: object, source: str) -> ArchivedScript | None:
         archived_at=time_of_iso(time.strip()) if isinstance(time, str) else None,
         is_lossy=REPLACED in script,
     )
-
-
-def _environment(value: object) -> tuple[Environment | None, bool]:
-    if not isinstance(value, Mapping):
-        return None, False
-    is_torque = bool(value) and all(_TORQUE_FILE.search(str(name)) for name in value)
-    return parse_document(value, is_files=is_torque), is_torque
 
 
 _ID = re.compile(
@@ -132,20 +124,6 @@ def parse_wanted(text: str) -> Wanted | None:
 def slurm_names(number: str) -> tuple[str, str]:
     """The files of a job of Slurm: its script and its environment."""
     return f"job.{number}_script", f"job.{number}_environment"
-
-
-def spool_names(number: str) -> tuple[str, str]:
-    """The same in Slurm's own StateSaveLocation, where each job has a directory in one of ten."""
-    place = f"hash.{number[-1:]}/job.{number}"
-    return f"{place}/script", f"{place}/environment"
-
-
-def torque_names(number: str, server: str, tasks: Iterator[int] | None = None) -> Iterator[str]:
-    """The files of a job of Torque that are not its script; of an array's tasks, those of these."""
-    yield f"{number}{server}.JB"
-    yield f"{number}{server}.TA"
-    for task in tasks or ():
-        yield f"{number}-{task}{server}.JB"
 
 
 def torque_tasks(script: str) -> Iterator[int]:

@@ -9,7 +9,7 @@ looking at the lines. In a busy one the search costs more than it saves: then ev
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -111,22 +111,18 @@ def read_format(name: str, text: str) -> LogFormat:
     )
     macros = document.get("macros", {})
     shapes = [_shape(f"{name}.toml", entry, macros) for entry in (*document.get("shape", ()), *several)]
-    return LogFormat(
-        shapes=tuple(shapes),
-        by_head=_by_head(shapes),
-        needles=tuple(needle.encode() for needle in document.get("needles", ())),
-        dense=document.get("dense", "").encode(),
-    )
-
-
-def _by_head(shapes: Iterable[Shape]) -> _ByHead:
     by_head: dict[str, list[Shape]] = {}
     for shape in shapes:
         for head in shape.heads:
             by_head.setdefault(head, []).append(shape)
-    anywhere = by_head.get(ANY_HEAD, [])
-    return _ByHead(
-        (head, tuple(found if head == ANY_HEAD else [*found, *anywhere])) for head, found in by_head.items()
+    anywhere = by_head.pop(ANY_HEAD, [])
+    return LogFormat(
+        shapes=tuple(shapes),
+        by_head=_ByHead(
+            {head: (*found, *anywhere) for head, found in by_head.items()} | {ANY_HEAD: tuple(anywhere)}
+        ),
+        needles=tuple(needle.encode() for needle in document.get("needles", ())),
+        dense=document.get("dense", "").encode(),
     )
 
 
@@ -134,11 +130,19 @@ def _shape(file: str, entry: Mapping[str, Any], macros: Mapping[str, str]) -> Sh
     try:
         pattern = _MACRO.sub(lambda macro: macros[macro[1]], entry["pattern"])
         component = Component(entry["component"])
+        heads = tuple(entry.get("heads", ()))
+        if ANY_HEAD in heads and not entry.get("funcs"):
+            raise ValueError("a message that may begin with anything needs funcs")
+        if not heads:
+            head = _HEAD.match(pattern)
+            if head is None:
+                raise ValueError(f"heads are needed where a pattern does not begin with a word: {pattern!r}")
+            heads = (head[1],)
         return Shape(
             name=entry["name"],
             component=component,
             step=entry.get("step"),
-            heads=_heads(entry, pattern),
+            heads=heads,
             pattern=re.compile(pattern, re.ASCII | re.DOTALL),
             literal=longest_literal(entry["pattern"]),
             from_agent=component in (Component.AGENT, Component.JOB_CMD),
@@ -147,18 +151,6 @@ def _shape(file: str, entry: Mapping[str, Any], macros: Mapping[str, str]) -> Sh
         )
     except (KeyError, ValueError, re.error) as error:
         raise FormatError(f"{file}, shape {entry.get('name')!r}: {error!r}") from error
-
-
-def _heads(entry: Mapping[str, Any], pattern: str) -> tuple[str, ...]:
-    """The heads a shape names, else the word its pattern begins with."""
-    if "heads" not in entry:
-        found = _HEAD.match(pattern)
-        if found is None:
-            raise ValueError(f"heads are needed where a pattern does not begin with a word: {pattern!r}")
-        return (found[1],)
-    if ANY_HEAD in entry["heads"] and not entry.get("funcs"):
-        raise ValueError("a message that may begin with anything needs funcs")
-    return tuple(entry["heads"])
 
 
 def longest_literal(pattern: str) -> str:
@@ -182,21 +174,13 @@ def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, int]]:
     A busy block gives other lines too.
     """
     if block.count(log_format.dense) * BUSY > block.count(b"\n"):
-        return _each_line(block)
-    return _by_needle(block, log_format.needles)
-
-
-def _each_line(block: bytes) -> Iterator[tuple[int, int, int]]:
-    start = 0
-    for number, line in enumerate(block.split(b"\n")):
-        end = start + len(line)
-        yield number, start, end
-        start = end + 1
-
-
-def _by_needle(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, int]]:
+        start = 0
+        for number, line in enumerate(block.split(b"\n")):
+            yield number, start, start + len(line)
+            start += len(line) + 1
+        return
     found: dict[int, int] = {}
-    for needle in needles:
+    for needle in log_format.needles:
         at = block.find(needle)
         while at >= 0:
             end = block.find(b"\n", at)

@@ -46,11 +46,6 @@ def text_of(text: str) -> str:
     return "" if text in NOTHING else text[:TEXT_CHARACTERS]
 
 
-def reason_word(text: str) -> str:
-    """The word for why a job waits or ended: squeue writes some of them with blanks."""
-    return text_of(text).replace(" ", "_")
-
-
 def time_of(text: str) -> Nanos | None:
     """A time as ISO text in UTC, or in seconds since the epoch; None for none and what is no time."""
     if text.isdecimal():
@@ -65,12 +60,9 @@ def duration_of(text: str) -> float | None:
         return None
     days, *parts = found.groups()
     numbers = [whole(part, 0) for part in parts if part is not None]
-    units: tuple[int, ...]
-    if days is not None:
-        units = (HOUR_S, MINUTE_S, 1)
-    else:
-        units = ((MINUTE_S,), (MINUTE_S, 1), (HOUR_S, MINUTE_S, 1))[len(numbers) - 1]
-    total = sum(number * unit for number, unit in zip(numbers, units, strict=False))
+    # one number alone is minutes, and hours after days
+    begin = 0 if days is not None or len(numbers) == 3 else 1
+    total = sum(number * unit for number, unit in zip(numbers, (HOUR_S, MINUTE_S, 1)[begin:], strict=False))
     return 1.0 * (total + whole(days, 0) * DAY_S)
 
 
@@ -164,11 +156,8 @@ class Table(NamedTuple):
     skips: tuple[Skip, ...] = ()
 
 
-class Pieces(NamedTuple):
-    """The rows of a table as they come, and what of it made no sense."""
-
-    rows: Iterator[tuple[str, ...]]
-    skips: tuple[Skip, ...] = ()
+Pieces = tuple[Iterator[tuple[str, ...]], tuple[Skip, ...]]
+"""The rows of a table as they come, and what of it made no sense."""
 
 
 def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
@@ -182,7 +171,7 @@ def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
     rest = printed[end + len(mark) :] if end >= 0 else printed
     fields = islice(_fields(printed, separator), whole)
     rows = ((row[0].removeprefix("\n"), *row[1:]) for row in zip(*[fields] * count, strict=False))
-    return Pieces(rows, (Skip(where, "the last row is cut off"),) if total != whole or rest.strip() else ())
+    return rows, (Skip(where, "the last row is cut off"),) if total != whole or rest.strip() else ()
 
 
 def _fields(printed: bytes, separator: str) -> Iterator[str]:
@@ -195,25 +184,22 @@ def _fields(printed: bytes, separator: str) -> Iterator[str]:
 
 
 def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
-    found = pieces_of(printed, separator, len(fields), where)
-    return Table([dict(zip(fields, row, strict=True)) for row in found.rows], found.skips)
+    rows, skips = pieces_of(printed, separator, len(fields), where)
+    return Table([dict(zip(fields, row, strict=True)) for row in rows], skips)
 
 
 Convert = Callable[[str], object]
 
 
-def _minutes(text: str) -> float | None:
-    return None if (minutes := real(text)) is None else minutes * MINUTE_S
-
-
-def _name(text: str) -> str:
-    return text[:TEXT_CHARACTERS]
-
-
 _CONVERTERS: Mapping[str, Convert] = {
-    "name": _name, "reason_word": reason_word, "time_of": time_of, "duration_of": duration_of,
-    "exit_of": exit_of, "minutes": _minutes, "count": lambda text: whole(text, 0),
-}  # fmt: skip
+    "name": lambda text: text[:TEXT_CHARACTERS],
+    "reason_word": lambda text: text_of(text).replace(" ", "_"),  # squeue writes some words with blanks
+    "time_of": time_of,
+    "duration_of": duration_of,
+    "exit_of": exit_of,
+    "minutes": lambda text: None if (minutes := real(text)) is None else minutes * MINUTE_S,
+    "count": lambda text: whole(text, 0),
+}
 _TABLES = tables_of("jobtui.formats", "slurm")
 
 
@@ -254,7 +240,8 @@ def _job(row: Row, table: Mapping[str, tuple[str, Convert]]) -> SlurmJob | None:
     values["state"], values["canceled_by"] = state_of(str(values.get("state", "")))
     if not is_job_id(str(values.get("id", ""))) or not values["state"]:
         return None
-    values["array"], values["task"] = array_of(str(values["id"]))
+    array, _, task = str(values["id"]).partition("_")
+    values |= {"array": array if task else "", "task": task.strip("[]")}
     return settled(msgspec.convert(values, SlurmJob))
 
 
@@ -264,12 +251,6 @@ def is_job_id(text: str) -> bool:
 
 
 _OF_IDS = frozenset("0123456789_[]-,:%+.")
-
-
-def array_of(job_id: str) -> tuple[str, str]:
-    """The array that a job is of, and which task or tasks of it; "" for none."""
-    array, _, task = job_id.partition("_")
-    return (array, task.strip("[]")) if task else ("", "")
 
 
 def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
@@ -282,23 +263,20 @@ def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
         if (job := accounted_job(row)) is not None:
             found.append((job, []))
             continue
-        of, dot, step = row.get("JobID", "").partition(".")
+        of, dot, number = row.get("JobID", "").partition(".")
         if dot and found and found[-1][0].id == of:
-            found[-1][1].append(_step(step, row))
+            step = SlurmStep(
+                id=number[:64],
+                name=row.get("JobName", "")[:TEXT_CHARACTERS],
+                state=state_of(row.get("State", ""))[0],
+                exit=exit_of(row.get("ExitCode", "")),
+                started_at=time_of(row.get("Start", "")),
+                ended_at=time_of(row.get("End", "")),
+                max_rss=text_of(row.get("MaxRSS", "")),
+                nodes=text_of(row.get("NodeList", "")),
+            )
+            found[-1][1].append(step)
     return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
-
-
-def _step(step: str, row: Row) -> SlurmStep:
-    return SlurmStep(
-        id=step[:64],
-        name=_name(row.get("JobName", "")),
-        state=state_of(row.get("State", ""))[0],
-        exit=exit_of(row.get("ExitCode", "")),
-        started_at=time_of(row.get("Start", "")),
-        ended_at=time_of(row.get("End", "")),
-        max_rss=text_of(row.get("MaxRSS", "")),
-        nodes=text_of(row.get("NodeList", "")),
-    )
 
 
 _BEGIN = re.compile(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)
@@ -372,21 +350,18 @@ def ends_in_json(printed: bytes) -> dict[str, JsonEnd]:
     for job in jobs:
         number, state = _number(job, "job_id"), _at(job, "state.current")
         states = state if isinstance(state, list) else [state]
-        if number is not None and states and isinstance(states[0], str):
-            found[str(number)] = _json_end(job, states[0])
+        if number is None or not states or not isinstance(states[0], str):
+            continue
+        code = _number(job, "exit_code.return_code")
+        signal = _number(job, "exit_code.signal.id", "exit_code.signal.signal_id")
+        found[str(number)] = JsonEnd(
+            submitted_at=time_of_seconds(_number(job, "time.submission")),
+            state=states[0],
+            exit=None if signal is None and code is None else Exit(code or 0, signal or 0),
+            stdout=_text(job, "stdout_expanded", "stdout"),
+            stderr=_text(job, "stderr_expanded", "stderr"),
+        )
     return found
-
-
-def _json_end(job: object, state: str) -> JsonEnd:
-    code = _number(job, "exit_code.return_code")
-    signal = _number(job, "exit_code.signal.id", "exit_code.signal.signal_id")
-    return JsonEnd(
-        submitted_at=time_of_seconds(_number(job, "time.submission")),
-        state=state,
-        exit=None if signal is None and code is None else Exit(code or 0, signal or 0),
-        stdout=_text(job, "stdout_expanded", "stdout"),
-        stderr=_text(job, "stderr_expanded", "stderr"),
-    )
 
 
 def _at(document: object, path: str) -> object:

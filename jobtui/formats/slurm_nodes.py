@@ -5,6 +5,7 @@ Names of fields hold no blank; the reason of a node, which a person wrote, comes
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -77,20 +78,18 @@ def _node(line: str) -> Node | None:
 
 def partitions_of(printed: bytes) -> tuple[Partition, ...]:
     """The partitions of `scontrol --oneliner show partition`."""
-    found = []
-    for said in map(fields_of_line, printed.decode("utf-8", "replace").split("\n")):
-        if "PartitionName" in said:
-            found.append(
-                Partition(
-                    name=said["PartitionName"],
-                    state=said.get("State", ""),
-                    nodes=whole(said.get("TotalNodes"), 0),
-                    cpus=whole(said.get("TotalCPUs"), 0),
-                    most_nodes=whole(said.get("MaxNodes")),
-                    limit_s=duration_of(said.get("MaxTime", "")),
-                )
-            )
-    return tuple(found)
+    return tuple(
+        Partition(
+            name=said["PartitionName"],
+            state=said.get("State", ""),
+            nodes=whole(said.get("TotalNodes"), 0),
+            cpus=whole(said.get("TotalCPUs"), 0),
+            most_nodes=whole(said.get("MaxNodes")),
+            limit_s=duration_of(said.get("MaxTime", "")),
+        )
+        for said in map(fields_of_line, printed.decode("utf-8", "replace").split("\n"))
+        if "PartitionName" in said
+    )
 
 
 def controller_of(printed: bytes) -> Controller:
@@ -169,11 +168,11 @@ def tally_of(nodes: Iterable[Node], wants: Wants) -> NodeTally:
     """Of the nodes that a job may run on, how many cannot be had for which reason; each counts once."""
     mine = [node for node in nodes if wants.partitions & set(node.partitions.split(","))]
     mine = [node for node in mine if not wants.only or node.name in wants.only]
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     reasons: dict[str, list[str]] = {}
     for node in mine:
         how = _how(node, wants)
-        counts[how] = counts.get(how, 0) + 1
+        counts[how] += 1
         if how in ("down", "drained"):
             reasons.setdefault(node.reason or "no reason is given", []).append(node.name)
     told = sorted(reasons.items(), key=lambda one: -len(one[1]))[:MOST_REASONS]
@@ -235,10 +234,8 @@ def limit_told(printed: bytes, word: str, *, user: str, account: str, qos: str) 
     if limit is None:
         return None
     begin = "Grp" if "Grp" in limit["whose"] else "Min" if limit["whose"] == "QOSMin" else "Max"
-    each = limit["each"] or (
-        "Job" if limit["what"] in ("Wall", "WallDuration", "Time") and begin == "Max" else None
-    )
     counted = _COUNTED.get(limit["what"])
+    each = limit["each"] or ("Job" if counted == "Wall" and begin == "Max" else None)
     end = _OF_EACH[each]
     if counted is not None:
         name, resource = f"{begin}{counted}{end}", ""
@@ -248,7 +245,13 @@ def limit_told(printed: bytes, word: str, *, user: str, account: str, qos: str) 
         name, resource = f"{begin}TRES{minutes}{each_end}", _RESOURCE.get(limit["what"], "")
     owner = {"User": user, "Account": account}.get(each or "", "")
     for of, text in _records(printed, user=user, account=account, qos=qos if is_of_qos(word) else ""):
-        is_own, scope = _scope(text, owner) if owner and is_of_qos(word) else (True, text)
+        is_own, scope = True, text
+        if owner and is_of_qos(word):
+            # what a QOS gives to this user or account; where it tells of one other only, that has as much
+            given = dict(_EACH.findall(text))
+            own = next((said for who, said in given.items() if who.partition("(")[0] == owner), None)
+            of_users = [said for said in given.values() if "PU=" in said]
+            is_own, scope = (True, own) if own is not None else (len(of_users) == 1, "".join(of_users[:1]))
         if (found := _value(scope, name, resource)) is not None:
             most, used = found
             what = "minutes" if counted == "Wall" else words_of_resource(limit["what"])
@@ -277,29 +280,16 @@ def _records(printed: bytes, *, user: str, account: str, qos: str) -> Iterator[t
         above = said.get("ParentAccount", "").partition("(")[0]
 
 
-def _scope(text: str, owner: str) -> tuple[bool, str]:
-    """What a QOS gives to one user or account, and whether it is told of this one: others have as much."""
-    each = dict(_EACH.findall(text))
-    own = next((said for name, said in each.items() if name.partition("(")[0] == owner), None)
-    of_users = [said for said in each.values() if "PU=" in said]
-    return (True, own) if own is not None else (len(of_users) == 1, "".join(of_users[:1]))
-
-
 def _value(text: str, name: str, resource: str) -> tuple[float, float | None] | None:
     """The limit of this name, and how much is taken; None where there is no limit."""
     found = re.search(rf"(?<!\S){name}=(\S*)", text)
     if found is None:
         return None
-    if not resource:
-        part = _TRES.match(f"x={found[1]}")
-        return _numbers(part) if part else None
-    parts = (part for part in _TRES.finditer(found[1]) if part[1].partition("/")[0] == resource)
-    return next((numbers for part in parts if (numbers := _numbers(part)) is not None), None)
-
-
-def _numbers(part: re.Match[str]) -> tuple[float, float | None] | None:
-    most = real(part[2] or "")
-    return None if most is None else (most, real(part[4] or ""))
+    limits = found[1] if resource else f"x={found[1]}"
+    for part in _TRES.finditer(limits):
+        if part[1].partition("/")[0] == (resource or "x") and (most := real(part[2] or "")) is not None:
+            return most, real(part[4] or "")
+    return None
 
 
 def license_of(printed: bytes, name: str) -> Limit | None:

@@ -19,7 +19,6 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from typing import TypeVar
 
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text, decoded, opened
@@ -133,26 +132,21 @@ def read_otlp(document: Document, found: ReadSpans) -> None:
 
 
 def read_otlp_lists(document: Document, found: ReadSpans) -> None:
+    def take(group: Document) -> None:
+        attributes = attributes_of(as_dict(group.get("resource")).get("attributes"))
+        resource = Resource(as_text(attributes.get(SERVICE)), attributes)
+        found.spans += found.each(
+            _within(group, SCOPE_SPANS, "spans"),
+            lambda one: _span(one[1], resource, one[0]),
+            lambda one: f"span {as_text(one[1].get('name'))!r}",
+        )
+        # most log records belong to no trace
+        records = (record for _, record in _within(group, SCOPE_LOGS, "logRecords") if record.get("traceId"))
+        found.logs += found.each(records, lambda record: _log(record, resource), lambda _: "log record")
+
     for key in (*SPAN_LISTS, "resourceLogs"):
-        take = partial(_take_spans if key in SPAN_LISTS else _take_logs, found)
         for _ in found.each(map(as_dict, as_list(document.get(key))), take, lambda _: "resource"):
             pass
-
-
-def _take_spans(found: ReadSpans, group: Document) -> None:
-    resource = _resource(group)
-    found.spans += found.each(
-        _within(group, SCOPE_SPANS, "spans"),
-        lambda one: _span(one[1], resource, one[0]),
-        lambda one: f"span {as_text(one[1].get('name'))!r}",
-    )
-
-
-def _take_logs(found: ReadSpans, group: Document) -> None:
-    resource = _resource(group)
-    # most log records belong to no trace
-    records = (record for _, record in _within(group, SCOPE_LOGS, "logRecords") if record.get("traceId"))
-    found.logs += found.each(records, lambda record: _log(record, resource), lambda _: "log record")
 
 
 def _within(group: Document, scopes: tuple[str, ...], items: str) -> Iterator[tuple[str, Document]]:
@@ -164,16 +158,13 @@ def _within(group: Document, scopes: tuple[str, ...], items: str) -> Iterator[tu
                 yield name, as_dict(item)
 
 
-def _resource(group: Document) -> Resource:
-    attributes = attributes_of(as_dict(group.get("resource")).get("attributes"))
-    return Resource(as_text(attributes.get(SERVICE)), attributes)
-
-
 def _span(span: Document, resource: Resource, scope: str) -> Span:
     """Raises ValueError for a span without valid ids."""
     attributes = attributes_of(span.get("attributes"))
     status = as_dict(span.get("status"))
     dropped = ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount")
+    odd = attributes.get(SERVER_WARNINGS)
+    odd = odd if isinstance(odd, list) else [] if odd is None else [odd]
     return Span(
         trace_id=_trace_id(span.get("traceId")),
         span_id=_span_id(span.get("spanId")),
@@ -190,17 +181,14 @@ def _span(span: Document, resource: Resource, scope: str) -> Span:
         events=tuple(map(_event, as_list(span.get("events")))),
         links=tuple(_links(span)),
         dropped=sum(max(0, whole_of(span.get(name)) or 0) for name in dropped),
-        warnings=warnings_of(attributes),
+        warnings=tuple(map(str, odd)),
     )
 
 
 def _event(event: object) -> SpanEvent:
     parts = as_dict(event)
-    return SpanEvent(
-        as_nanos(parts.get("timeUnixNano")),
-        as_text(parts.get("name")),
-        attributes_of(parts.get("attributes")),
-    )
+    at, name = as_nanos(parts.get("timeUnixNano")), as_text(parts.get("name"))
+    return SpanEvent(at, name, attributes_of(parts.get("attributes")))
 
 
 def _links(span: Document) -> Iterator[SpanLink]:
@@ -224,11 +212,6 @@ def _log(record: Document, resource: Resource) -> SpanLog:
         resource=resource,
         attributes=attributes_of(record.get("attributes")),
     )
-
-
-def warnings_of(attributes: Mapping[str, object]) -> tuple[str, ...]:
-    said = attributes.get(SERVER_WARNINGS)
-    return tuple(map(str, said)) if isinstance(said, list) else () if said is None else (str(said),)
 
 
 def _known(found: Id | None, what: str, value: object) -> Id:
@@ -273,7 +256,7 @@ def value_of(value: object, depth: int = 0) -> object:
     if depth > DEEPEST_VALUE:
         return None
     for key, inner in as_dict(value).items():
-        if key == "stringValue":
+        if key in ("stringValue", "bytesValue"):
             return as_text(inner)
         if key == "intValue":
             return whole_of(inner)
@@ -284,8 +267,6 @@ def value_of(value: object, depth: int = 0) -> object:
         if key == "kvlistValue":
             pairs = map(as_dict, as_list(as_dict(inner).get("values")))
             return {as_text(pair.get("key")): value_of(pair.get("value"), depth + 1) for pair in pairs}
-        if key == "bytesValue":
-            return as_text(inner)
     return None
 
 
@@ -338,18 +319,19 @@ def read_jaeger(document: Document, found: ReadSpans) -> None:
     """Take the spans of a document into `found`. Raises nothing."""
     if _is_span(document):
         document = {"traceID": document["traceID"], "spans": [document]}
+
+    def take(trace: Document) -> None:
+        named = as_dict(trace.get("processes")).items()
+        processes = {key: _jaeger_resource(as_dict(one)) for key, one in named}
+        found.spans += found.each(
+            map(as_dict, as_list(trace.get("spans"))),
+            lambda span: _jaeger_span(span, processes),
+            lambda span: f"span {as_text(span.get('operationName'))!r}",
+        )
+
     traces = [document] if _is_trace(document) else map(as_dict, as_list(document.get("data")))
-    for _ in found.each(traces, partial(_take_trace, found), lambda trace: f"trace {trace.get('traceID')!r}"):
+    for _ in found.each(traces, take, lambda trace: f"trace {trace.get('traceID')!r}"):
         pass
-
-
-def _take_trace(found: ReadSpans, trace: Document) -> None:
-    processes = {key: _jaeger_resource(as_dict(one)) for key, one in as_dict(trace.get("processes")).items()}
-    found.spans += found.each(
-        map(as_dict, as_list(trace.get("spans"))),
-        lambda span: _jaeger_span(span, processes),
-        lambda span: f"span {as_text(span.get('operationName'))!r}",
-    )
 
 
 def _jaeger_resource(process: Document) -> Resource:
@@ -361,12 +343,12 @@ def _jaeger_span(span: Document, processes: Mapping[str, Resource]) -> Span:
     tags = _tags(span.get("tags"))
     start_us = _micros(span.get("startTime"))
     duration_us = whole_of(span.get("duration")) or 0
-    own = span.get("process")
-    resource = (
-        _jaeger_resource(as_dict(own))
-        if own
-        else processes.get(as_text(span.get("processID")), Resource("", {}))
-    )
+    resource = processes.get(as_text(span.get("processID")), Resource("", {}))
+    if own := span.get("process"):
+        resource = _jaeger_resource(as_dict(own))
+    status = status_of(as_text(tags.get("otel.status_code")) or "0")
+    if tags.get("error") is True or as_text(tags.get("error")).lower() == "true":  # some write it as text
+        status = SpanStatus.ERROR
     parent, links = _references(span)
     return Span(
         trace_id=_known(trace_id_of_hex(as_text(span.get("traceID"))), "trace", span.get("traceID")),
@@ -377,7 +359,7 @@ def _jaeger_span(span: Document, processes: Mapping[str, Resource]) -> Span:
         started_at=Nanos(start_us * MICROSECOND),
         ended_at=Nanos((start_us + duration_us) * MICROSECOND) if abs(duration_us) <= LATEST_US else None,
         kind=kind_of(as_text(tags.get("span.kind"))),
-        status=_status(tags),
+        status=status,
         message=as_text(tags.get("otel.status_description")),
         scope=next((as_text(tags[name]) for name in SCOPES if name in tags), ""),
         attributes={key: value for key, value in tags.items() if key not in STRUCTURAL},
@@ -385,13 +367,6 @@ def _jaeger_span(span: Document, processes: Mapping[str, Resource]) -> Span:
         links=links,
         warnings=tuple(as_text(one) for one in as_list(span.get("warnings"))),
     )
-
-
-def _status(tags: Mapping[str, object]) -> SpanStatus:
-    """Some dumps write booleans as text."""
-    if tags.get("error") is True or as_text(tags.get("error")).lower() == "true":
-        return SpanStatus.ERROR
-    return status_of(as_text(tags.get("otel.status_code")) or "0")
 
 
 def _references(span: Document) -> tuple[SpanId | None, tuple[SpanLink, ...]]:
@@ -419,27 +394,22 @@ def _jaeger_event(log: Document) -> SpanEvent:
     return SpanEvent(Nanos(_micros(log.get("timestamp")) * MICROSECOND), text, fields)
 
 
-def _tags(value: object) -> dict[str, object]:
-    return dict(_pairs(as_list(value)))
-
-
-def _pairs(tags: list[object]) -> Iterator[tuple[str, object]]:
-    for tag in map(as_dict, tags):
+def _tags(tags: object) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for tag in map(as_dict, as_list(tags)):
         if isinstance(key := tag.get("key"), str):
             value = opened(tag.get("value"))
             if tag.get("type") == "bool" and isinstance(value, str):
                 value = value.lower() == "true"
             elif tag.get("type") == "int64" and isinstance(value, str):
                 value = whole_of(value)
-            yield key, value
+            found[key] = value
+    return found
 
 
 def _micros(value: object) -> int:
     number = whole_of(value) or 0
     return number if 0 <= number <= LATEST_US else 0
-
-
-EXPECTED = "expected OTLP as JSON or protobuf, or Jaeger's JSON"
 
 
 def telemetry_of(document: object, where: str) -> Telemetry:
@@ -450,31 +420,23 @@ def telemetry_of(document: object, where: str) -> Telemetry:
 
 
 def read_json(text: bytes, found: ReadSpans) -> None:
+    """Take a document into `found`, or one a line, if the first of several lines is one."""
     try:
-        whole = decoded(text)
-    except ValueError as error:
-        _read_lines(text, found, error)
+        _take(decoded(text), found, "")
         return
-    _take(whole, found, "")
-
-
-def _read_lines(text: bytes, found: ReadSpans, of_the_whole: ValueError) -> None:
-    """One document a line, if there is more than one line and the first of them is a document."""
-    first, newline, _ = text.partition(b"\n")
-    if not newline or not _is_document(first):
-        found.skip("", f"is no JSON: {of_the_whole}")
-        return
-    lines = ((number, line) for number, line in enumerate(text.split(b"\n"), start=1) if line.strip())
-    documents = found.each(lines, _decoded_line, lambda line: f"line {line[0]}")
-    for number, document in documents:
-        _take(document, found, f"line {number}")
-
-
-def _decoded_line(line: tuple[int, bytes]) -> tuple[int, object]:
-    try:
-        return line[0], decoded(line[1])
     except ValueError as error:
-        raise ValueError(f"is no JSON: {error}") from error
+        first, newline, _ = text.partition(b"\n")
+        if not newline or not _is_document(first):
+            found.skip("", f"is no JSON: {error}")
+            return
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                document = decoded(line)
+            except ValueError as error:
+                found.skip(f"line {number}", f"is no JSON: {error}")
+            else:
+                _take(document, found, f"line {number}")
 
 
 _KEYS = (b'"resourceSpans"', b'"resourceLogs"', b'"traceID"', b'"batches"', b'"resource_spans"')
@@ -500,17 +462,14 @@ def _is_document(line: bytes) -> bool:
 
 
 def _take(whole: object, found: ReadSpans, where: str) -> None:
-    pieces = whole if isinstance(whole, list) else [whole]
-    for _ in found.each(pieces, partial(_take_document, found), lambda _: where):
+    def take(piece: object) -> None:
+        document = as_dict(piece) or piece
+        if isinstance(document, dict) and holds_otlp(document):
+            read_otlp(document, found)
+        elif isinstance(document, dict) and holds_jaeger(document):
+            read_jaeger(document, found)
+        elif document != {}:
+            raise ValueError("expected OTLP as JSON or protobuf, or Jaeger's JSON")
+
+    for _ in found.each(whole if isinstance(whole, list) else [whole], take, lambda _: where):
         pass
-
-
-def _take_document(found: ReadSpans, piece: object) -> None:
-    """Raises ValueError for one of another kind."""
-    document = as_dict(piece) or piece
-    if isinstance(document, dict) and holds_otlp(document):
-        read_otlp(document, found)
-    elif isinstance(document, dict) and holds_jaeger(document):
-        read_jaeger(document, found)
-    elif document != {}:
-        raise ValueError(EXPECTED)

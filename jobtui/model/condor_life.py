@@ -64,7 +64,7 @@ SIGNALLED = 255
 """What jobsub's wrapper exits with when a signal ended it."""
 
 
-class Turn(msgspec.Struct, frozen=True, gc=False):
+class Turn(NamedTuple):
     """A change of a job's state, and what told of it."""
 
     fact: CondorFact
@@ -141,13 +141,12 @@ class CondorLife:
             self.traces.setdefault(trace, fact)
         self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
         self.values.update(fact.values)
-        match fact.teller:
-            case Teller.EVENT:
-                self._take_event(fact)
-            case Teller.AD:
-                self._take_ad(fact)
-            case Teller.OUTPUT:
-                self._take_line(fact)
+        if fact.teller is Teller.OUTPUT:
+            self._take_line(fact)
+        elif fact.teller is not Teller.SUBMIT:
+            self._is_told = True
+            self.gap = fact if fact.what == LOG_GAP else None
+            (self._take_event if fact.teller is Teller.EVENT else self._take_ad)(fact)
 
     def hear_again(self, fact: CondorFact) -> None:
         """Let an event that another file told before say what that did not; it happened once."""
@@ -157,8 +156,6 @@ class CondorLife:
         self.values = {**fact.values, **self.values}
 
     def _take_event(self, fact: CondorFact) -> None:
-        self._is_told = True
-        self.gap = fact if fact.what == LOG_GAP else None
         if fact.what in ("disconnected", "reconnected"):
             self.is_disconnected = fact.what == "disconnected"
         if fact.what == "submit" and self.queued_at is None:
@@ -171,8 +168,6 @@ class CondorLife:
             self._turn(fact, state)
 
     def _take_ad(self, fact: CondorFact) -> None:
-        self._is_told = True
-        self.gap = None
         values = fact.values
         self.queued_at = self.queued_at or _time(values, "QDate")
         self.host = host_of(values) or self.host
@@ -201,14 +196,19 @@ class CondorLife:
     def _turn(self, fact: CondorFact, state: str) -> None:
         if state == self.state and (state in OVER or self.turns[-1].fact.teller is Teller.AD):
             # told twice, and better this time
-            self.turns[-1] = msgspec.structs.replace(self.turns[-1], fact=fact)
+            self.turns[-1] = self.turns[-1]._replace(fact=fact)
             self.ended_at = fact.at if state in OVER else None
             return
         self.turns.append(Turn(fact, self.state, state))
         self.reason = fact.values.get(REASONS.get(state, "")) or fact.values.get("Reason", "")
         self.hold_code = fact.values.get("HoldReasonCode", "")
         if state == RUNNING and self.state != SUSPENDED:
-            self.runs.append(_run(len(self.runs) + 1, fact, self))
+            queued_at, host = self.runs[-1].ended_at if self.runs else self.queued_at, host_of(fact.values)
+            begun = Run(
+                number=len(self.runs) + 1, status=JobStatus.RUNNING, native_status=RUNNING,
+                queued_at=queued_at, started_at=fact.at, updated_at=fact.at, host=host,
+            )  # fmt: skip
+            self.runs.append(begun)
             self.is_disconnected = False
             self.exit = None
         elif self.runs and self.runs[-1].ended_at is None and state in (IDLE, HELD, *OVER):
@@ -264,18 +264,6 @@ def host_of(values: Mapping[str, str]) -> str | None:
     return next((part[6:] for part in query.split("&") if part.startswith("alias=")), "") or plain
 
 
-def _run(number: int, fact: CondorFact, life: CondorLife) -> Run:
-    return Run(
-        number=number,
-        status=JobStatus.RUNNING,
-        native_status=RUNNING,
-        queued_at=life.queued_at if number == 1 else life.runs[-1].ended_at,
-        started_at=fact.at,
-        updated_at=fact.at,
-        host=host_of(fact.values),
-    )
-
-
 def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
     ended = life.exit if fact.what in ("terminated", "ad", END, SIGNAL) else exit_before_retry(fact)
     status = JobStatus.CANCELED
@@ -304,6 +292,17 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     values, status = life.values, life.status
     failed = status is JobStatus.FAILED and life.exit is not None
     exe = values.get("JobsubCmd") or values.get("exe") or values.get("Cmd", "").rpartition("/")[2]
+    message = alert = None
+    if life.state == REMOVED:
+        message = life.reason or None
+    elif life.lost and life.state in (IDLE, RUNNING):
+        message = f"run {life.lost + 1}, after {life.lost} that did not end well"
+    if life.state == HELD:
+        alert = f"held: {life.reason or NO_REASON}"
+    elif life.gap is not None and life.state not in OVER:
+        alert = "a part of its log is missing"
+    elif life.is_disconnected and life.state == RUNNING:
+        alert = "its execute host is disconnected"
     return Job(
         id=job_id,
         system=JOBSUB if life.is_jobsub else CONDOR,
@@ -318,48 +317,33 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
         updated_at=life.updated_at,
         ended_at=life.ended_at,
         runs=life.starts,
-        message=_message(life),
+        message=message,
         error=str(life.exit) if failed else None,
-        alert=_alert(life),
+        alert=alert,
         host=life.host,
         tags=f"DAGNodeName:{node}" if (node := values.get("DAGNodeName")) else "",
         trace=next(iter(life.traces), ""),
     )
 
 
-def _alert(life: CondorLife) -> str | None:
-    if life.state == HELD:
-        return f"held: {life.reason or NO_REASON}"
-    if life.gap is not None and life.state not in OVER:
-        return "a part of its log is missing"
-    return "its execute host is disconnected" if life.is_disconnected and life.state == RUNNING else None
-
-
-def _message(life: CondorLife) -> str | None:
-    if life.state == REMOVED:
-        return life.reason or None
-    again = f"run {life.lost + 1}, after {life.lost} that did not end well" if life.lost else None
-    return again if life.state in (IDLE, RUNNING) else None
-
-
 def changes_of(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
-    return tuple(_change(job_id, turn, at) for turn in turns if (at := turn.fact.at) is not None)
-
-
-def _change(job_id: JobId, turn: Turn, at: Nanos) -> StateChange:
-    """A change of state; its id is its line, or its place where lines were not counted.
+    """Changes of state; the id of one is its line, or its place where lines were not counted.
 
     What failed has the word for that: HTCondor calls it completed as well.
     """
-    fact = turn.fact
-    values, after = fact.values, turn.after
-    detail: dict[str, object] = {"what": fact.what}
-    if message := values.get("HoldReason") or values.get("Reason"):
-        detail["message"] = message
-    if after == COMPLETED:
-        status = values.get("ReturnValue") or values.get("status", "")
-        signal = values.get("TerminatedBySignal") or values.get("signal", "")
-        detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}
-        if not (how := CondorExit(status, signal)).is_good:
-            after, detail["message"] = FAILED, str(how)
-    return StateChange(fact.line or fact.offset, job_id, at, turn.before, after, fact.source, None, detail)
+    changes = []
+    for fact, before, after in turns:
+        if fact.at is None:
+            continue
+        values, detail = fact.values, dict[str, object](what=fact.what)
+        if message := values.get("HoldReason") or values.get("Reason"):
+            detail["message"] = message
+        if after == COMPLETED:
+            status = values.get("ReturnValue") or values.get("status", "")
+            signal = values.get("TerminatedBySignal") or values.get("signal", "")
+            detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}
+            if not (how := CondorExit(status, signal)).is_good:
+                after, detail["message"] = FAILED, str(how)
+        number = fact.line or fact.offset
+        changes.append(StateChange(number, job_id, fact.at, before, after, fact.source, None, detail))
+    return tuple(changes)

@@ -4,7 +4,7 @@ A job is known here by its number in the scheduler and the label of its cluster.
 it was found: not masked, not safe for a terminal.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -137,10 +137,6 @@ class Walked(NamedTuple):
     unreadable: str = ""
     cut: str = ""
 
-    @classmethod
-    def too_many(cls, where: str, most: int) -> "Walked":
-        return cls(cut=f"{where}: more than {most:,} scripts, the others were left out")
-
 
 @runtime_checkable
 class ScriptPlace(Protocol):
@@ -160,7 +156,7 @@ class ScriptPlace(Protocol):
 class ScriptArchive(ScriptPlace, Protocol):
     """A place whose scripts can be gone through one by one."""
 
-    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         """Every script in reach, the newest first where that can be had. `told` is handed where it is."""
 
 

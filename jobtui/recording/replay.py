@@ -5,7 +5,7 @@ bytes, so their secrets are masked here, by the names of variables and line by l
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -242,7 +242,7 @@ class ReplayedScripts(ReplayedSource):
         answer: Answer = found
         return answer
 
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         yield Walked(cut=NOT_KEPT)
 
 

@@ -95,7 +95,7 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
     traces = TraceServer("http://jaeger.test", "Jaeger", transport=transport)
     asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
         "elastic": lambda: elastic.document("1"),
-        "balsam": lambda: balsam._asked("/jobs/", {}),
+        "balsam": lambda: balsam._http.ask("/jobs/"),
         "traces": lambda: traces.question("/"),
     }
     asker = asyncio.ensure_future(asks[kind]())

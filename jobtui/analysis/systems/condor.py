@@ -96,7 +96,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     job, facts = evidence.job, evidence.facts
     assert job is not None
     matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source))
-    said = _in_view_of_gaps(RULES.get(matter.life.state, _unknown)(matter), matter)
+    said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     return Verdict(
         job_id=job.id,
@@ -150,30 +150,25 @@ def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
 
 
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
-    facts = evidence.facts
-    life = CondorLife(facts)
-    told = sorted(life.said_exits.items(), key=lambda said: said[0].rank)
-    if len(told) < 2:
-        return ()
-    (first, end), *others = told
-    return tuple(
-        Contradiction("how its program ended", _fact(facts, first, end), _fact(facts, teller, other))
-        for teller, other in others
-        if not _is_same(end, other)
-    )
+    told = sorted(CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
+    def fact_of(teller: Teller, end: CondorExit) -> Fact:
+        found = (one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
+        fact = next(found)
+        return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
-def _is_same(one: CondorExit, other: CondorExit) -> bool:
-    """Whether two may tell of one end: a wrapper that a signal ends has a status of its own."""
-    return one == other or (bool(other.signal) and not one.is_good) or not (other.status or other.signal)
+    found = []
+    for teller, end in told[1:]:
+        first, best = told[0]
+        # a wrapper that a signal ends has a status of its own
+        is_same = best == end or (end.signal and not best.is_good) or not (end.status or end.signal)
+        if not is_same:
+            both = fact_of(first, best), fact_of(teller, end)
+            found.append(Contradiction("how its program ended", *both))
+    return tuple(found)
 
 
 _ENDS = frozenset({"terminated", "ad", END, SIGNAL})
-
-
-def _fact(facts: Sequence[CondorFact], teller: Teller, end: CondorExit) -> Fact:
-    fact = next(one for one in reversed(facts) if one.teller is teller and one.what in _ENDS)
-    return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
 
 
 def _idle(matter: CondorCase) -> Said:
@@ -215,14 +210,6 @@ def _running(matter: CondorCase) -> Said:
     return Said(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
 
 
-def _suspended(matter: CondorCase) -> Said:
-    return Said(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
-
-
-def _transferring(matter: CondorCase) -> Said:
-    return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
-
-
 def _held(matter: CondorCase) -> Said:
     code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
     why = (matter.life.reason or NO_REASON).rstrip(".")
@@ -234,11 +221,6 @@ def _held(matter: CondorCase) -> Said:
     words = f"{why}{code}{by and ', '}{by}"
     pending = _pending(matter, Category.HELD, words, is_stuck=True)
     return Said(Code.HELD, f"It is held{matter.since}: {words}.", CERTAIN, steps, pending=pending)
-
-
-def _removed(matter: CondorCase) -> Said:
-    why = (matter.life.reason or NO_REASON).rstrip(".")
-    return Said(Code.CANCELED, f"It was removed{_ago(matter.life.turns[-1].fact, matter)}: {why}.", CERTAIN)
 
 
 def _completed(matter: CondorCase) -> Said:
@@ -267,17 +249,25 @@ def _completed(matter: CondorCase) -> Said:
     return Said(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, (), doubts)
 
 
-def _unknown(matter: CondorCase) -> Said:
+def _in_state(matter: CondorCase) -> Said:
+    """What is to be said of a job in its state."""
     state = matter.life.state
+    if state in RULES:
+        return RULES[state](matter)
+    if state == SUSPENDED:
+        return Said(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
+    if state == TRANSFERRING:
+        return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
+    if state == REMOVED:
+        ago, why = _ago(matter.life.turns[-1].fact, matter), (matter.life.reason or NO_REASON).rstrip(".")
+        return Said(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
     return Said(Code.UNKNOWN, what, 0.3)
 
 
 RULES: Mapping[str, Callable[[CondorCase], Said]] = {
-    IDLE: _idle, "UNEXPANDED": _idle, RUNNING: _running, SUSPENDED: _suspended,
-    TRANSFERRING: _transferring, HELD: _held, REMOVED: _removed, COMPLETED: _completed,
+    IDLE: _idle, "UNEXPANDED": _idle, RUNNING: _running, HELD: _held, COMPLETED: _completed,
 }  # fmt: skip
-"""What is asked of a job in each state."""
 
 _NO_AD = ("an event log does not hold which exit status the job calls success; its job ad does",)
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
@@ -305,16 +295,10 @@ def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterato
 
 
 def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
-    facts = [fact for fact in matter.facts if fact.what not in PASSING]
+    facts = [one for one in matter.facts if one.what not in PASSING][-MOST_EVIDENCE:]
+    words = ((one, WORDS.get(one.what, one.what)) for one in facts)
     return tuple(
-        Fact(
-            what=WORDS.get(fact.what, fact.what),
-            text=_text(fact),
-            source=fact.source,
-            at=fact.at,
-            line=fact.line,
-        )
-        for fact in facts[-MOST_EVIDENCE:]
+        Fact(text=_text(one), source=one.source, what=what, at=one.at, line=one.line) for one, what in words
     )
 
 

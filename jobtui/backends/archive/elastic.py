@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
 from jobtui.backends.archive.records import Keeper, best, fits, missed
+from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
@@ -38,9 +39,10 @@ class ElasticArchive(Keeper):
         self._client = client
         self._asking = asyncio.Lock()
 
-    async def _look(self) -> None:
+    async def read(self, *, begins: bool) -> Batch:
         async with self._asking:
             await self._client.hits({"size": 0})
+        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         async with self._asking:
@@ -54,25 +56,21 @@ class ElasticArchive(Keeper):
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
 
-    async def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         for form in FORMS:
             after: object = None
-            while hits := await self._page(form, span, after):
-                told(self.name)
+            while True:
+                async with self._asking:
+                    hits = await self._client.hits(page_query(form, span, after))
+                if hits:
+                    told(self.name)
                 for hit in hits:
-                    yield self._read(hit)
-                after = hits[-1].get("sort")
+                    where = f"{self.name}/_doc/{hit.get('_id')}: is no script of a job"
+                    scripts = self._scripts([hit])
+                    yield Walked(script=scripts[0]) if scripts else Walked(unreadable=where)
+                after = hits[-1].get("sort") if hits else None
                 if after is None or len(hits) < PAGE:
                     break
-
-    async def _page(self, form: Form, span: ScriptPeriod, after: object) -> list[Document]:
-        async with self._asking:
-            return await self._client.hits(page_query(form, span, after))
-
-    def _read(self, hit: Document) -> Walked:
-        scripts = self._scripts([hit])
-        where = f"{self.name}/_doc/{hit.get('_id')}"
-        return Walked(script=scripts[0]) if scripts else Walked(unreadable=f"{where}: is no script of a job")
 
     def _scripts(self, hits: list[Document]) -> list[ArchivedScript]:
         read = (parse_script(hit.get("_source"), f"{self.name}/_doc/{hit.get('_id')}") for hit in hits)

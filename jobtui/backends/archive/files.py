@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from jobtui.formats.sarchive import parse_environment, slurm_names, spool_names, torque_names, torque_tasks
+from jobtui.formats.sarchive import parse_environment, slurm_names, torque_tasks
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, utc_of
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import ArchivedScript, Environment, Outcome, Scheduler, Variable, Wanted, text_of
@@ -54,10 +54,8 @@ EVERYTHING = Period(WHOLE)
 
 def parse_period(name: str) -> Period | None:
     """The period that a directory is for, None for any other name."""
-    if (
-        not _NAME.fullmatch(name)
-        or (begin := time_of_iso(f"{name}0101"[:8] if len(name) < 8 else name)) is None
-    ):
+    begin = time_of_iso(f"{name}0101"[:8]) if _NAME.fullmatch(name) else None
+    if begin is None:
         return None
     first = utc_of(begin).date()
     next_month = (first.replace(day=28) + timedelta(days=4)).replace(day=1)
@@ -165,9 +163,8 @@ def _opened(root: str, path: str, most: int | None = None) -> Iterator[int]:
         try:
             if most is not None:
                 _check_kind(os.fstat(opened), path, most)
-            _check_within(
-                root, os.readlink(f"/proc/self/fd/{opened}")
-            )  # it may have been exchanged meanwhile
+            # it may have been exchanged meanwhile
+            _check_within(root, os.readlink(f"/proc/self/fd/{opened}"))
             yield opened
         finally:
             os.close(opened)
@@ -212,10 +209,6 @@ def _too_large(path: str, most: int) -> NotRead:
     return NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
 
 
-STATE_SAVE = "Slurm's own copy"
-NO_ENVIRONMENT = "no environment is kept beside it"
-
-
 class Spot(NamedTuple):
     """Where a job may be kept: the path of its script, of its environment, and in which period that is.
 
@@ -239,8 +232,9 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
     for server in (wanted.server,) if wanted.server else servers:
         yield Spot(period, f"{base}{wanted.number}{server}.SC", "", wanted.number, server)
     if not base and not wanted.server:
-        script, environment = spool_names(wanted.number)
-        yield Spot(period, script, environment, wanted.number, is_spool=True)
+        # in Slurm's own StateSaveLocation each job has a directory in one of ten
+        place = f"hash.{wanted.number[-1:]}/job.{wanted.number}"
+        yield Spot(period, f"{place}/script", f"{place}/environment", wanted.number, is_spool=True)
 
 
 def read_spot(root: str, place: str, spot: Spot, cluster: str, task: str = "") -> ArchivedScript:
@@ -261,7 +255,7 @@ def read_spot(root: str, place: str, spot: Spot, cluster: str, task: str = "") -
         scheduler=Scheduler.SLURM if spot.environment else Scheduler.TORQUE,
         environment=environment,
         archived_at=archived_at,
-        notes=tuple(filter(None, (note, STATE_SAVE if spot.is_spool else "", kept_in))),
+        notes=tuple(filter(None, (note, "Slurm's own copy" if spot.is_spool else "", kept_in))),
     )
 
 
@@ -270,15 +264,17 @@ def _environment(root: str, path: str) -> tuple[Environment | None, str]:
         return parse_environment(read_kept(root, path).data), ""
     except NotRead as error:
         if error.outcome is Outcome.NOT_THERE:
-            return None, NO_ENVIRONMENT
+            return None, "no environment is kept beside it"
         return None, f"its environment: {error.outcome}{f': {error.note}' if error.note else ''}"
 
 
 def _files_of_torque(root: str, spot: Spot, script: str, task: str) -> Environment:
     base = spot.script[: spot.script.rfind("/") + 1]
-    tasks = iter([whole(task, 0)]) if task else torque_tasks(script)
+    tasks = [whole(task, 0)] if task else torque_tasks(script)
+    number, server = spot.number, spot.server
+    of_tasks = (f"{number}-{task_number}{server}.JB" for task_number in tasks)
     variables = []
-    for name in torque_names(spot.number, spot.server, tasks):
+    for name in (f"{number}{server}.JB", f"{number}{server}.TA", *of_tasks):
         try:
             variables.append(Variable(name.encode(), read_kept(root, base + name).data))
         except NotRead as error:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from jobtui.backends.archive.records import Keeper, best, missed
+from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
@@ -140,18 +141,23 @@ class Topic:
                 from confluent_kafka import Consumer, KafkaException
             except ImportError as error:
                 raise SourceError(f"{self.name}: {NOT_INSTALLED}") from error
+            logger = logging.getLogger("jobtui.kafka")  # librdkafka writes to the terminal otherwise
+            logger.propagate = False
+            if not logger.handlers:
+                logger.addHandler(logging.NullHandler())
             settings: dict[str, object] = {"group.id": f"jobtui-{uuid.uuid4().hex}", **USUAL}
             settings |= _read_settings(self._config) | {"bootstrap.servers": self._brokers, **FIXED}
             try:
-                self._consumer = Consumer(settings, logger=_silent())
+                self._consumer = Consumer(settings, logger=logger)
             except (KafkaException, ValueError, TypeError) as error:
-                raise SourceError(f"{self._config}: {mask_text(_said(error))} (--kafka-config)") from error
+                first = error.args[0] if error.args else error
+                said = mask_text(first.str() if hasattr(first, "str") else str(first))
+                raise SourceError(f"{self._config}: {said} (--kafka-config)") from error
         return self._consumer
 
     @contextlib.contextmanager
     def _faults(self) -> Iterator[None]:
-        if self._consumer is None:
-            self._open()
+        self._open()
         from confluent_kafka import KafkaException
 
         try:
@@ -190,20 +196,6 @@ def _read_settings(path: str) -> dict[str, object]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _silent() -> logging.Logger:
-    """librdkafka writes to the terminal otherwise."""
-    logger = logging.getLogger("jobtui.kafka")
-    logger.propagate = False
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    return logger
-
-
-def _said(error: Exception) -> str:
-    first = error.args[0] if error.args else error
-    return first.str() if hasattr(first, "str") else str(first)
-
-
 SCANNED_MESSAGES = 20_000
 """How many of each partition are gone through, from the last back, without a time."""
 FIRST_S = 2.0
@@ -211,10 +203,6 @@ FIRST_S = 2.0
 SCAN_S = 15.0
 EARLY_S, LATE_S = 120, 3_600
 """From how long before the submission to how long after it a script is sought."""
-
-
-_Window = tuple[Mapping[int, int], Mapping[int, int], str]
-"""A part of a topic: from which offset of each partition up to which, and which messages these are."""
 
 
 class KafkaArchive(Keeper):
@@ -227,13 +215,14 @@ class KafkaArchive(Keeper):
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
 
-    async def _look(self) -> None:
+    async def read(self, *, begins: bool) -> Batch:
         await self._worker.run(self._topic.bounds)
+        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))
 
-    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         return self._walked(self._worker, self._walk(span, told))
 
     async def aclose(self) -> None:
@@ -245,7 +234,8 @@ class KafkaArchive(Keeper):
         found: list[ArchivedScript] = []
         bounds, words = self._topic.bounds(), ""
         for begin, end, words in self._windows(wanted, bounds):
-            found = [one for one in self._scan(begin, end) if one.number.partition(".")[0] == wanted.number]
+            scripts = map(self._script, self._topic.read(begin, end, SCAN_S))
+            found = [one for one in scripts if one and one.number.partition(".")[0] == wanted.number]
             if (script := best(found, wanted)) is not None:
                 return Answer(script, (Tried(self.name, Outcome.FOUND),))
             if self._topic.is_cut:
@@ -253,7 +243,10 @@ class KafkaArchive(Keeper):
                 return Answer(None, (Tried(self.name, Outcome.NO_ANSWER, note),))
         return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
 
-    def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[_Window]:
+    def _windows(
+        self, wanted: Wanted, bounds: Mapping[int, Bounds]
+    ) -> Iterator[tuple[Mapping[int, int], Mapping[int, int], str]]:
+        """From which offset of each partition up to which, and which messages these are."""
         at = wanted.submitted_at
         if at is not None:
             begin = self._topic.offsets_at(Nanos(at - EARLY_S * SECOND), bounds)
@@ -266,22 +259,14 @@ class KafkaArchive(Keeper):
         at = wanted.submitted_at
         if tried.outcome is not Outcome.NOT_THERE or tried.note:
             return tried
-        if at is not None and (first := self._first_at(bounds)) is not None and first > at + LATE_S * SECOND:
-            return Tried(
-                self.name, Outcome.BEGAN_LATER, f"the topic keeps messages since {to_rfc3339(first)}"
-            )
+        if at is not None:
+            begin = {n: b.low for n, b in bounds.items() if b.low < b.high}
+            messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, FIRST_S)
+            first = min((message.at for message in messages if message.at is not None), default=None)
+            if first is not None and first > at + LATE_S * SECOND:
+                since = f"the topic keeps messages since {to_rfc3339(first)}"
+                return Tried(self.name, Outcome.BEGAN_LATER, since)
         return tried._replace(note=f"nor in the messages {words}")
-
-    def _first_at(self, bounds: Mapping[int, Bounds]) -> Nanos | None:
-        begin = {n: b.low for n, b in bounds.items() if b.low < b.high}
-        messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, FIRST_S)
-        return min((message.at for message in messages if message.at is not None), default=None)
-
-    def _scan(self, begin: Mapping[int, int], end: Mapping[int, int]) -> Iterator[ArchivedScript]:
-        for message in self._topic.read(begin, end, SCAN_S):
-            script = self._script(message)
-            if script is not None:
-                yield script
 
     def _walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> Generator[Walked, None, None]:
         bounds = self._topic.bounds()
@@ -294,11 +279,8 @@ class KafkaArchive(Keeper):
         told(self.name)
         for message in self._topic.read(begin, end, float("inf")):
             script = self._script(message)
-            yield (
-                Walked(script=script)
-                if script
-                else Walked(unreadable=f"{self._where(message)}: is no script of a job")
-            )
+            unreadable = "" if script else f"{self._where(message)}: is no script of a job"
+            yield Walked(script=script, unreadable=unreadable)
 
     def _script(self, message: Message) -> ArchivedScript | None:
         try:

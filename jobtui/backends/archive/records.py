@@ -5,8 +5,8 @@ is distinguished by the date of submission, where that is known. What is not the
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from jobtui.backends.archive.files import (
     spots,
     written_at,
 )
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import PolledSource
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
@@ -47,27 +47,8 @@ class Keeper(PolledSource):
         super().__init__(name)
         self.cluster = cluster
 
-    async def read(self, *, begins: bool) -> Batch:
-        await self._look()
-        return Batch(cursor="")
-
     @abstractmethod
-    async def _look(self) -> None:
-        """Look whether it is there. Raises SourceError."""
-
-    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        """Every script of a span of time, up to the most that it says."""
-        count = 0
-        async with aclosing(self._every(span, told)) as found:
-            async for walked in found:
-                count += 1
-                if count > span.most:
-                    yield Walked.too_many(self.name, span.most)
-                    return
-                yield walked
-
-    @abstractmethod
-    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         """Every script in reach of a span of time; `told` hears where it is."""
 
     async def _walked(
@@ -104,10 +85,10 @@ class Found(NamedTuple):
 
 
 class Search:
-    """One search in one directory. Blocks."""
+    """One search in the directory at `place`. Blocks. Raises SourceError."""
 
-    def __init__(self, root: str, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
-        self._root = root
+    def __init__(self, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
+        self._root = root_of(place)
         self._place = place
         self._cluster = cluster
         self._wanted = wanted
@@ -133,15 +114,15 @@ class Search:
         return Answer(msgspec.structs.replace(script, notes=notes), (Tried(self._place, Outcome.FOUND),))
 
     def _in(self, periods: Iterable[Period]) -> list[Found]:
-        return [found for period in periods for found in self._in_period(period)]
-
-    def _in_period(self, period: Period) -> Iterator[Found]:
-        for spot in spots(self._wanted, period, self._servers_of(period)):
-            try:
-                yield Found(spot, written_at(self._root, spot.script))
-            except NotRead as error:
-                if error.outcome is not Outcome.NOT_THERE:
-                    self._barred.append(error)
+        found = []
+        for period in periods:
+            for spot in spots(self._wanted, period, self._servers_of(period)):
+                try:
+                    found.append(Found(spot, written_at(self._root, spot.script)))
+                except NotRead as error:
+                    if error.outcome is not Outcome.NOT_THERE:
+                        self._barred.append(error)
+        return found
 
     def _periods(self) -> list[Period] | None:
         """The directories of dates, the newest first; None where they may not be listed."""
@@ -156,21 +137,12 @@ class Search:
     def _servers_of(self, period: Period) -> tuple[str, ...]:
         """How ids of Torque end, by some files of the first directories; none where those are unlisted."""
         if not self._wanted.server and period.name not in self._sampled and len(self._sampled) < SAMPLES:
-            found = self._sample(period.name)
-            if found is not None:
-                self._sampled.add(period.name)
-                self._servers.update(dict.fromkeys(found))
-        return tuple(self._servers)
-
-    def _sample(self, name: str) -> list[str] | None:
-        """The ends of some ids in a directory, None where there is none or it may not be listed."""
-        try:
-            with listed(self._root, name) as entries:
+            with suppress(NotRead), listed(self._root, period.name) as entries:
                 names = [entry.name for entry, _ in zip(entries, range(SAMPLED), strict=False)]
-        except NotRead:
-            return None
-        scripts = [entry.removesuffix(".SC") for entry in names if entry.endswith(".SC")]
-        return ["." + entry.partition(".")[2] for entry in scripts if "." in entry]
+                scripts = [name.removesuffix(".SC") for name in names if name.endswith(".SC")]
+                self._sampled.add(period.name)
+                self._servers |= {"." + name.partition(".")[2]: None for name in scripts if "." in name}
+        return tuple(self._servers)
 
     def _absent(self, found: list[Found], periods: list[Period] | None) -> Tried:
         if found:
@@ -181,14 +153,11 @@ class Search:
             error = self._barred[0]
             hint = "; run as a user who may read it" if error.outcome is Outcome.DENIED else ""
             return Tried(self._place, error.outcome, f"{error.note}{hint}")
-        dated = [period for period in periods or () if period.begin is not None]
-        if dated and self._submitted_before(dated[-1]):
-            return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1].name}")
-        return Tried(self._place, Outcome.NOT_THERE, self._near())
-
-    def _submitted_before(self, first: Period) -> bool:
         at = self._wanted.submitted_at
-        return at is not None and first.begin is not None and at < first.begin - DAY
+        dated = [(period.name, period.begin) for period in periods or () if period.begin is not None]
+        if at is not None and dated and at < dated[-1][1] - DAY:
+            return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1][0]}")
+        return Tried(self._place, Outcome.NOT_THERE, self._near())
 
     def _near(self) -> str:
         """What of the jobs around it is there: that tells what kind of absence it is."""
@@ -211,17 +180,10 @@ class Search:
     def _is_kept(self, number: int, at: Nanos) -> bool:
         for period in likely(at):
             for spot in spots(Wanted(str(number)), period, self._servers_of(period)):
-                try:
+                with suppress(NotRead):
                     written_at(self._root, spot.script)
-                except NotRead:
-                    continue
-                return True
+                    return True
         return False
-
-
-def search(place: str, cluster: str, wanted: Wanted, now: Nanos) -> Answer:
-    """Look for a job in the directory at `place`. Blocks. Raises SourceError."""
-    return Search(root_of(place), place, cluster, wanted, now).answer()
 
 
 def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[Found]]:
@@ -252,7 +214,12 @@ def _time(found: Found) -> int:
 
 
 def fits(script: ArchivedScript, wanted: Wanted) -> bool:
-    return _is_named(script, wanted) and _is_of_cluster(script, wanted) and _is_of_time(script, wanted)
+    at = script.archived_at
+    if not _is_named(script, wanted) or not _is_of_cluster(script, wanted):
+        return False
+    if at is not None and wanted.submitted_at is not None:
+        return abs(at - wanted.submitted_at) <= OTHER_JOB_DAYS * DAY
+    return at is None or wanted.until is None or at <= wanted.until
 
 
 def best(scripts: Sequence[ArchivedScript], wanted: Wanted) -> ArchivedScript | None:
@@ -284,12 +251,3 @@ def _is_named(script: ArchivedScript, wanted: Wanted) -> bool:
 
 def _is_of_cluster(script: ArchivedScript, wanted: Wanted) -> bool:
     return not wanted.cluster or not script.cluster or script.cluster == wanted.cluster
-
-
-def _is_of_time(script: ArchivedScript, wanted: Wanted) -> bool:
-    at = script.archived_at
-    if at is None:
-        return True
-    if wanted.submitted_at is not None:
-        return abs(at - wanted.submitted_at) <= OTHER_JOB_DAYS * DAY
-    return wanted.until is None or at <= wanted.until

@@ -5,8 +5,8 @@ No place can hold up the others: one that hangs is left alone after a while.
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,13 +36,12 @@ OUTCOMES = (
     (SourceMissing, Outcome.NO_PLACE),
     (SourceError, Outcome.NO_ANSWER),
 )
-NO_SCRIPT = "srun and salloc submit none"
 
 
 async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
     """The script of a job out of the first place that has it exactly, else out of any that has it."""
     if not wanted.is_batch:
-        return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, NO_SCRIPT),))
+        return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, "srun and salloc submit none"),))
     found: list[ArchivedScript] = []
     array = Tried(wanted.shown, Outcome.ARRAY, f"under job {wanted.number}")  # a task has none of its own
     tried: list[Tried] = [array] if wanted.task else []
@@ -54,7 +53,13 @@ async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
             if wanted.cluster and not answer.script.is_lossy:
                 break
     chosen = next((script for script in found if not script.is_lossy), found[0] if found else None)
-    return Answer(_doubted(chosen, found) if chosen is not None else None, tuple(tried))
+    if chosen is not None:
+        clusters = sorted({one.cluster for one in found if one.cluster != chosen.cluster and one.cluster})
+        if clusters:
+            names = ", ".join(clusters)
+            note = f"there is one of {names} as well; CLUSTER/{chosen.number} tells them apart"
+            chosen = msgspec.structs.replace(chosen, notes=(*chosen.notes, note))
+    return Answer(chosen, tuple(tried))
 
 
 def in_order(places: Iterable[object]) -> list[ScriptPlace]:
@@ -76,15 +81,6 @@ async def _ask(place: ScriptPlace, wanted: Wanted) -> Answer:
             why = str(error).removeprefix(f"{place.name}: ")
             return Answer(None, (Tried(place.name, outcome, why),))
     return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, asking.words),))
-
-
-def _doubted(chosen: ArchivedScript, found: Sequence[ArchivedScript]) -> ArchivedScript:
-    """The script, and that other clusters have a job of this number, where that was not distinguished."""
-    clusters = sorted({one.cluster for one in found if one.cluster != chosen.cluster and one.cluster})
-    if not clusters:
-        return chosen
-    note = f"there is one of {', '.join(clusters)} as well; CLUSTER/{chosen.number} tells them apart"
-    return msgspec.structs.replace(chosen, notes=(*chosen.notes, note))
 
 
 PATIENCE_S = 2.0
@@ -113,17 +109,6 @@ class Matcher:
 
     async def matches(self, script: bytes) -> Matches:
         """Where in a script it is found. Raises TooSlow."""
-        process = await self._started()
-        try:
-            async with asyncio.timeout(self._patience_s):
-                answer = await _asked(process, script)
-        except TimeoutError:
-            await self._end()
-            raise TooSlow from None
-        total, _, numbers = answer.decode().strip().partition(":")
-        return Matches(whole(total, 0), tuple(whole(number, 0) for number in numbers.split(",") if number))
-
-    async def _started(self) -> asyncio.subprocess.Process:
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-S", str(CHILD), self._pattern,
@@ -132,7 +117,14 @@ class Matcher:
             )  # fmt: skip
             # An answer is to be waited for, the start of the process is not
             await _asked(self._process, b"")
-        return self._process
+        try:
+            async with asyncio.timeout(self._patience_s):
+                answer = await _asked(self._process, script)
+        except TimeoutError:
+            await self._end()
+            raise TooSlow from None
+        total, _, numbers = answer.decode().strip().partition(":")
+        return Matches(whole(total, 0), tuple(whole(number, 0) for number in numbers.split(",") if number))
 
     async def _end(self) -> None:
         process, self._process = self._process, None
@@ -158,8 +150,6 @@ async def _asked(process: asyncio.subprocess.Process, script: bytes) -> bytes:
 
 
 USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
-OWNER = b"<owner>"
-"""What stands before the user in the file of a job of Torque."""
 MOST_REASONS = 5
 MOST_SLOW = 10
 """Scripts for which a pattern may take too long before no more are tried."""
@@ -201,9 +191,6 @@ class Tally:
         if len(self.reasons) < MOST_REASONS:
             self.reasons.append(why)
 
-    def at(self, where: str) -> None:
-        self.where = where
-
 
 async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncIterator[Hit]:
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
@@ -233,16 +220,24 @@ async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncI
 
 
 async def _scripts(place: ScriptArchive, query: Query, tally: Tally) -> AsyncIterator[ArchivedScript]:
-    told: Callable[[str], None] = tally.at
-    async for walked in place.walk(query.span, told):
-        if walked.cut:
-            tally.cuts.append(walked.cut)
-        if walked.unreadable:
-            tally.miss(walked.unreadable)
-        if walked.script is not None:
-            tally.scripts += 1
-            if not query.user or user_of(walked.script) == query.user:
-                yield walked.script
+    def at(where: str) -> None:
+        tally.where = where
+
+    count, most = 0, query.span.most
+    async with aclosing(place.walk(query.span, at)) as found:
+        async for walked in found:
+            count += 1
+            if count > most:
+                tally.cuts.append(f"{place.name}: more than {most:,} scripts, the others were left out")
+                return
+            if walked.cut:
+                tally.cuts.append(walked.cut)
+            if walked.unreadable:
+                tally.miss(walked.unreadable)
+            if walked.script is not None:
+                tally.scripts += 1
+                if not query.user or user_of(walked.script) == query.user:
+                    yield walked.script
 
 
 async def _hit(matcher: Matcher, script: ArchivedScript, tally: Tally) -> Hit | None:
@@ -264,7 +259,7 @@ def user_of(script: ArchivedScript) -> str:
     if environment is None:
         return ""
     if environment.is_files:
-        owners = (v.value.partition(OWNER)[2] for v in environment.variables if v.value is not None)
+        owners = (v.value.partition(b"<owner>")[2] for v in environment.variables if v.value is not None)
         first = next(filter(None, owners), b"")
         return text_of(first.partition(b"<")[0].partition(b"@")[0])
     return next(filter(None, map(environment.value, USER_VARIABLES)), None) or ""

@@ -1,7 +1,8 @@
 """A directory of archived job scripts as a source."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+import re
+from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +16,15 @@ from jobtui.backends.archive.files import (
     read_spot,
     root_of,
 )
-from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, search
+from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, Search
+from jobtui.backends.base import Batch
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied
 from jobtui.transport.worker import Worker
 
-SLURM_HEAD, SLURM_TAIL = "job.", "_script"
-TORQUE_TAIL = ".SC"
+_SLURM_NAME = re.compile(r"job\.(\d+)_script")
+_TORQUE_NAME = re.compile(r"(\d+)((?:\..*)?)\.SC", re.DOTALL)
 MOST_NAMES = 2_000_000
 """Names of one directory that are looked at; the script itself is only opened where it may count."""
 
@@ -34,7 +36,15 @@ def walk(
     root = root_of(place)
     for period in _periods(root, place, span):
         told(f"{place}/{period.name}")
-        yield from _walk_period(root, place, cluster, period, span)
+        try:
+            with listed(root, period.name) as entries:
+                for entry, _ in zip(entries, range(MOST_NAMES), strict=False):
+                    spot = _spot(period, entry.name)
+                    if spot is not None and _is_within(entry, period, span):
+                        yield _read(root, place, spot, cluster)
+        except NotRead as error:
+            if error.outcome is not Outcome.NOT_THERE:
+                yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
 
 
 def _periods(root: str, place: str, span: ScriptPeriod) -> list[Period]:
@@ -54,18 +64,6 @@ def _overlaps(period: Period, span: ScriptPeriod) -> bool:
     return since and until
 
 
-def _walk_period(root: str, place: str, cluster: str, period: Period, span: ScriptPeriod) -> Iterator[Walked]:
-    try:
-        with listed(root, period.name) as entries:
-            for entry, _ in zip(entries, range(MOST_NAMES), strict=False):
-                spot = _spot(period, entry.name)
-                if spot is not None and _is_within(entry, period, span):
-                    yield _read(root, place, spot, cluster)
-    except NotRead as error:
-        if error.outcome is not Outcome.NOT_THERE:
-            yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
-
-
 def _read(root: str, place: str, spot: Spot, cluster: str) -> Walked:
     try:
         return Walked(script=read_spot(root, place, spot, cluster))
@@ -76,13 +74,10 @@ def _read(root: str, place: str, spot: Spot, cluster: str) -> Walked:
 def _spot(period: Period, name: str) -> Spot | None:
     """What a name says of a script, None for any other file."""
     base = f"{period.name}/" if period.name else ""
-    if name.startswith(SLURM_HEAD) and name.endswith(SLURM_TAIL):
-        number = name[len(SLURM_HEAD) : -len(SLURM_TAIL)]
-        environment = f"{base}{SLURM_HEAD}{number}_environment"
-        return Spot(period, base + name, environment, number) if number.isdecimal() else None
-    if name.endswith(TORQUE_TAIL):
-        number, dot, server = name.removesuffix(TORQUE_TAIL).partition(".")
-        return Spot(period, base + name, "", number, dot + server) if number.isdecimal() else None
+    if found := _SLURM_NAME.fullmatch(name):
+        return Spot(period, base + name, f"{base}job.{found[1]}_environment", found[1])
+    if found := _TORQUE_NAME.fullmatch(name):
+        return Spot(period, base + name, "", found[1], found[2])
     return None
 
 
@@ -109,13 +104,15 @@ class ArchiveDirectory(Keeper):
         self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
 
-    async def _look(self) -> None:
+    async def read(self, *, begins: bool) -> Batch:
         await self._worker.run(partial(root_of, self.name))
+        return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
-        return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))
+        search = partial(Search, self.name, self.cluster, wanted, self._clock.now())
+        return await self._worker.run(lambda: search().answer())
 
-    def _every(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
+    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))
 
     async def aclose(self) -> None:

@@ -31,7 +31,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, SystemClock, seconds_between, time_of_mail
 from jobtui.model.ids import named, system_job_id
 from jobtui.model.numbers import whole
-from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
+from jobtui.transport.http import HttpClient, Limits, ServerKind
 from jobtui.transport.worker import Worker
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ BALSAM = ServerKind(
 
 Parameters = Mapping[str, str | int | Sequence[str] | Sequence[int]]
 Row = TypeVar("Row")
-GetToken = Callable[[], str | None]
 
 
 class BalsamClient:
@@ -68,7 +67,7 @@ class BalsamClient:
     def __init__(
         self,
         url: str,
-        token: GetToken,
+        token: Callable[[], str | None],
         transport: "Transport | None" = None,
         *,
         label: str = "",
@@ -91,7 +90,12 @@ class BalsamClient:
 
     async def rows(self, path: str, kind: type[Row], parameters: Parameters) -> Decoded[Row]:
         """One page of a list. Raises SourceError."""
-        answer = await self._asked(path, parameters)
+        lists = {key: [given] if isinstance(given, str | int) else given for key, given in parameters.items()}
+        said = [(key, str(value)) for key, given in lists.items() for value in given]
+        answer = await self._http.ask(path, said)
+        told = time_of_mail(answer.headers.get("date") or "")
+        if told is not None:
+            self.ahead_s = seconds_between(SystemClock().now(), told)
         try:
             if len(answer.body) < LARGE_BYTES:
                 return decode_page(kind, answer.body, f"{self.name}{path}")
@@ -108,24 +112,11 @@ class BalsamClient:
         while True:
             page = await self.rows(path, kind, {**parameters, "limit": most, "offset": offset})
             yield page
-            offset += most
-            if not page.received or offset >= page.count * self._places(path, parameters, page, most):
+            offset, places = offset + most, 1  # that each row takes
+            if path == "/events/" and parameters.keys() & {"batch_job_id", "scheduler_id"}:
+                places = max(1, -(-min(most, page.count) // max(1, page.received))) + 1
+            if not page.received or offset >= page.count * places:
                 return
-
-    @staticmethod
-    def _places(path: str, parameters: Parameters, page: Decoded[Row], most: int) -> int:
-        if path != "/events/" or not parameters.keys() & {"batch_job_id", "scheduler_id"}:
-            return 1
-        return max(1, -(-min(most, page.count) // max(1, page.received))) + 1
-
-    async def _asked(self, path: str, parameters: Parameters) -> Answer:
-        lists = {key: [given] if isinstance(given, str | int) else given for key, given in parameters.items()}
-        said = [(key, str(value)) for key, given in lists.items() for value in given]
-        answer = await self._http.ask(path, said)
-        told = time_of_mail(answer.headers.get("date") or "")
-        if told is not None:
-            self.ahead_s = seconds_between(SystemClock().now(), told)
-        return answer
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -302,28 +302,6 @@ class LoginServer:
         answer = self._ask(path, lambda: {"client_id": self._client_id, "scope": ""})
         return self._decoded(Device, answer)
 
-    def approved(self, device: Device) -> Granted | None:
-        """The login once it was approved, None before that. Raises SourceError when it never will be.
-
-        A server that is asked too often says so, and `device.interval` grows.
-        """
-        path = "/auth/device/token"
-        answer = self._ask(
-            path,
-            lambda: {
-                "grant_type": GRANT, "device_code": device.device_code, "client_id": self._client_id
-            },
-            (200, 400, 403),
-        )  # fmt: skip
-        if answer.status in (400, 403):
-            said = self._said(answer)
-            if said == SLOW_DOWN:
-                device.interval = device.interval_s + SLOWER_S
-            if said in (PENDING, SLOW_DOWN):
-                return None
-            raise SourceDenied(f"{self._name}: not logged in: {REFUSALS.get(said, said or 'refused')}")
-        return self._granted(answer, path)
-
     def until_approved(
         self,
         device: Device,
@@ -332,24 +310,32 @@ class LoginServer:
     ) -> Granted:
         """The login when it was approved. Raises SourceError when it is not, or not in time.
 
-        A server that does not answer for a while is asked again.
+        A server that does not answer for a while is asked again, one that says it is asked too often
+        less often.
         """
-        end = clock() + min(LONGEST_S, device.expires_in)
+        path, longest_s = "/auth/device/token", min(LONGEST_S, device.expires_in)
+        form = lambda: {  # noqa: E731 - made where it is sent, so that it is no part of a traceback
+            "grant_type": GRANT, "device_code": device.device_code, "client_id": self._client_id
+        }  # fmt: skip
+        end = clock() + longest_s
         failure: SourceUnreachable | None = None
         while clock() < end:
             sleep(device.interval_s)
             try:
-                granted, failure = self.approved(device), None
+                answer, failure = self._ask(path, form, (200, 400, 403)), None
+                if answer.status == 200:
+                    return self._granted(answer, path)
             except SourceUnreachable as error:
                 failure = error
                 continue
-            if granted is not None:
-                return granted
+            said = self._said(answer)
+            if said == SLOW_DOWN:
+                device.interval = device.interval_s + SLOWER_S
+            elif said != PENDING:
+                raise SourceDenied(f"{self._name}: not logged in: {REFUSALS.get(said, said or 'refused')}")
         if failure is not None:
             raise failure
-        raise SourceDenied(
-            f"{self._name}: not approved within {min(LONGEST_S, device.expires_in) / 60:.0f} min: begin again"
-        )
+        raise SourceDenied(f"{self._name}: not approved within {longest_s / 60:.0f} min: begin again")
 
     def _granted(self, answer: Answer, path: str) -> Granted:
         granted = self._decoded(Granted, answer)
@@ -360,26 +346,24 @@ class LoginServer:
     def _ask(
         self, path: str, form: Callable[[], dict[str, str]] | None = None, fine: Sequence[int] = (200,)
     ) -> Answer:
+        async def asked() -> Answer:
+            http = self._client()
+            try:
+                if form is None:
+                    return await http.ask(path, fine=fine)
+                headers = {"Content-Type": "application/x-www-form-urlencoded"}
+                content = urlencode(form()).encode()
+                return await http.ask(path, method="POST", content=content, headers=headers, fine=fine)
+            finally:
+                await http.aclose()
+
         failure: type[SourceError] | None = None
         try:
-            return asyncio.run(self._asked(path, form, fine))
+            return asyncio.run(asked())
         except SourceError as error:
             failure, why = type(error), str(error)
         # Outside, so that what was sent is no part of a traceback
         raise failure(why)
-
-    async def _asked(
-        self, path: str, form: Callable[[], dict[str, str]] | None, fine: Sequence[int]
-    ) -> Answer:
-        http = self._client()
-        try:
-            if form is None:
-                return await http.ask(path, fine=fine)
-            headers = {"Content-Type": "application/x-www-form-urlencoded"}
-            content = urlencode(form()).encode()
-            return await http.ask(path, method="POST", content=content, headers=headers, fine=fine)
-        finally:
-            await http.aclose()
 
     def _client(self) -> HttpClient:
         return HttpClient(self.url, KIND, name=self._name, limits=LIMITS, transport=self._transport)
@@ -406,12 +390,16 @@ def keep_login(path: str, url: str, granted: Granted, method: Method) -> None:
     """
     import yaml
 
+    at = time_of_iso(granted.expiration)
     settings = {
         "api_root": url,
         "client_class": method.value,
         **_kept(path),
         "token": granted.access_token,
-        "token_expiry": _expiry_of(granted.expiration),
+        # YAML writes it as a time: UTC without a zone
+        "token_expiry": None
+        if at is None
+        else utc_of(at).replace(tzinfo=None, microsecond=at % SECOND // 1_000),
     }
     directory = os.path.dirname(path) or "."
     try:
@@ -449,9 +437,3 @@ def _kept(path: str) -> dict[str, object]:
         name: settings[name] if real_of(settings.get(name)) is not None else DEFAULTS[name]
         for name in KEPT_KEYS
     }
-
-
-def _expiry_of(text: str) -> object:
-    """A time that YAML writes as one: UTC without a zone; None when there is none."""
-    at = time_of_iso(text)
-    return None if at is None else utc_of(at).replace(tzinfo=None, microsecond=at % SECOND // 1_000)

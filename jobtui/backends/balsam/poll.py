@@ -8,15 +8,17 @@ import asyncio
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
+from sys import intern
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, EventCache, Parameters, Stretch
 from jobtui.backends.balsam.records import (
+    STATUSES,
     SYSTEM,
+    WAITS,
     AppRow,
     BatchJobRow,
     Decoded,
@@ -29,10 +31,8 @@ from jobtui.backends.balsam.records import (
     TransferRow,
     allocation_of,
     changes_in,
-    failed_transfer,
     ids_of,
     is_estimated,
-    job_of,
     site_of,
     time_of,
 )
@@ -42,9 +42,10 @@ from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
 from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, system_job_id
-from jobtui.model.jobs import BLOCKED, DELETED, Job
-from jobtui.model.numbers import whole
+from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
+from jobtui.model.numbers import counted, whole
 from jobtui.model.source_errors import SourceMissing
+from jobtui.model.state_runs import MESSAGE_CHARACTERS, tag_word
 
 STEP_S = 5.0
 """From so much on a clock that goes back was put back; less may be a slow answer."""
@@ -52,6 +53,8 @@ OVERLAP_S = 120
 """How much later than others an event may come and be found at once."""
 SLICE_ROWS = 500
 """Rows that are dealt with before others have their turn."""
+BAD_ROWS_KEPT = 10_000
+"""Rows that make no sense and are remembered; beyond, they count again."""
 IDS_AT_ONCE = 200
 ALLOCATIONS_ASKED = 1_000
 LIVE_STATES = (
@@ -75,7 +78,8 @@ class Questions:
         self._clock = clock
         self._known = Known(client.name, owner, client.system)
         self._known.newest = since
-        self._bad = BadRows(client.name)
+        self._bad: dict[str, None] = {}
+        """Rows that make no sense, by the names they are skipped under."""
         self._alerts: dict[int, str] = {}
         self._lost: list[Skip] = []
         self._asked_for: deque[int] = deque()
@@ -87,7 +91,6 @@ class Questions:
         self._ahead_s: float | None = None
         self._back_until = Nanos(0)
         self._cache = cache
-        self._parents_step: Step = self._parents
         self.due: deque[Step] = deque()
         self.begin()
 
@@ -120,9 +123,13 @@ class Questions:
         self._ask_for(list(self._known.rows))
         return True
 
-    def with_lost(self, batch: Batch) -> Batch:
-        lost, self._lost = self._lost, []
-        return merged((batch, _of_skips(lost))) if lost else batch
+    async def ask(self) -> Batch:
+        """The answer to the first question that is due."""
+        batch = await self.due[0]()
+        if not batch.more:
+            self.due.popleft()
+        lost, self._lost = tuple(self._lost), []
+        return merged((batch, Batch(cursor="", skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
         """What is made of each row; one of which nothing can be made is lost alone."""
@@ -154,7 +161,11 @@ class Questions:
         asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
         batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
         named = {row.id: row for row in sites.rows}
-        await self._learn_apps(named)
+        are_new = bool(named.keys() - known.sites.keys())
+        known.take_sites(named)
+        if are_new or not known.apps:
+            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
+            known.apps.update((app.id, app) for app in apps.rows)
         known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
         signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
         name = self._client.name
@@ -166,11 +177,8 @@ class Questions:
         known.transfers = await self._failed_transfers()
         places = tuple(self._each(sites.rows, lambda site: site_of(site, name)))
         self.frame_now = Frame(places, allocations, self._clock.now())
-        counted = [
-            self._bad.count("/sites/", sites.rows, sites.skips),
-            self._bad.count("/sessions/", sessions.rows, sessions.skips),
-            self._bad.count("/batch-jobs/", batch_jobs.rows, batch_jobs.skips),
-        ]
+        read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
+        skipped = [self._skipped(path, page) for path, page in read]
         found = Batch(
             cursor="",
             jobs=self._newly_alerted(),
@@ -181,16 +189,18 @@ class Questions:
             ),
             count=len(batch_jobs.rows),
         )
-        return merged((found, *counted))
+        return merged((found, *skipped))
 
-    async def _learn_apps(self, sites: dict[int, SiteRow]) -> None:
-        """Take in the sites; where there is a new one, read the apps again."""
-        known = self._known
-        are_new = bool(sites.keys() - known.sites.keys())
-        known.take_sites(sites)
-        if are_new or not known.apps:
-            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
-            known.apps.update((app.id, app) for app in apps.rows)
+    def _skipped(self, path: str, page: Decoded[Any]) -> Batch:
+        """What of the skipped rows of a page is new, and how many are good again."""
+        fresh = tuple(skip for skip in page.skips if skip.where not in self._bad)
+        mended = {f"{self._client.name}{path}{row.id}" for row in page.rows} if self._bad else set()
+        mended &= self._bad.keys()
+        for place in mended:
+            del self._bad[place]
+        for skip in fresh[: max(0, BAD_ROWS_KEPT - len(self._bad))]:
+            self._bad[skip.where] = None
+        return Batch(cursor="", skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
     async def _failed_transfers(self) -> dict[int, Needs]:
         """Of which jobs a file could not be brought in or away; such a job stays as it is."""
@@ -202,7 +212,10 @@ class Questions:
             except SourceMissing:
                 return {}  # a server without transfers
             for row in page.rows:
-                found[row.job_id] = (*found.get(row.job_id, ()), failed_transfer(row))
+                what = "stage-in" if row.direction == "in" else "stage-out"
+                why = str((row.transfer_info or {}).get("error") or "no reason is given")
+                failed = f"the {what} of {row.local_path or 'a file'}", why[:MESSAGE_CHARACTERS]
+                found[row.job_id] = (*found.get(row.job_id, ()), failed)
         return found
 
     @property
@@ -210,9 +223,21 @@ class Questions:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
     def _newly_alerted(self) -> tuple[Job, ...]:
-        known = self._known
-        before, self._alerts = self._alerts, alerts_of(self.frame_now, known, self.server_now)
-        numbers = {n for n in before.keys() | self._alerts.keys() if before.get(n) != self._alerts.get(n)}
+        """Live jobs of which something else is to be said than before."""
+        known, now, before = self._known, self.server_now, self._alerts
+        stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
+        down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
+        found = {row.id: said for row in known.waiting() if (said := known.trouble(row, now)) is not None}
+        for row in known.rows.values() if stale or down else ():
+            if row.state == "RUNNING" and row.batch_job_id in stale:
+                who, heard_at = "its launcher", stale[row.batch_job_id].heartbeat_at
+            elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
+                who, heard_at = "the agent of its site", down[site].seen_at
+            else:
+                continue
+            found.setdefault(row.id, f"{who} was last heard of at {clock(heard_at)}")
+        self._alerts = found
+        numbers = {n for n in before.keys() | found.keys() if before.get(n) != found.get(n)}
         rows = (known.rows[number] for number in sorted(numbers) if number in known.rows)
         return tuple(self._each(rows, self._job))
 
@@ -302,9 +327,8 @@ class Questions:
         known = self._known
         fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
         known.parents_to_ask -= known.rows.keys()
-        bad = self._bad.count("/jobs/", page.rows, page.skips)
-        if known.parents_to_ask and self._parents_step not in self.due:
-            self.due.append(self._parents_step)
+        if known.parents_to_ask and self._parents not in self.due:
+            self.due.append(self._parents)
         found = Batch(
             cursor="",
             jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
@@ -312,7 +336,7 @@ class Questions:
             count=len(fresh),
             more=more,
         )
-        return merged((found, bad))
+        return merged((found, self._skipped("/jobs/", page)))
 
     def _ask_for(self, numbers: Sequence[int]) -> None:
         if numbers and not self._asked_for:
@@ -346,12 +370,22 @@ class Questions:
     async def _recalled(self) -> Batch:
         """Events that were kept, some at a time; their jobs are asked for next."""
         assert self._cache is not None
-        found = await self._cache.part(self._since, partial(_times_of, self._client))
+
+        async def times_of(ids: Sequence[int]) -> dict[int, Nanos]:
+            page = await self._events_page({"id": ids, "limit": len(ids)})
+            return {change.id: change.at for change in page.rows}
+
+        found = await self._cache.part(self._since, times_of)
         changes = tuple(self._changes(found))
         return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
 
-    def _asked_from(self) -> Nanos:
-        return self._since if self._cache is None else self._cache.ask_from(self._since)
+    async def _events_page(self, asked: Parameters) -> Decoded[StateChange]:
+        """One page of events as changes, made in a thread when there are many: their times take a while."""
+        client = self._client
+        page = await client.rows("/events/", EventRow, asked)
+        if page.received < SLICE_ROWS:
+            return changes_in(page, client.name, client.system)
+        return await asyncio.to_thread(changes_in, page, client.name, client.system)
 
     def events(self, since: Nanos | None, about: Sequence[JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain.
@@ -360,13 +394,17 @@ class Questions:
         """
         pages: _Pages[StateChange] | None = None
 
-        def ask(since: Nanos, paged: Parameters) -> Awaitable[_Events]:
+        def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[StateChange]]:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
-            return _events_page(self._client, asked)
+            return self._events_page(asked)
 
         async def step() -> Batch:
             nonlocal pages
-            pages = pages or _Pages(ask, self._asked_from() if since is None else since, lambda one: one.at)
+            if pages is None:
+                begin = since
+                if begin is None:
+                    begin = self._since if self._cache is None else self._cache.ask_from(self._since)
+                pages = _Pages(ask, begin, lambda one: one.at)
             part = await pages.next()
             batch = self._of_events(part, more=pages.has_more)
             until = Nanos(min(self._known.newest, self._clock.now()))
@@ -384,7 +422,7 @@ class Questions:
         async def step() -> Batch:
             ids = [left[at] for at in range(min(IDS_AT_ONCE, len(left)))]
             asked: Parameters = {"job_id": ids, "ordering": "timestamp", "limit": 4 * PAGE_ROWS}
-            page = await _events_page(self._client, asked)
+            page = await self._events_page(asked)
             for _ in ids:
                 left.popleft()
             batch = self._of_events(page, more=bool(left))
@@ -396,21 +434,19 @@ class Questions:
     def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
         return [change for change in self._each(told, self._known.take_change) if change is not None]
 
-    def _of_events(self, page: "_Events", *, more: bool) -> Batch:
-        changes = self._changes(page.rows)
-        bad = self._bad.count("/events/", page.rows, page.skips)
-        self._ask_for(list(self._known.strangers(changes)))
+    def _of_events(self, page: Decoded[StateChange], *, more: bool) -> Batch:
+        known, changes = self._known, self._changes(page.rows)
+        numbers = dict.fromkeys(map(known.number_of, changes))
+        self._ask_for([number for number in numbers if number not in known.rows])
+        rows = (known.rows[number] for number in numbers if number in known.rows)
         found = Batch(
             cursor="",
-            jobs=tuple(self._each(self._known.rows_of(changes), self._job)),
+            jobs=tuple(self._each(rows, self._job)),
             changes=tuple(changes),
             count=len(changes),
             more=more,
         )
-        return merged((found, bad))
-
-
-_Events = Decoded[StateChange]
+        return merged((found, self._skipped("/events/", page)))
 
 
 class _Pages(Generic[_Row]):
@@ -450,19 +486,6 @@ class _Pages(Generic[_Row]):
                 self._left.append(Decoded(page.count, page.rows[start : start + SLICE_ROWS], received, skips))
                 skips, received = (), 0
         return self._left.popleft()
-
-
-async def _events_page(client: BalsamClient, asked: Parameters) -> _Events:
-    """One page of events as changes, made in a thread when there are many: their times take a while."""
-    page = await client.rows("/events/", EventRow, asked)
-    if page.received < SLICE_ROWS:
-        return changes_in(page, client.name, client.system)
-    return await asyncio.to_thread(changes_in, page, client.name, client.system)
-
-
-async def _times_of(client: BalsamClient, ids: Sequence[int]) -> dict[int, Nanos]:
-    page = await _events_page(client, {"id": ids, "limit": len(ids)})
-    return {change.id: change.at for change in page.rows}
 
 
 def _text_of(at: Nanos) -> str:
@@ -618,15 +641,8 @@ class Known:
             self._seen_before, self._seen = self._seen, {}
         self._seen[change.id] = change.at
         self.newest = max(self.newest, change.at)
-        self._lives.setdefault(self._number(change), Lifetime()).take(change)
+        self._lives.setdefault(self.number_of(change), Lifetime()).take(change)
         return change
-
-    def rows_of(self, changes: Iterable[StateChange]) -> Iterator[JobRow]:
-        numbers = dict.fromkeys(map(self._number, changes))
-        return (self.rows[number] for number in numbers if number in self.rows)
-
-    def strangers(self, changes: Iterable[StateChange]) -> Iterator[int]:
-        return (number for number in dict.fromkeys(map(self._number, changes)) if number not in self.rows)
 
     def unexplained(self, rows: Iterable[JobRow]) -> list[int]:
         """Jobs in a state to which no event is known to have led: its sender's clock may be off.
@@ -668,19 +684,37 @@ class Known:
         return tuple(ids)
 
     def job(self, row: JobRow, alert: str | None = None) -> Job:
-        app = self.apps.get(row.app_id)
+        """A job as all systems have it. Its times come from its events, as its row has the last one only."""
+        app, life = self.apps.get(row.app_id), self._lives.get(row.id, Lifetime())
         site = self.sites.get(app.site_id) if app is not None else None
-        allocation = self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else ""
-        return job_of(
-            row,
-            self._lives.get(row.id, Lifetime()),
-            self._source,
-            self._system,
-            app=app.name if app else "",
-            site=site.name if site else "",
+        status, updated = STATUSES.get(row.state, JobStatus.UNKNOWN), time_of(row.last_update)
+        message = WAITS.get(row.state)
+        if row.state == AWAITING_PARENTS:
+            message = counted(len(row.parent_ids), "parent job")
+        elif row.state == "RESTART_READY" and life.error is not None:
+            message = "a launcher, to run again after an error"
+        return Job(
+            id=system_job_id(self._system, row.id),
+            system=SYSTEM,
+            status=status,
+            native_status=row.state,
+            source=self._source,
             owner=self._owner,
+            name=row.workdir or None,
+            app=app.name if app else "",
+            queued_at=life.queued_at,
+            started_at=life.started_at,
+            updated_at=updated,
+            ended_at=None if status.is_live else life.ended_at or updated,
+            written_at=updated,
+            runs=life.runs,
+            message=message,
+            error=life.error if status is JobStatus.FAILED and life.error_id > life.over_id else None,
             alert=alert,
-            allocation=allocation,
+            host=site.name or None if site else None,
+            tags=intern(" ".join(tag_word(name, value) for name, value in row.tags.items())),
+            passed=life.passed,
+            allocation=self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else "",
             needs=self.needs(row),
         )
 
@@ -705,7 +739,7 @@ class Known:
                 found[row.batch_job_id] = min(life.started_at, found.get(row.batch_job_id, life.started_at))
         return found
 
-    def _number(self, change: StateChange) -> int:
+    def number_of(self, change: StateChange) -> int:
         return whole(change.job_id[self._prefix :], 0)
 
 
@@ -723,44 +757,15 @@ class Frame(msgspec.Struct, frozen=True):
     at: Nanos = Nanos(0)
 
 
-def alerts_of(frame: Frame, known: Known, now: Nanos) -> dict[int, str]:
-    """What is to be said of live jobs, by number. `now` is the server's."""
-    stale = {one.id: one for one in frame.allocations if one.is_stale(now)}
-    down = {site.id: site for site in frame.sites if site.is_down(now)}
-    found = {row.id: said for row in known.waiting() if (said := known.trouble(row, now)) is not None}
-    if not stale and not down:
-        return found
-    for row in known.rows.values():
-        if row.state == "RUNNING" and row.batch_job_id in stale:
-            who, heard_at = "its launcher", stale[row.batch_job_id].heartbeat_at
-        elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
-            who, heard_at = "the agent of its site", down[site].seen_at
-        else:
-            continue
-        found.setdefault(row.id, f"{who} was last heard of at {clock(heard_at)}")
-    return found
-
-
-def _launcher(allocation: Allocation) -> str:
-    if not allocation.launchers:
-        return "allocation runs and has no launcher"
-    return f"launcher was last heard of at {clock(allocation.heartbeat_at)}"
-
-
 def clock(at: Nanos | None) -> str:
     """A time of day that does not change while it is shown."""
     seconds = (at or 0) // SECOND % 86_400
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}Z"
 
 
-def note_of(frame: Frame, login: str | None, ahead_s: float) -> str:
-    server_now = Nanos(frame.at + from_seconds(ahead_s))
-    return "; ".join(_words(frame, login, server_now, ahead_s))
-
-
-def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Iterator[str]:
-    if login:
-        yield login
+def notes_of(frame: Frame, ahead_s: float) -> Iterator[str]:
+    """What is to be said of a server's clock, agents and launchers."""
+    now = Nanos(frame.at + from_seconds(ahead_s))
     if abs(ahead_s) >= CLOCK_S:
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
     for site in frame.sites:
@@ -768,33 +773,6 @@ def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Itera
             yield f"the agent of site {site.name} was last heard of at {clock(site.seen_at)}"
     for one in frame.allocations:
         if one.is_stale(now):
-            yield f"batch job {one.id}: its {_launcher(one)}"
-
-
-KEPT = 10_000
-"""Rows that are remembered; beyond, they count again."""
-
-
-class BadRows:
-    """Which rows of a server make no sense."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._places: dict[str, None] = {}
-
-    def count(self, path: str, rows: Sequence[Any], skips: Iterable[Skip]) -> Batch:
-        """What of skipped rows is new, and how many are good again."""
-        fresh = tuple(skip for skip in skips if skip.where not in self._places)
-        recovered = 0
-        if self._places:
-            mended = {f"{self._source}{path}{row.id}" for row in rows} & self._places.keys()
-            recovered = len(mended)
-            for place in mended:
-                del self._places[place]
-        for skip in fresh[: max(0, KEPT - len(self._places))]:
-            self._places[skip.where] = None
-        return _of_skips(fresh, recovered)
-
-
-def _of_skips(skips: Sequence[Skip], recovered: int = 0) -> Batch:
-    return Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), recovered=recovered)
+            launcher = f"launcher was last heard of at {clock(one.heartbeat_at)}"
+            what = launcher if one.launchers else "allocation runs and has no launcher"
+            yield f"batch job {one.id}: its {what}"

@@ -6,6 +6,7 @@ type than it should costs its row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from sys import intern
 from typing import Annotated, Generic, TypeVar
 from zlib import crc32
@@ -20,8 +21,8 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import named, numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.numbers import counted, real_of, whole
-from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_of, tag_word
+from jobtui.model.numbers import real_of, whole
+from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_of
 
 SYSTEM = "balsam"
 
@@ -150,11 +151,6 @@ class Page(msgspec.Struct, Generic[Row]):
     results: list[Row]
 
 
-class _RawPage(msgspec.Struct):
-    count: int
-    results: list[msgspec.Raw]
-
-
 class Decoded(msgspec.Struct, Generic[Row]):
     """A decoded list. `skips` are rows that made no sense; `received` counts these too."""
 
@@ -170,34 +166,27 @@ def decode_page(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
         page = msgspec.json.decode(body, type=Page[kind])  # type: ignore[valid-type]
         return Decoded(page.count, page.results, len(page.results))
     except (ValueError, RecursionError):
-        return _decode_row_by_row(kind, mended(body), where)
+        pass  # row by row: one that makes no sense costs that row
+    skips: list[Skip] = []
 
+    def skip(raw: msgspec.Raw, why: str) -> None:
+        try:
+            name = str(msgspec.json.decode(raw, type=_HasId).id)
+        except (ValueError, RecursionError):
+            name = f"row#{crc32(bytes(raw)):08x}"
+        skips.append(Skip(f"{where}{name}", why))
 
-def _decode_row_by_row(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
     try:
-        page = msgspec.json.decode(body, type=_RawPage)
+        raw_page = msgspec.json.decode(mended(body), type=Page[msgspec.Raw])
     except RecursionError as error:
         raise ValueError(str(error)) from error
-    skips: list[Skip] = []
-    rows = rows_of(
-        page.results,
-        lambda raw: msgspec.json.decode(raw, type=kind),
-        lambda raw, why: skips.append(Skip(f"{where}{_id_in(raw)}", why)),
-        (ValueError, RecursionError),
-    )
-    return Decoded(page.count, list(rows), len(page.results), tuple(skips))
+    make = partial(msgspec.json.decode, type=kind)
+    rows = list(rows_of(raw_page.results, make, skip, (ValueError, RecursionError)))
+    return Decoded(raw_page.count, rows, len(raw_page.results), tuple(skips))
 
 
 class _HasId(msgspec.Struct):
     id: int
-
-
-def _id_in(raw: msgspec.Raw) -> str:
-    """The id of a row that makes no sense, else what tells it from others."""
-    try:
-        return str(msgspec.json.decode(raw, type=_HasId).id)
-    except (ValueError, RecursionError):
-        return f"row#{crc32(bytes(raw)):08x}"
 
 
 def time_of(text: str | None) -> Nanos | None:
@@ -222,21 +211,11 @@ def change_of(row: EventRow, source: str, system: str) -> StateChange:
     at = time_of(row.timestamp)
     if at is None:
         raise ValueError(f'"{row.timestamp}" is no time')
-    return StateChange(
-        row.id,
-        system_job_id(system, row.job_id),
-        at,
-        row.from_state,
-        row.to_state,
-        source,
-        _nodes(row.data),
-        row.data or None,
-    )
-
-
-def _nodes(data: Mapping[str, object] | None) -> float | None:
-    nodes = real_of(data.get("num_nodes")) if data else None
-    return nodes if nodes is not None and 0 <= nodes <= MOST_NODES else None
+    nodes = real_of(row.data.get("num_nodes")) if row.data else None
+    if nodes is not None and not 0 <= nodes <= MOST_NODES:
+        nodes = None
+    job_id, data = system_job_id(system, row.job_id), row.data or None
+    return StateChange(row.id, job_id, at, row.from_state, row.to_state, source, nodes, data)
 
 
 def number_of(job_id: str, system: str) -> int | None:
@@ -273,22 +252,12 @@ class Lifetime(msgspec.Struct):
     state_id: int = -1
     passed: str = ""
 
-    @classmethod
-    def of(cls, changes: Iterable[StateChange]) -> "Lifetime":
-        life = cls()
-        for change in changes:
-            life.take(change)
-        return life
-
-    def _pass(self, state: str) -> None:
-        """Note a state as the last that was come into. Few ways are gone by many jobs, so they are shared."""
-        earlier = " ".join(word for word in self.passed.split() if word != state)
-        self.passed = intern(f"{earlier} {state}".strip()[-PASSED_CHARACTERS:])
-
     def take(self, change: StateChange) -> None:
         if change.id > self.state_id:
             self.state, self.state_id = change.after, change.id
-            self._pass(change.after)
+            earlier = " ".join(word for word in self.passed.split() if word != change.after)
+            # Many jobs pass the same states, and share one text
+            self.passed = intern(f"{earlier} {change.after}".strip()[-PASSED_CHARACTERS:])
         if change.before == "CREATED":
             self.queued_at = change.at
         if change.after == RUNNING:
@@ -303,56 +272,6 @@ class Lifetime(msgspec.Struct):
             self.error, self.error_id = error, change.id
 
 
-def job_of(
-    row: JobRow,
-    life: Lifetime,
-    source: str,
-    system: str,
-    *,
-    app: str,
-    site: str,
-    owner: str,
-    alert: str | None,
-    allocation: str,
-    needs: Needs,
-) -> Job:
-    """A job as all systems have it. Its times come from its events, as its row has the last one only."""
-    status = STATUSES.get(row.state, JobStatus.UNKNOWN)
-    updated = time_of(row.last_update)
-    return Job(
-        id=system_job_id(system, row.id),
-        system=SYSTEM,
-        status=status,
-        native_status=row.state,
-        source=source,
-        owner=owner,
-        name=row.workdir or None,
-        app=app,
-        queued_at=life.queued_at,
-        started_at=life.started_at,
-        updated_at=updated,
-        ended_at=None if status.is_live else life.ended_at or updated,
-        written_at=updated,
-        runs=life.runs,
-        message=_message(row, life),
-        error=life.error if status is JobStatus.FAILED and life.error_id > life.over_id else None,
-        alert=alert,
-        host=site or None,
-        tags=intern(" ".join(tag_word(name, value) for name, value in row.tags.items())),
-        passed=life.passed,
-        allocation=allocation,
-        needs=needs,
-    )
-
-
-def _message(row: JobRow, life: Lifetime) -> str | None:
-    if row.state == "AWAITING_PARENTS":
-        return counted(len(row.parent_ids), "parent job")
-    if row.state == "RESTART_READY" and life.error is not None:
-        return "a launcher, to run again after an error"
-    return WAITS.get(row.state)
-
-
 def ids_of(row: BatchJobRow, label: str = "") -> str:
     """The ids by which an allocation is known: its own, the scheduler's, its own with the server's label."""
     known = [str(row.id)] if row.scheduler_id is None else [str(row.id), str(row.scheduler_id)]
@@ -362,12 +281,6 @@ def ids_of(row: BatchJobRow, label: str = "") -> str:
 def is_estimated(row: BatchJobRow) -> bool:
     """Whether an allocation runs and has no start yet: the server is told of it after the end."""
     return row.state == RUNNING_ALLOCATION and row.start_time is None
-
-
-def failed_transfer(row: TransferRow) -> tuple[str, str]:
-    what = "stage-in" if row.direction == "in" else "stage-out"
-    why = (row.transfer_info or {}).get("error") or "no reason is given"
-    return f"the {what} of {row.local_path or 'a file'}", str(why)[:MESSAGE_CHARACTERS]
 
 
 def allocation_of(
@@ -411,15 +324,8 @@ def submitted_at(row: BatchJobRow) -> Nanos | None:
 
 def site_of(row: SiteRow, source: str) -> Site:
     """A site; `seen_at` is when its agent last reported."""
-    queued = len(row.queued_jobs) if row.queued_jobs else 0
-    return Site(
-        id=row.id,
-        source=source,
-        name=row.name,
-        path=row.path,
-        seen_at=time_of(row.last_refresh),
-        queued=queued,
-    )
+    seen_at, queued = time_of(row.last_refresh), len(row.queued_jobs or ())
+    return Site(id=row.id, source=source, name=row.name, path=row.path, seen_at=seen_at, queued=queued)
 
 
 ENDS: Mapping[str, JobStatus] = {
@@ -434,30 +340,27 @@ ENDS: Mapping[str, JobStatus] = {
 
 def runs_of(changes: Iterable[StateChange], job: Job) -> tuple[Run, ...]:
     """Every run, oldest first; one that has not begun is the one that the job waits for."""
-    runs = by_run(changes)
-    return tuple(_run(number, run, job) for number, run in enumerate(runs, 1))
+    return tuple(_run(number, run, job) for number, run in enumerate(by_run(changes), 1))
 
 
 def _run(number: int, own: Sequence[StateChange], job: Job) -> Run:
     start = next((change for change in own if change.after == RUNNING), None)
     left = next((change for change in own if change.before == RUNNING or change.after in ENDS), None)
     errors = [text for change in own if (text := error_of(change)) is not None]
-    last = own[-1]
+    last, message = own[-1], job.message
+    status = STATUSES.get(last.after, JobStatus.UNKNOWN)
+    if left is not None:
+        said = (left.detail or {}).get("message")
+        message = said if isinstance(said, str) and said else None
+        status = ENDS.get(left.after, JobStatus.UNKNOWN)
     return Run(
         number=number,
-        status=STATUSES.get(last.after, JobStatus.UNKNOWN)
-        if left is None
-        else ENDS.get(left.after, JobStatus.UNKNOWN),
+        status=status,
         native_status=last.after if left is None else left.after,
         queued_at=own[0].at,
         started_at=None if start is None else start.at,
         ended_at=None if left is None else left.at,
         updated_at=last.at,
         error=errors[-1] if errors else None,
-        message=job.message if left is None else _said(left),
+        message=message,
     )
-
-
-def _said(change: StateChange) -> str | None:
-    text = (change.detail or {}).get("message")
-    return text if isinstance(text, str) and text else None

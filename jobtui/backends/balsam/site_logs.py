@@ -7,8 +7,10 @@ Below a site, in `log`: `service*.log` of its agent, `mpi_mode*.log` and `serial
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,11 +86,9 @@ class SiteLogs(PolledSource):
                 batches.append(follower.poll())
             except SourceError as error:
                 skips.append(Skip(path, str(error)))
-        told = Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), note=self._note())
+        note = f"{self._left_out:,} older files were not read" if self._left_out else ""
+        told = Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), note=note)
         return merged((*batches, told))
-
-    def _note(self) -> str:
-        return f"{self._left_out:,} older files were not read" if self._left_out else ""
 
     def _look(self, places: tuple[SitePlace, ...]) -> None:
         found: dict[str, str] = {}
@@ -117,18 +117,11 @@ class SiteLogs(PolledSource):
 def _newest(place: SitePlace) -> list[str]:
     """The logs of a site, the newest first; none where it cannot be reached."""
     for directory in place.directories:
-        try:
-            with os.scandir(os.path.join(directory, LOGS)) as entries:
-                return [path for _, path in sorted(_logs_among(entries), reverse=True)]
-        except OSError:
-            continue
+        with suppress(OSError), os.scandir(os.path.join(directory, LOGS)) as entries:
+            logs = [  # regular files only, and no links: others may write there
+                (entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)
+                for entry in islice(entries, ENTRIES_LOOKED_AT)
+                if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            ]
+            return [path for _, path in sorted(logs, reverse=True)]
     return []
-
-
-def _logs_among(entries: Iterator["os.DirEntry[str]"]) -> Iterator[tuple[int, str]]:
-    """Regular files only, and no links: others may write there."""
-    for number, entry in enumerate(entries):
-        if number >= ENTRIES_LOOKED_AT:
-            return
-        if NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-            yield entry.stat(follow_symlinks=False).st_mtime_ns, entry.path

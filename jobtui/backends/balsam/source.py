@@ -10,13 +10,14 @@ id. What is known already is dropped by id. Where ids come again for other event
 import os
 import posixpath
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
 
 from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, cache_path
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
-from jobtui.backends.balsam.poll import OVERLAP_S, Known, Questions, Step, clock, note_of
+from jobtui.backends.balsam.poll import OVERLAP_S, Known, Questions, Step, clock, notes_of
 from jobtui.backends.balsam.records import (
     AppRow,
     BatchJobRow,
@@ -58,13 +59,21 @@ DATA = "data"
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
     """Everything stored about a job, None when there is none of this number. Raises SourceError."""
-    native = await _native(client, number)
-    if native is None:
+    page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
+    senseless = f"{client.name}/jobs/{number}: the record makes no sense"
+    native = next((row for row in page.rows if row.get("id") == number), None)
+    if native is None and not page.received:
         return None
+    if native is None:
+        why = page.skips[0].why if page.skips else "it is that of another job"
+        raise SourceUnreachable(f"{senseless}: {why}")
+    for name in PAYLOADS:
+        if payload := native.get(name):
+            native[name] = f"({len(payload) if isinstance(payload, str) else 0} characters)"
     try:
         row = msgspec.convert(native, JobRow)
     except (ValueError, RecursionError) as error:
-        raise SourceUnreachable(_senseless(client, number, error)) from error
+        raise SourceUnreachable(f"{senseless}: {error}") from error
     asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
     events = (await client.rows("/events/", EventRow, asked)).rows
     app = await _one(client, "/apps/", AppRow, row.app_id)
@@ -98,22 +107,6 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     )
 
 
-async def _native(client: BalsamClient, number: int) -> dict[str, object] | None:
-    """The record as the server gives it, but for its payloads."""
-    page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
-    native = next((row for row in page.rows if row.get("id") == number), None)
-    if native is not None:
-        return native | {name: _size(native.get(name)) for name in PAYLOADS if native.get(name)}
-    if page.received:
-        why = page.skips[0].why if page.skips else "it is that of another job"
-        raise SourceUnreachable(_senseless(client, number, why))
-    return None
-
-
-def _senseless(client: BalsamClient, number: int, error: Exception | str) -> str:
-    return f"{client.name}/jobs/{number}: the record makes no sense: {error}"
-
-
 def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
     """Where a job works, at its site: `<site>/data/<workdir>`; None when a name leads elsewhere."""
     if site is None or not posixpath.isabs(site.path) or not row.workdir:
@@ -142,10 +135,6 @@ def _facts(
         yield "output", posixpath.join(directory, OUTPUT)
     if site is not None and posixpath.isabs(site.path):
         yield "site logs", posixpath.join(site.path, LOGS)
-
-
-def _size(payload: object) -> str:
-    return f"({len(payload) if isinstance(payload, str) else 0} characters)"
 
 
 _Row = TypeVar("_Row", AppRow, SiteRow, BatchJobRow)
@@ -177,7 +166,13 @@ async def fetch_changes(
     is resolved first, and events of before the window are read too, as runs in it may have begun there.
     `to_state` is the only state to which changes are wanted.
     """
-    asked = await _asked(client, query, exact=exact)
+    asked = _asked_by(query, client.system, exact=exact)
+    if query.batch_job is None and query.scheduler_id is not None and not exact:
+        named: Parameters = {"scheduler_id": query.scheduler_id, "limit": 1}
+        batch_jobs = (await client.rows("/batch-jobs/", BatchJobRow, named)).rows
+        if not batch_jobs:
+            raise SourceMissing(f"{client.name}: no batch job has the scheduler id {query.scheduler_id}")
+        asked["batch_job_id"] = batch_jobs[0].id
     if query.jobs and not asked["job_id"]:
         return [], ()  # those are jobs of another system
     if to_state is not None:
@@ -193,40 +188,27 @@ async def fetch_changes(
     return sorted(found.values(), key=lambda change: change.id), tuple(skips)
 
 
-async def _asked(
-    client: BalsamClient, query: ReportQuery, *, exact: bool
+def _asked_by(
+    query: ReportQuery, system: str, *, exact: bool
 ) -> dict[str, str | int | list[str] | list[int]]:
     asked: dict[str, str | int | list[str] | list[int]] = {"ordering": "timestamp"}
     if query.jobs:
-        asked["job_id"] = [
-            number for job in query.jobs if (number := number_of(job, client.system)) is not None
-        ]
+        asked["job_id"] = [number for job in query.jobs if (number := number_of(job, system)) is not None]
     if query.batch_job is not None:
         asked["batch_job_id"] = query.batch_job
     elif query.scheduler_id is not None and exact:
         asked["scheduler_id"] = query.scheduler_id
-    elif query.scheduler_id is not None:
-        asked["batch_job_id"] = await _batch_job_of(client, query.scheduler_id)
     if query.tags:
         asked["tags"] = [f"{name}:{value}" for name, value in query.tags]
     if query.until is not None:
         asked["timestamp_before"] = to_rfc3339(query.until)
-    if query.since is not None and exact:
-        asked["timestamp_after"] = to_rfc3339(query.since)
-    elif query.since is not None:
-        asked["timestamp_after"] = to_rfc3339(Nanos(query.since - RUN_S * SECOND))
+    if query.since is not None:
+        asked["timestamp_after"] = to_rfc3339(query.since if exact else _before(query.since, RUN_S))
     return asked
 
 
 RUN_S = 24 * 3600
 """How long before a window a run may have begun that goes on in it."""
-
-
-async def _batch_job_of(client: BalsamClient, scheduler_id: str) -> int:
-    page = await client.rows("/batch-jobs/", BatchJobRow, {"scheduler_id": scheduler_id, "limit": 1})
-    if not page.rows:
-        raise SourceMissing(f"{client.name}: no batch job has the scheduler id {scheduler_id}")
-    return page.rows[0].id
 
 
 async def fetch_allocations(
@@ -335,9 +317,7 @@ class Balsam(PolledSource):
         if not due:
             self._polls += 1
             due.extend(self._next_steps())
-        batch = self._questions.with_lost(await due[0]())
-        if not batch.more:
-            due.popleft()
+        batch = await self._questions.ask()
         if self._questions.begin_again_if_back():
             self._back_at = self._clock.now()
         ahead_s = self.client.ahead_s if abs(self.client.ahead_s) >= EXACT_S else 0.0
@@ -358,15 +338,15 @@ class Balsam(PolledSource):
         return steps
 
     def _note(self) -> str:
-        now = self._clock.now()
-        note = note_of(self._questions.frame_now, self._notice(now), self.client.ahead_s)
-        back = ""
+        notes = [self._notice(self._clock.now())]
+        notes += notes_of(self._questions.frame_now, self.client.ahead_s)
+        if self._polls == 0 and self._questions.due:
+            notes.append("being read for the first time")
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
-            back = f"event ids went back, {seen}: a backup, or set up again? all was read again"
-        first = "being read for the first time" if self._polls == 0 and self._questions.due else ""
-        fault = self._cache.fault if self._cache is not None else ""
-        return "; ".join(filter(None, (note, first, back, fault)))
+            notes.append(f"event ids went back, {seen}: a backup, or set up again? all was read again")
+        notes.append(self._cache.fault if self._cache is not None else "")
+        return "; ".join(filter(None, notes))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         number = number_of(job_id, self.client.system)
@@ -387,24 +367,15 @@ def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
     """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
-    owner = _owner(spec.target, path)
-    cache = None
+    owner, cache = "", None
+    with suppress(SourceError):  # the first poll says what is wrong
+        owner = user_of(login_for(spec.target, path))
     if spec.kept and owner:
         cache = EventCache(cache_path(client.name, owner), client.system, spec.kept)
-    return Balsam(
-        client, owner=owner, since=since, notice=lambda now: _notice(spec.target, path, now), cache=cache
-    )
 
+    def notice_at(now: Nanos) -> str | None:
+        with suppress(SourceError):  # the poll says what is wrong
+            return notice(login_for(spec.target, path), now)
+        return None
 
-def _owner(url: str, path: str) -> str:
-    try:
-        return user_of(login_for(url, path))
-    except SourceError:
-        return ""  # the first poll says what is wrong
-
-
-def _notice(url: str, path: str, now: Nanos) -> str | None:
-    try:
-        return notice(login_for(url, path), now)
-    except SourceError:
-        return None  # the poll says what is wrong
+    return Balsam(client, owner=owner, since=since, notice=notice_at, cache=cache)

@@ -12,8 +12,8 @@ told as a fact (`LOG_GAP`), so that jobs in it are not taken to go on for ever.
 import itertools
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +106,10 @@ class CondorFile(PolledFile[ReadPlace]):
 
         A schedd's own log, and one with packed files, go on over several: reading begins with the oldest.
         """
-        older = self._older_logs()
+        older: list[tuple[Path, Look]] = []
+        for path in rotated(self._path):
+            with suppress(SourceError):
+                older.append((path, look_at(path)))
         at = next((at for at, (path, seen) in enumerate(older) if _ended_in(path, seen, place)), None)
         is_gap, note = False, None
         if at is None:
@@ -114,7 +117,9 @@ class CondorFile(PolledFile[ReadPlace]):
             if not older or not (is_global or any(one.suffix in _PACKED for one, _ in older)):
                 return None
             is_gap = place.look is not None
-            place, at = ReadPlace(rotation=place.rotation + is_gap), _first_within(older, self._most_bytes)
+            sizes = itertools.accumulate(seen.size for _, seen in reversed(older))
+            at = len(older) - max(1, sum(size <= self._most_bytes for size in sizes))
+            place = ReadPlace(rotation=place.rotation + is_gap)
             note = f"its {at} oldest files are not read" if at else None
         path, _ = older[at]
         successor = older[at + 1][1] if at + 1 < len(older) else look
@@ -126,33 +131,22 @@ class CondorFile(PolledFile[ReadPlace]):
 
     def _read_rotated(self, path: Path, place: ReadPlace, next_log: ReadPlace) -> _Read:
         """The next of a log under the name that it got; the place is in the next log when that was all."""
+        why: str | None
         try:
-            rotated = open_file(path)
+            with closing(open_file(path)) as opened:
+                form = form_of(opened.source.read(0, HEAD_BYTES))
+                if form is not None and form in _ENDS:
+                    read = self._read_on if opened.packed is None else self._read_whole
+                    batch, end = read(opened, opened.look(), form, place)
+                    return batch, end if batch.more else next_log
+                why = opened.packed.broken if opened.packed is not None else None
         except SourceError as error:
-            return self._unread(path, str(error), next_log)
-        try:
-            form = form_of(rotated.source.read(0, HEAD_BYTES))
-            if form is None or form not in _ENDS:
-                broken = rotated.packed.broken if rotated.packed is not None else None
-                return self._unread(path, broken, next_log) if broken else (Batch(cursor=""), next_log)
-            read = self._read_on if rotated.packed is None else self._read_whole
-            batch, end = read(rotated, rotated.look(), form, place)
-            return batch, end if batch.more else next_log
-        finally:
-            rotated.close()
-
-    def _unread(self, path: Path, why: str, next_log: ReadPlace) -> _Read:
+            why = str(error)
+        if not why:
+            return Batch(cursor=""), next_log
         gap = self._gap(next_log.rotation, next_log.part)
         skips = [Skip(str(path), f"rotated file not read: {why}")]
         return _batch([gap], skips, note=f"{path.name}: {why}"), next_log
-
-    def _older_logs(self) -> list[tuple[Path, Look]]:
-        """The files beside this one that had its name before, the oldest first."""
-        found = []
-        for path in rotated(self._path):
-            with suppress(SourceError):
-                found.append((path, look_at(path)))
-        return found
 
     def _gap(self, rotation: int, part: int = 0) -> CondorFact:
         text = f"{self.name} was rotated or cut short, and a part was gone before it was read"
@@ -199,18 +193,15 @@ class CondorFile(PolledFile[ReadPlace]):
         note = None
         if begin.offset == 0 and look.size > self._most_bytes + len(data):
             note = f"is large: of {look.size >> 20} MiB only the beginning and the end are read"
-            end = end._replace(offset=self._near_end(opened, look, form), line=0)
+            offset = look.size - self._most_bytes
+            found = opened.source.read(offset, self._piece_bytes).find(_ENDS[form])
+            offset += found + len(_ENDS[form]) if found >= 0 else 0  # where a new piece begins
+            end = end._replace(offset=offset, line=0)
         if begin.rotation > place.rotation:
             facts.insert(0, self._gap(begin.rotation))
         if unfinished:
             skips.append(self._skip(end.offset, "its end was not written yet"))
         return _batch(facts, skips, recovered=recovered, more=not at_end, note=note), end
-
-    def _near_end(self, opened: OpenFile, look: Look, form: Form) -> int:
-        """Where the last bytes that are read of a large file begin with a new piece."""
-        offset = look.size - self._most_bytes
-        found = opened.source.read(offset, self._piece_bytes).find(_ENDS[form])
-        return offset + (found + len(_ENDS[form]) if found >= 0 else 0)
 
     def _skip(self, offset: int, why: str) -> Skip:
         return Skip(f"{self.name}, byte {offset}", why)
@@ -232,16 +223,11 @@ def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:
 
 
 def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
-    if place.look is None or place.look.id != look.id:
-        return False
-    try:
-        opened = open_file(path)
-    except SourceError:
-        return False
-    try:
-        return _goes_on(opened, opened.look(), place)
-    finally:
-        opened.close()
+    """Whether reading ended in a file that lies beside a log."""
+    if place.look is not None and place.look.id == look.id:
+        with suppress(SourceError), closing(open_file(path)) as opened:
+            return _goes_on(opened, opened.look(), place)
+    return False
 
 
 def _begins_alike(opened: OpenFile, place: ReadPlace) -> bool:
@@ -255,12 +241,6 @@ def _sum_of(opened: OpenFile, size: int) -> int:
         ends = (found + len(end) for end in _ENDS.values() if len(end) > 1 and (found := data.find(end)) >= 0)
         begin = min(ends, default=0)
     return zlib.crc32(data[begin:size])
-
-
-def _first_within(older: Sequence[tuple[Path, Look]], most_bytes: int) -> int:
-    """The first of several files that have no more bytes together with those after it; the last at least."""
-    sizes = itertools.accumulate(look.size for _, look in reversed(older))
-    return len(older) - max(1, sum(size <= most_bytes for size in sizes))
 
 
 def _batch(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from jobtui.transport.http import Transport
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
-NO_INDEX = "index_not_found_exception"
 POINT_KEPT = "1m"
 POINTS = ("_pit", "_search/point_in_time")
 """Where a point in time is opened: Elasticsearch from 7.10 on, OpenSearch from 2.4 on."""
@@ -33,19 +32,9 @@ Document = Mapping[str, object]
 
 
 def _no_index(answer: http.Answer) -> tuple[type[SourceError], str] | None:
-    if answer.status != 404 or NO_INDEX.encode() not in answer.body:
+    if answer.status != 404 or b"index_not_found_exception" not in answer.body:
         return None
     return SourceMissing, "there is no such index (404); check the last part of the address"
-
-
-def _kind(variable: str) -> ServerKind:
-    return ServerKind(
-        "Elasticsearch",
-        login=f"put one into [servers] of the configuration file, or into JOBTUI_{variable}_BASIC",
-        forbidden="the login needs `read` on the index",
-        address="is this the address of Elasticsearch, with an index?",
-        explain=_no_index,
-    )
 
 
 class SearchAnswer(NamedTuple):
@@ -70,14 +59,14 @@ class ElasticClient(HttpClient):
     ) -> None:
         name = url.rstrip("/")
         root, _, self._index = name.partition("?")[0].rpartition("/")
-        super().__init__(
-            root,
-            _kind(variable),
-            name=name,
-            access=access,
-            limits=limits,
-            transport=transport,
+        kind = ServerKind(
+            "Elasticsearch",
+            login=f"put one into [servers] of the configuration file, or into JOBTUI_{variable}_BASIC",
+            forbidden="the login needs `read` on the index",
+            address="is this the address of Elasticsearch, with an index?",
+            explain=_no_index,
         )
+        super().__init__(root, kind, name=name, access=access, limits=limits, transport=transport)
         self._points: tuple[str, ...] = POINTS
 
     async def document(self, identity: str) -> Document | None:
@@ -97,12 +86,8 @@ class ElasticClient(HttpClient):
     async def search(self, query: Document) -> SearchAnswer:
         """What a search gives, of the index or of the point in time that it names. Raises SourceError."""
         path = "/_search" if "pit" in query else f"/{self._index}/_search"
-        answer = await self.ask(
-            path,
-            method="POST",
-            content=json.dumps(query).encode(),
-            headers={"Content-Type": "application/json"},
-        )
+        headers = {"Content-Type": "application/json"}
+        answer = await self.ask(path, method="POST", content=json.dumps(query).encode(), headers=headers)
         document = await document_of(answer.body)
         found = as_dict(document.get("hits"))
         hits = opened(found.get("hits"))

@@ -19,7 +19,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.model.journal import Match, Matches
+from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole, whole_of
 from jobtui.model.slurm import SYSTEM
 from jobtui.model.tables import tables_of
@@ -93,9 +93,6 @@ def fields_of(document: Document, preset: Preset) -> dict[str, str]:
     return {field: text for field, text in found if text}
 
 
-# Searches
-
-
 def search_of(asked: RowQuery, preset: Preset) -> dict[str, object]:
     """The search for rows, also of a point in time that a walk has open."""
     walk = asked.walk
@@ -132,15 +129,12 @@ def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: b
 
 def _within(preset: Preset, begin: Nanos | None, end: Nanos | None) -> Document:
     """Both ends are included, to the nanosecond; the form is said, as a field may be kept in another."""
-    bounds = {"gte": begin, "lte": end, "format": "strict_date_optional_time"}
-    return {"range": {preset.time: {word: _time(at) for word, at in bounds.items() if at is not None}}}
-
-
-def _time(at: Nanos | str) -> str:
-    if isinstance(at, str):
-        return at
-    whole_second = Nanos(at // SECOND * SECOND)
-    return f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
+    bounds = {"format": "strict_date_optional_time"}
+    for word, at in (("gte", begin), ("lte", end)):
+        if at is not None:
+            whole_second = Nanos(at // SECOND * SECOND)
+            bounds[word] = f"{to_rfc3339(whole_second).removesuffix('Z')}.{at % SECOND:09d}Z"
+    return {"range": {preset.time: bounds}}
 
 
 def _any_of(matches: Matches, preset: Preset) -> Document:
@@ -151,15 +145,14 @@ def _any_of(matches: Matches, preset: Preset) -> Document:
         if len(group) == 1:
             single.setdefault(group[0][0], []).append(group[0][1])
         else:
-            clauses.append({"bool": {"filter": [_has(match, preset) for match in group]}})
+            filters = [
+                _either([{"term": {path: value}} for path in preset.paths_of(field)])
+                for field, value in group
+            ]
+            clauses.append({"bool": {"filter": filters}})
     for field, values in single.items():
         clauses += [{"terms": {path: values}} for path in preset.paths_of(field)]
     return _either(clauses)
-
-
-def _has(match: Match, preset: Preset) -> Document:
-    field, value = match
-    return _either([{"term": {path: value}} for path in preset.paths_of(field)])
 
 
 def _either(clauses: list[Document]) -> Document:
@@ -176,9 +169,6 @@ def row_of(hit: Document) -> EngineRow:
     if not isinstance(identity, str) or at is None or not isinstance(source, dict):
         raise ValueError("a hit has no id, no time, or no document")
     return EngineRow(Nanos(at if at >= NANOS_FROM else at * MILLISECOND), identity, source)
-
-
-# JobsRead
 
 
 class JobsRead(NamedTuple):

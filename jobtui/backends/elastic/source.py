@@ -55,7 +55,7 @@ class ElasticEngine:
         self._is_keyword: dict[str, bool] = {}
 
     async def rows(self, asked: RowQuery) -> Rows:
-        asked, found = await self._search(asked)
+        asked, found = await self._searched(asked)
         if found.missing:
             self.doubts.add(found.missing)
         rows = list(rows_of(found.hits, row_of, lambda _, why: self.doubts.add(why), ValueError))
@@ -70,7 +70,7 @@ class ElasticEngine:
             walk.point = point
         return Rows(rows, is_all, bool(found.missing))
 
-    async def _search(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
+    async def _searched(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
         """The answer, to a smaller question where it would be too large, and that question."""
         try:
             return asked, await self._client.search(search_of(asked, self._preset))
@@ -82,12 +82,23 @@ class ElasticEngine:
                 raise
             asked.walk.point, asked.walk.after = "", None  # it has lapsed
             return asked, await self._client.search(search_of(asked, self._preset))
-        return await self._search(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
+        return await self._searched(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
 
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        found = await self._grouped(field)
+        is_keyword = self._is_keyword.get(field, False)
+        try:
+            found = await self._client.search(
+                values_search(field, self._preset, self._since, keyword=is_keyword)
+            )
+        except SourceUnreachable as error:
+            # Fields of texts are grouped by their part `.keyword`, where they have one
+            said = str(error).lower()
+            if is_keyword or ("keyword" not in said and "fielddata" not in said):
+                raise
+            self._is_keyword[field] = True
+            found = await self._client.search(values_search(field, self._preset, self._since, keyword=True))
         groups = (as_dict(one).get("buckets") for one in found.groups.values())
         values = tuple(
             dict.fromkeys(
@@ -100,17 +111,6 @@ class ElasticEngine:
             self.doubts.add(f"no document has {names}; is {self._preset.name} the right preset?")
         return values
 
-    async def _grouped(self, field: str) -> SearchAnswer:
-        """Fields of texts are grouped by their part `.keyword`, where they have one."""
-        keyword = self._is_keyword.get(field, False)
-        try:
-            return await self._client.search(values_search(field, self._preset, self._since, keyword=keyword))
-        except SourceUnreachable as error:
-            if keyword or ("keyword" not in str(error).lower() and "fielddata" not in str(error).lower()):
-                raise
-        self._is_keyword[field] = True
-        return await self._client.search(values_search(field, self._preset, self._since, keyword=True))
-
     def fields(self, row: EngineRow) -> Mapping[str, str]:
         return fields_of(row.body, self._preset)
 
@@ -118,14 +118,10 @@ class ElasticEngine:
         await self._client.aclose()
 
 
-def preset_of(spec: SourceSpec) -> Preset:
-    return presets()[spec.options]
-
-
 def _engines(spec: SourceSpec, doubts: Doubts, since: Nanos | None) -> Callable[[], ElasticEngine]:
-    variable = spec.setting.upper()
+    variable, preset = spec.setting.upper(), presets()[spec.options]
     return lambda: ElasticEngine(
-        ElasticClient(spec.target, spec.access, variable=variable), preset_of(spec), doubts, since
+        ElasticClient(spec.target, spec.access, variable=variable), preset, doubts, since
     )
 
 
@@ -137,7 +133,7 @@ def open_logs(spec: SourceSpec, since: Nanos | None, kind: str) -> Journal:
 
 
 def open_jobs(spec: SourceSpec, window: Window, kind: str) -> "ElasticJobs":
-    return ElasticJobs(_engines(spec, Doubts(), None)(), preset_of(spec), window.since, kind)
+    return ElasticJobs(_engines(spec, Doubts(), None)(), presets()[spec.options], window.since, kind)
 
 
 class ElasticJobs(PolledSource):
@@ -161,20 +157,14 @@ class ElasticJobs(PolledSource):
         self._reader = DocumentReader(self.name, preset)
 
     async def read(self, *, begins: bool) -> Batch:
-        if self._following is None or begins:
-            self._following = self._begun()
-        rows, at_edge = await self._following.rows(PAGE_ROWS)
-        return self._batch(rows, at_edge=at_edge)
-
-    def _begun(self) -> EngineFollowing:
         if self._since is None:
             self._since = Nanos(max(0, self._clock.now() - WINDOW_S * SECOND))
-        self._reader = DocumentReader(self.name, self._preset)
-        return EngineFollowing(self._engine, At(self._since), clock=self._clock)
-
-    def _batch(self, rows: list[EngineRow], *, at_edge: bool) -> Batch:
+        if self._following is None or begins:
+            self._reader = DocumentReader(self.name, self._preset)
+            self._following = EngineFollowing(self._engine, At(self._since), clock=self._clock)
+        rows, at_edge = await self._following.rows(PAGE_ROWS)
         found = self._reader.read(rows)
-        begin = Nanos((self._since or 0) // SECOND * SECOND)
+        begin = Nanos(self._since // SECOND * SECOND)
         began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
         return Batch(
             cursor="",

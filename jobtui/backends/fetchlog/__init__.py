@@ -123,8 +123,12 @@ class FetchLog(PolledSource):
 
 def _read(path: str, answer: Answer) -> _Archive:
     """The files of an archive. Raises Unreadable for what is none, or is cut off."""
+    # some proxies have unpacked it already
+    opener = next((one for head, one in FILE_PACKINGS.items() if answer.body.startswith(head)), None)
+    unpacker = Unpacker(opener, UNPACKED_BYTES)
     try:
-        data = _unpacked(answer.body)
+        data = b"".join(unpacker.feed(answer.body))
+        unpacker.end()
         files: dict[str, _File] = {}
         left_out = 0
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -143,12 +147,3 @@ def _read(path: str, answer: Answer) -> _Archive:
     except (tarfile.TarError, UnpackError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
     return _Archive(files, left_out)
-
-
-def _unpacked(body: bytes) -> bytes:
-    """The bytes of the archive; some proxies have unpacked it already."""
-    opener = next((opener for head, opener in FILE_PACKINGS.items() if body.startswith(head)), None)
-    unpacker = Unpacker(opener, UNPACKED_BYTES)
-    data = b"".join(unpacker.feed(body))
-    unpacker.end()
-    return data

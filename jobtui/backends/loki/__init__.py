@@ -6,7 +6,8 @@ alike. It is asked again for what may be new, and not listened to.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
@@ -68,12 +69,11 @@ def preset_of(options: str) -> LokiPreset:
 
 def query_of(preset: LokiPreset, matches: Matches) -> str:
     """The question in LogQL: the selector, and the labels that lines must have."""
-    groups = [[(field, value) for field, value in group] for group in matches]
-    if not groups:
+    if not matches:
         return preset.selector
     single: dict[str, list[str]] = {}
     several = []
-    for group in groups:
+    for group in matches:
         if len(group) == 1:
             single.setdefault(group[0][0], []).append(group[0][1])
         else:
@@ -123,7 +123,12 @@ class LokiEngine:
         data = as_dict(document.get("data"))
         if data.get("resultType") != "streams":
             raise SourceError(f"{self.name}: the query gives no lines; give a selector of streams")
-        lines = [one for stream in as_list(data.get("result")) for one in _lines_of(as_dict(stream))]
+        streams = map(as_dict, as_list(data.get("result")))
+        lines = [
+            (as_dict(stream.get("stream")), value)
+            for stream in streams
+            for value in as_list(stream.get("values"))
+        ]
         rows = list(rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError))
         rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
         return Rows(rows, len(lines) < asked.most)
@@ -153,7 +158,8 @@ class LokiEngine:
     def fields(self, row: EngineRow) -> Mapping[str, str]:
         labels, line = as_dict(row.body["labels"]), as_text(row.body["line"])
         if self._preset.is_json:
-            labels = {**labels, **_entry_in(line)}
+            with suppress(ValueError):
+                labels = {**labels, **as_dict(decoded(line.encode("utf-8", "replace")))}
         texts = ((field, _first(labels, names)) for field, names in self._preset.fields.items())
         found = {field: text for field, text in texts if text}
         return found if self._preset.is_json and "MESSAGE" in found else {**found, "MESSAGE": line}
@@ -171,34 +177,18 @@ class LokiEngine:
         await self._http.aclose()
 
 
-class _Line(NamedTuple):
-    labels: Document
-    value: object
-
-
-def _lines_of(stream: Document) -> Iterator[_Line]:
-    labels = as_dict(stream.get("stream"))
-    return (_Line(labels, value) for value in as_list(stream.get("values")))
-
-
-def _row_of(line: _Line) -> EngineRow:
-    """A line with its labels. Raises ValueError for what is none."""
-    parts = as_list(line.value)
+def _row_of(line: tuple[Document, object]) -> EngineRow:
+    """The labels of a stream and a value in it as a row. Raises ValueError for what is no line."""
+    of_stream, value = line
+    parts = as_list(value)
     at = whole(as_text(parts[0])) if len(parts) > 1 else None
     if at is None or not isinstance(parts[1], str):
         raise ValueError("a line has no time or no text")
     more = as_dict(parts[2]) if len(parts) > 2 else {}
-    labels = {**line.labels, **as_dict(more.get("structuredMetadata")), **as_dict(more.get("parsed"))}
+    labels = {**of_stream, **as_dict(more.get("structuredMetadata")), **as_dict(more.get("parsed"))}
     told = json.dumps([labels, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
     identity = blake2b(told, digest_size=8).hexdigest()
     return EngineRow(Nanos(at), identity, {"labels": labels, "line": parts[1]})
-
-
-def _entry_in(line: str) -> Document:
-    try:
-        return as_dict(decoded(line.encode("utf-8", "replace")))
-    except ValueError:
-        return {}
 
 
 def _first(labels: Document, names: tuple[str, ...]) -> str:

@@ -49,7 +49,11 @@ def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
     faults: list[str] = []
     if not data.strip(b"\0 \t\r\n"):
         raise NotARecord("empty" if not data else "nothing but blanks or NULs")
-    text = _text(data, faults)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        faults.append(f"byte {error.start} is not UTF-8, such bytes are shown as U+FFFD")
+        text = data.decode("utf-8-sig", "replace")
     try:
         document = read_json(text)
     except ValueError as error:
@@ -60,14 +64,6 @@ def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
 
 
 _KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-
-
-def _text(data: bytes, faults: list[str]) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        faults.append(f"byte {error.start} is not UTF-8, such bytes are shown as U+FFFD")
-        return data.decode("utf-8-sig", "replace")
 
 
 def _tidy(value: object, depth: int) -> object:
@@ -182,12 +178,10 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
     try:
         record = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _read_odd(data, jid, mtime_ns, source)
-    fault = None if record.computeJid == jid and record.status is not None else _at_odds(record, jid)
-    return _job(record, jid, mtime_ns, source), fault
-
-
-def _read_odd(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
+        pass  # field by field
+    else:
+        fault = None if record.computeJid == jid and record.status is not None else _at_odds(record, jid)
+        return _job(record, jid, mtime_ns, source), fault
     try:
         document, faults = read_document(data)
     except NotARecord as error:
@@ -213,25 +207,21 @@ def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) 
     document, faults = read_document(data)
     record = _fit(_Record, document, faults)
     history, number = [], 0
-    for entry in _objects(document.get("history")):
-        past = _fit(_Record, entry, faults)
-        number += bool(past.computeJobSerial)
-        history.append(_past_run(past, number if past.computeJobSerial else 0))
+    entries = document.get("history")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            past = _fit(_Record, entry, faults)
+            is_run = bool(past.computeJobSerial)
+            number += is_run
+            status, _, ending = _status(past.status)
+            has_end = is_run and ending != _NEVER and status is not JobStatus.CANCELED
+            ended_at = _nanos(past.lastUpdateTime) if has_end else None
+            history.append(_run(past, number if is_run else 0, ended_at))
     job = _job(record, jid, mtime_ns, source)
     runs = [run for run in history if run.number]
     if record.computeJobSerial:
         runs.append(_run(record, number + 1, job.ended_at))
     return JobDetail(job=job, runs=tuple(runs), history=tuple(history), native=document, path=path)
-
-
-def _objects(value: object) -> list[dict[str, object]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _past_run(past: _Record, number: int) -> Run:
-    status, _, ending = _status(past.status)
-    known = number and ending != _NEVER and status is not JobStatus.CANCELED
-    return _run(past, number, _nanos(past.lastUpdateTime) if known else None)
 
 
 def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:
@@ -337,20 +327,16 @@ def _fit(kind: type[S], document: Mapping[str, object], faults: list[str], at: s
         try:
             values[name] = msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
-            if (inner := _NESTED.get(name)) is not None:
-                values[name] = _fit_nested(inner, value, faults, f"{at}{name}")
+            inner, where = _NESTED.get(name), f"{at}{name}"
+            if inner is None:
+                faults.append(f"{where} left out: {str(error).partition(' - at ')[0]}")
+            elif isinstance(value, dict) and inner is not _Past:
+                values[name] = _fit(inner, value, faults, f"{where}.")
+            elif isinstance(value, list) and inner is _Past:
+                entries = [(nth, entry) for nth, entry in enumerate(value) if isinstance(entry, dict)]
+                odd = (nth for nth, entry in enumerate(value) if not isinstance(entry, dict))
+                faults += [f"{where}[{nth}] left out: not an object" for nth in odd]
+                values[name] = [_fit(inner, entry, faults, f"{where}[{nth}].") for nth, entry in entries]
             else:
-                faults.append(f"{at}{name} left out: {str(error).partition(' - at ')[0]}")
+                faults.append(f"{where} left out: Expected another type, got `{type(value).__name__}`")
     return kind(**values)
-
-
-def _fit_nested(kind: type[S], value: object, faults: list[str], at: str) -> S | list[S] | None:
-    if isinstance(value, dict) and kind is not _Past:
-        return _fit(kind, value, faults, f"{at}.")
-    if isinstance(value, list) and kind is _Past:
-        odd = [number for number, entry in enumerate(value) if not isinstance(entry, dict)]
-        faults += [f"{at}[{number}] left out: not an object" for number in odd]
-        entries = ((n, entry) for n, entry in enumerate(value) if isinstance(entry, dict))
-        return [_fit(kind, entry, faults, f"{at}[{number}].") for number, entry in entries]
-    faults.append(f"{at} left out: Expected another type, got `{type(value).__name__}`")
-    return None

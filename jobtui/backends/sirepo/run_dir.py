@@ -127,20 +127,17 @@ def read_part(
             raise Unreadable(f"{os.path.join(path, name)}: {_REFUSED[found.kind]}")
         fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
         try:
-            part = _read_part(fd, name, size, tail=tail)
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise Unreadable(f"{name}: {_REFUSED[FileKind.OTHER]}")
+            begin = max(0, status.st_size - size) if tail else 0
+            data = os.pread(fd, size, begin)
+            part = part_of(name, data, begin, status.st_size, Nanos(status.st_mtime_ns))
             if part.begin and count is not None:
                 return msgspec.structs.replace(part, lines_before=count(fd, part.begin))
             return part
         finally:
             os.close(fd)
-
-
-def _read_part(fd: int, name: str, size: int, *, tail: bool) -> FilePart:
-    status = os.fstat(fd)
-    if not stat.S_ISREG(status.st_mode):
-        raise Unreadable(f"{name}: {_REFUSED[FileKind.OTHER]}")
-    begin = max(0, status.st_size - size) if tail else 0
-    return part_of(name, os.pread(fd, size, begin), begin, status.st_size, Nanos(status.st_mtime_ns))
 
 
 def _run_file(name: str, status: os.stat_result) -> RunFile:
@@ -150,16 +147,15 @@ def _run_file(name: str, status: os.stat_result) -> RunFile:
 
 @contextmanager
 def _directory(path: str) -> Iterator[int]:
+    directory = -1
     try:
         directory = _opened(path)
-    except (OSError, ValueError) as error:
-        raise Unreadable(_reason(error, path)) from error
-    try:
         yield directory
     except (OSError, ValueError) as error:
         raise Unreadable(_reason(error, path)) from error
     finally:
-        os.close(directory)
+        if directory >= 0:
+            os.close(directory)
 
 
 def _opened(path: str) -> int:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -113,19 +112,16 @@ class ChangeWatch:
         names = self._watch.take() if self._watch else set()
         self._drop_stale(directory)
         if self._watch is None or self._timer() >= self._sweep_at or len(names) >= MANY_NAMES:
-            self._sweep(directory)
+            self.sweep_now()  # it stays due when it fails
+            begun = self._timer()
+            self._files.sweep(directory)
+            self._cost_s = self._timer() - begun
+            self._sweep_at = self._timer() + max(self._sweep_s, self._cost_s / WATCHED_SHARE)
         elif names:
             sweep_at = self._sweep_at
             self.sweep_now()
             self._files.check(directory, [JobId(name.removesuffix(SUFFIX)) for name in names])
             self._sweep_at = sweep_at
-
-    def _sweep(self, directory: int) -> None:
-        self.sweep_now()  # it stays due when it fails
-        begun = self._timer()
-        self._files.sweep(directory)
-        self._cost_s = self._timer() - begun
-        self._sweep_at = self._timer() + max(self._sweep_s, self._cost_s / WATCHED_SHARE)
 
     def _drop_stale(self, directory: int) -> None:
         """Let go a watch that failed, or watches a directory that is not in this place any more."""
@@ -161,8 +157,6 @@ DIRECTORY = "supervisor-job"
 BATCH_FILES = 2_000
 FIRST_FILES = 500
 """So many are read before all are looked at, to find the newest: 100,000 take a third of a second."""
-
-T = TypeVar("T")
 
 
 class SirepoDb(PolledSource):
@@ -210,18 +204,15 @@ class SirepoDb(PolledSource):
     async def detail(self, job_id: JobId) -> JobDetail | None:
         if split_jid(job_id) is None:
             return None
-        return await self._run(partial(self._detail, job_id))
+        if self.closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(partial(self._detail, job_id))
 
     async def aclose(self) -> None:
         """Stop watching and let the thread go. May be called twice."""
         await super().aclose()
         self._changes.close()
         await self._worker.finish(self._changes.close)  # what may have begun meanwhile
-
-    async def _run(self, call: Callable[[], T]) -> T:
-        if self.closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
-        return await self._worker.run(call)
 
     def _poll(self, *, begins: bool) -> Batch:
         more = False
@@ -271,22 +262,19 @@ class SirepoDb(PolledSource):
     def _error(self, error: OSError | ValueError, path: str) -> SourceError:
         if isinstance(error, PermissionError):
             return SourceDenied(f"{path}: permission denied; run as a user who may read it")
-        if isinstance(error, FileNotFoundError | NotADirectoryError):
-            return SourceMissing(self._what_is_missing())
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return SourceUnreachable(f"{path}: cannot be read: {reason}")
-
-    def _what_is_missing(self) -> str:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            return SourceUnreachable(f"{path}: cannot be read: {reason}")
         if not os.path.lexists(self.name):
-            return f"{self.name}: no such directory; name the db directory of Sirepo"
-        if not os.path.isdir(self.name):
-            return f"{self.name}: not a directory; name the db directory of Sirepo"
-        if os.path.basename(os.path.abspath(self.name)) == DIRECTORY:
-            return f"{self.name}: holds no {DIRECTORY} but may be it; name the directory above it"
-        return (
-            f"{self.name}: has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
-            "or its supervisor has not run yet"
-        )
+            why = "no such directory; name the db directory of Sirepo"
+        elif not os.path.isdir(self.name):
+            why = "not a directory; name the db directory of Sirepo"
+        elif os.path.basename(os.path.abspath(self.name)) == DIRECTORY:
+            why = f"holds no {DIRECTORY} but may be it; name the directory above it"
+        else:
+            why = f"has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
+            why += "or its supervisor has not run yet"
+        return SourceMissing(f"{self.name}: {why}")
 
 
 def read_whole(root: Path, job_id: JobId) -> JobDetail | None:

@@ -13,7 +13,6 @@ from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.ssh import (
-    FAILED_ITSELF,
     KINDS,
     KnownFault,
     LocalShell,
@@ -42,6 +41,8 @@ QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
 MOST_BYTES = 128 << 20
 """Read of one answer: some 400,000 jobs."""
 REMOTE = "ssh://"
+NOT_FOUND = 127
+"""What a shell exits with for a command that it does not find."""
 USUAL_PLACES = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
 """Where the commands are when no login shell has set the PATH."""
 
@@ -76,20 +77,13 @@ def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[
 
 def sacct_words(separator: str, since: Nanos) -> list[str]:
     """All jobs, without their steps, that were there at some time since; each time that one was requeued."""
+    begin = to_rfc3339(since).partition(".")[0].removesuffix("Z")
     return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", "--duplicates",
-            f"--starttime={_time(since)}", "--endtime=now"]  # fmt: skip
-
-
-def sacct_job_words(separator: str, native: str) -> list[str]:
-    return [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
+            f"--starttime={begin}", "--endtime=now"]  # fmt: skip
 
 
 def _sacct(separator: str, fields: Sequence[str]) -> list[str]:
     return ["sacct", "--noheader", "--parsable", f"--delimiter={separator}", f"--format={','.join(fields)}"]
-
-
-def _time(at: Nanos) -> str:
-    return to_rfc3339(at).partition(".")[0].removesuffix("Z")
 
 
 class Commands:
@@ -110,7 +104,8 @@ class Commands:
 
     async def accounted_job(self, native: str) -> CommandAnswer:
         separator = _separator()
-        return await self._answer(sacct_job_words(separator, native), ACCOUNT_S, separator)
+        words = [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
+        return await self._answer(words, ACCOUNT_S, separator)
 
     async def sacct(self, option: str, native: str) -> CommandAnswer:
         """What accounting knows of one job in a form of its own. Raises SourceError."""
@@ -134,14 +129,12 @@ class Commands:
         printed = await printed_by(self._shell, _SCRIPT, words, MOST_BYTES, most_s, silence)
         if printed.code or printed.data is None:
             noise = printed.noise if printed.data is None else ""
-            raise self._fault(printed.said, printed.code, noise)
+            fault = self._shell.fault(printed.said, printed.code, noise)
+            if printed.code == NOT_FOUND and not isinstance(fault, SourceMissing):
+                why = in_words(printed.said) or "the command was not found"
+                fault = SourceMissing(f"{self.name}: {why}")
+            raise fault
         return CommandAnswer(printed.data, separator, printed.is_cut, printed.said)
-
-    def _fault(self, said: str, code: int, told: str) -> SourceError:
-        fault = self._shell.fault(said, code, told)
-        if code == 127 and not isinstance(fault, SourceMissing) and code != FAILED_ITSELF:
-            return SourceMissing(f"{self.name}: {in_words(said) or 'the command was not found'}")
-        return fault
 
 
 def _separator() -> str:

@@ -3,6 +3,7 @@
 import posixpath
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import msgspec
@@ -68,15 +69,19 @@ async def fetch_detail(
     try:
         # accounting knows a component that was canceled in the queue by its own number only
         number = next((job.raw for job, _ in shown if "+" in native and job.id == native), native)
-        accounted = await _accounted(commands, number)
+        answer = await commands.accounted_job(number)
+        table = rows_of(answer.printed, answer.separator, (*SACCT, *STEP_FIELDS), commands.name)
+        accounted = jobs_with_steps(table.rows)
     except NoAccounting:
         accounted = []
     except SourceError as error:
         accounted, fault = [], fault or error
     components = {job.raw: job.id for job, _ in shown if "+" in job.id}
     accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in accounted]
-    if accounted and not shown:
-        accounted = await _as_in_json(commands, native, accounted)
+    if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
+        with suppress(SourceError, ValueError):
+            ends = ends_in_json((await commands.sacct("--json", native)).printed)
+            accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     wanted = _meant(native, list(known.values()))
     if not wanted:
@@ -90,9 +95,10 @@ async def fetch_detail(
         said = next(((job, fields) for job, fields in shown if job.id == wanted[0].id), None)
         is_gone = not shown and fault is None
         detail = _detail(said, runs, commands.name, label, UNSEEN if is_gone else "")
-        if said is not None and runs and (other := disputing(said[0], runs[-1], asked_at)) is not None:
-            detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
         if said is not None:
+            other = disputing(said[0], runs[-1], asked_at) if runs else None
+            if other is not None:
+                detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
             detail = await _with_question(detail, said, commands, queue_of, asked_at)
     return detail if away is None else _not_read(detail, away)
 
@@ -137,15 +143,6 @@ async def _shown(
     return list(islice(shown, MOST_TASKS)), None
 
 
-async def _as_in_json(commands: Commands, native: str, accounted: Sequence[SlurmJob]) -> list[SlurmJob]:
-    """Jobs of which only accounting knows, as its JSON has them: whole exit codes, and where output is."""
-    try:
-        ends = ends_in_json((await commands.sacct("--json", native)).printed)
-    except (SourceError, ValueError):
-        return list(accounted)
-    return [_whole(job, ends.get(job.raw)) for job in accounted]
-
-
 def _whole(job: SlurmJob, end: JsonEnd | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
@@ -154,12 +151,6 @@ def _whole(job: SlurmJob, end: JsonEnd | None) -> SlurmJob:
         job, exit=end.exit if is_same else job.exit, is_whole=bool(is_same), stdout=end.stdout,
         stderr=end.stderr,
     )  # fmt: skip
-
-
-async def _accounted(commands: Commands, native: str) -> list[SlurmJob]:
-    answer = await commands.accounted_job(native)
-    table = rows_of(answer.printed, answer.separator, (*SACCT, *STEP_FIELDS), commands.name)
-    return jobs_with_steps(table.rows)
 
 
 def _meant(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
@@ -195,7 +186,7 @@ def _detail(
         path=f"{source}: scontrol show job {job.id}",
         changes=tuple(_changes(told, record)),
         directory=job.directory or None,
-        facts=(*_of_sirepo(record), *_facts(job, runs[:-1])),
+        facts=tuple(_facts(job, runs[:-1], record)),
         outputs=outputs_of(job),
     )
 
@@ -212,12 +203,6 @@ def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
     return msgspec.structs.replace(
         job, steps=last.steps, cluster=job.cluster or last.cluster, memory=job.memory or last.memory
     )
-
-
-def _of_sirepo(record: Job) -> Iterator[tuple[str, str]]:
-    """The job of Sirepo that it is, by the directory it was submitted in."""
-    if record.tags.startswith(f"{OF_SIREPO}:"):
-        yield "Sirepo's job", record.tags.removeprefix(f"{OF_SIREPO}:")
 
 
 def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
@@ -241,28 +226,27 @@ def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
 def _changes(runs: Sequence[SlurmJob], record: Job) -> Iterator[StateChange]:
     number, before = 0, ""
     for run in runs:
-        for at, state, text in _states(run):
-            number += 1
-            detail: dict[str, object] | None = {"message": text} if text else None
-            yield StateChange(number, record.id, at, before, state, record.source, None, detail)
-            before = state
+        canceled = canceled_words(run) if run.status is JobStatus.CANCELED else ""
+        states = (
+            (run.submitted_at, "PENDING", ""),
+            (run.started_at, "RUNNING", f"on {run.nodes}" if run.nodes else ""),
+            (run.ended_at, run.state, error_of(run) or canceled),
+        )
+        for at, state, text in states:
+            if at is not None:
+                number += 1
+                detail: dict[str, object] | None = {"message": text} if text else None
+                yield StateChange(number, record.id, at, before, state, record.source, None, detail)
+                before = state
 
 
-def _states(job: SlurmJob) -> Iterator[tuple[Nanos, str, str]]:
-    if job.submitted_at is not None:
-        yield job.submitted_at, "PENDING", ""
-    if job.started_at is not None:
-        yield job.started_at, "RUNNING", f"on {job.nodes}" if job.nodes else ""
-    if job.ended_at is not None:  # of a live job only what it was before has an end
-        canceled = canceled_words(job) if job.status is JobStatus.CANCELED else ""
-        yield job.ended_at, job.state, error_of(job) or canceled
-
-
-def _facts(job: SlurmJob, earlier: Sequence[SlurmJob]) -> Iterator[tuple[str, str]]:
+def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[tuple[str, str]]:
+    of_sirepo, _, sirepo = record.tags.partition(":")
     again = counted(job.restarts, "time") if job.restarts else ""
     before = f", the run before ended as {earlier[-1].state}" if again and earlier else ""
     out, errors = job.stdout and filled_path(job, job.stdout), job.stderr and filled_path(job, job.stderr)
     texts = {
+        "Sirepo's job": sirepo if of_sirepo == OF_SIREPO else "",
         "number": job.raw if job.raw != job.id else "",
         "array": f"{job.array}, {'tasks' if job.is_rest else 'task'} {job.task}" if job.array else "",
         "cluster": job.cluster,
@@ -308,12 +292,11 @@ def _eligible_words(job: SlurmJob) -> str:
 
 
 def _exit_words(job: SlurmJob) -> str:
-    if job.exit is None:
-        return ""
-    if job.exit.signal:
+    if job.exit is not None and job.exit.signal:
         return f"{job.exit} (signal {signal_name(job.exit.signal)})"
-    is_short = not job.is_whole and 0 < job.exit.code < SHOWN_CODES
-    return f"{job.exit}{f', or {job.exit.code + SHOWN_CODES}: sacct leaves 128 out' if is_short else ''}"
+    if job.exit is not None and not job.is_whole and 0 < job.exit.code < SHOWN_CODES:
+        return f"{job.exit}, or {job.exit.code + SHOWN_CODES}: sacct leaves 128 out"
+    return str(job.exit) if job.exit is not None else ""
 
 
 def _over_memory(job: SlurmJob) -> str:
@@ -360,6 +343,11 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
     )
     times = [task.submitted_at for task in tasks if task.submitted_at is not None]
+    whys = ((task, error_of(task)) for task in tasks[:MOST_STEPS])
+    facts = [
+        (f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}")
+        for task, why in whys
+    ]
     first = msgspec.structs.replace(tasks[0], id=native, raw=native, array="", task="", exit=None)
     job = msgspec.structs.replace(
         job_of(first, source, label),
@@ -380,7 +368,7 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         native={"tasks": [msgspec.to_builtins(task) for task in tasks]},
         path=f"{source}: scontrol show job {native}",
         directory=first.directory or None,
-        facts=tuple(_task_facts(tasks[:MOST_STEPS])),
+        facts=tuple(facts),
     )
 
 
@@ -388,9 +376,3 @@ _ARRAY_STATUS = (
     JobStatus.RUNNING, JobStatus.PENDING, JobStatus.FAILED, JobStatus.CANCELED, JobStatus.COMPLETED,
 )  # fmt: skip
 """How an array stands: as the first of these that one of its tasks is in."""
-
-
-def _task_facts(tasks: Sequence[SlurmJob]) -> Iterator[tuple[str, str]]:
-    for task in tasks:
-        why = error_of(task)
-        yield f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}"

@@ -6,7 +6,7 @@ queue and the job's own record tell already.
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -110,11 +110,15 @@ def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
         is_stuck=reason.is_stuck or category is Category.HELD,
     )
     if category in FOR_NODES and key in queue.priorities:
-        ahead = ahead_of(key, queue)
-        last = [_held(queue.jobs[one], now) for one in ahead[-MOST_HOLDERS:]]
-        known = msgspec.structs.replace(
-            known, ahead=len(ahead), of=len(_rivals(key, queue)), next=tuple(last)
-        )
+        mine, place = set(queue.jobs[key].partition.split(",")), _order(key, queue)
+        rivals = [  # all that wait for nodes of the same partition, itself included
+            one
+            for one in queue.priorities
+            if category_of(other := queue.jobs[one]) in FOR_NODES and mine & set(other.partition.split(","))
+        ]
+        ahead = sorted(order for one in rivals if (order := _order(one, queue)) < place)
+        last = [_held(queue.jobs[one], now) for *_, one in ahead[-MOST_HOLDERS:]]
+        known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
     if category is Category.BEGIN_TIME:
         known = msgspec.structs.replace(known, eligible_at=job.eligible_at or job.expected_at)
     if category is Category.DEPENDENCY:
@@ -127,18 +131,19 @@ def _answered(
 ) -> Pending:
     changed: dict[str, object] = {}
     holders: list[SlurmJob] = []
+    running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
     match known.category:
         case Category.LIMIT:
             changed["limit"] = limit_told(
                 printed, job.reason, user=job.user, account=job.account, qos=job.qos
             )
-            holders = [one for one in _running(queue) if _counts_for(one, job)]
+            holders = [one for one in running if _counts_for(one, job)]
         case Category.LICENSE:
             names = licenses_of(job.licenses or said.get("Licenses", ""))
             told = [one for name in names if (one := license_of(printed, name)) is not None]
             short = (one for one in told if one.most - (one.used or 0.0) < names[one.name])
             changed["limit"] = next(short, None)
-            holders = [one for one in _running(queue) if names.keys() & licenses_of(one.licenses)]
+            holders = [one for one in running if names.keys() & licenses_of(one.licenses)]
         case Category.PARTITION:
             changed["note"] = "; ".join(map(_partition_words, partitions_of(printed)))
         case Category.RESERVATION:
@@ -147,7 +152,7 @@ def _answered(
         case _:
             changed["nodes"] = tally_of(nodes_of(printed), wants_of(said))
             partitions = set(job.partition.split(","))
-            holders = [one for one in _running(queue) if one.partition in partitions]
+            holders = [one for one in running if one.partition in partitions]
     ends = sorted(holders, key=lambda one: one.ended_at or one.started_at or 0)
     changed |= {
         "holders": tuple(_held(one, now) for one in ends[:MOST_HOLDERS]),
@@ -162,10 +167,6 @@ def _partition_words(partition: Partition) -> str:
     parts += [f"{partition.limit_s / 60:g} min"] if partition.limit_s else []
     given = f" and gives a job at most {' for '.join(parts)}" if parts else ""
     return f"partition {partition.name} is {partition.state.lower()}{given}"
-
-
-def _running(queue: Queue) -> Iterator[SlurmJob]:
-    return (job for job in queue.jobs.values() if job.status is JobStatus.RUNNING)
 
 
 def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
@@ -197,26 +198,8 @@ def _held(job: SlurmJob, now: Nanos) -> HeldBy:
     )
 
 
-def ahead_of(key: str, queue: Queue) -> list[str]:
-    """The jobs that wait for nodes of the same partition and come before one, the first of them first."""
-    mine = _order(key, queue)
-    return sorted(
-        (one for one in _rivals(key, queue) if _order(one, queue) < mine), key=lambda one: _order(one, queue)
-    )
-
-
-def _order(key: str, queue: Queue) -> tuple[int, int]:
-    return -queue.priorities[key], whole(queue.jobs[key].raw, 0)
-
-
-def _rivals(key: str, queue: Queue) -> list[str]:
-    """All jobs that wait for nodes of a partition of one job, itself included."""
-    mine = set(queue.jobs[key].partition.split(","))
-    return [
-        one
-        for one in queue.priorities
-        if category_of(job := queue.jobs[one]) in FOR_NODES and mine & set(job.partition.split(","))
-    ]
+def _order(key: str, queue: Queue) -> tuple[int, int, str]:
+    return -queue.priorities[key], whole(queue.jobs[key].raw, 0), key
 
 
 def chain_of(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> tuple[tuple[str, str], ...]:

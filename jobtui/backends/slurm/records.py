@@ -68,6 +68,11 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
     status = JobStatus.UNKNOWN if left else job.status
     reason = reason_of(job.reason or "None")
     waits = status is JobStatus.PENDING
+    times = (job.ended_at, job.started_at, job.submitted_at)
+    if job.status is JobStatus.PENDING:
+        message: str | None = reason.words
+    else:
+        message = canceled_words(job) if job.status is JobStatus.CANCELED else _PHASES.get(job.state)
     sirepo = jid_of_run_dir(job.directory) if job.directory else None
     return Job(
         id=system_job_id(label, key_of(job)),
@@ -82,10 +87,10 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         mode="array" if job.array else "",
         queued_at=job.submitted_at,
         started_at=job.started_at,
-        updated_at=_latest(job),
+        updated_at=next((at for at in times if at is not None), None),
         ended_at=None if left else job.ended_at,
         runs=job.restarts + (job.started_at is not None),
-        message=left or _message(job),
+        message=left or message,
         error=error_of(job),
         alert=reason.words if waits and reason.is_stuck else None,
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
@@ -96,19 +101,6 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         reason=intern(job.reason),
         exit=str(job.exit) if job.exit is not None else "",
     )
-
-
-def _latest(job: SlurmJob) -> Nanos | None:
-    times = (job.ended_at, job.started_at, job.submitted_at)
-    return next((at for at in times if at is not None), None)
-
-
-def _message(job: SlurmJob) -> str | None:
-    if job.status is JobStatus.PENDING:
-        return reason_of(job.reason or "None").words
-    if job.status is JobStatus.CANCELED:
-        return canceled_words(job)
-    return _PHASES.get(job.state)
 
 
 def canceled_words(job: SlurmJob) -> str:
@@ -246,7 +238,13 @@ class Known:
         kept = {key: self.queue[key] for key in self._left if key in self.queue}
         self.queue = {**kept, **fresh}
         self._settle_left(now)
-        self.wants_accounting = any(self._is_untold(job, now) for job in self.queue.values())
+        # accounting has still to tell how a job ended; some that never began it never tells of
+        self.wants_accounting = any(
+            (key in self._left or not job.status.is_live)
+            and now - (self._left.get(key) or job.ended_at or now) <= UNSEEN_S * SECOND
+            and not self._is_told(key)
+            for key, job in self.queue.items()
+        )
         seen = self._note_reasons(now)
         return msgspec.structs.replace(self._news(read), reasons=seen)
 
@@ -273,22 +271,22 @@ class Known:
             part = self._components.get(job.id)
             if part is not None and part.submitted_at == job.submitted_at:
                 job = msgspec.structs.replace(job, id=part.id)
-            self._take_account(key_of(job), job)
+            key = key_of(job)
+            known = self._ended.get(key)
+            self._note_runs(key, known, job, self.queue.get(key))
+            if known is not None and _is_older(job, known):
+                continue  # the runs before a job's last are told of as well
+            if job.ended_at is not None and not job.status.is_live:
+                self._ended[key] = job
+            elif known is not None and _is_older(known, job):
+                del self._ended[key]
         self._settle_left(now)
-        self._let_go()
+        if len(self._ended) > MOST_ENDED:
+            self.has_let_go = True
+            newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
+            self._ended = dict(newest)
         self.wants_accounting = False
         return self._news(read)
-
-    def _take_account(self, key: str, job: SlurmJob) -> None:
-        """Learn of one run of a job; those before it are told of as well."""
-        known = self._ended.get(key)
-        self._note_runs(key, known, job, self.queue.get(key))
-        if known is not None and _is_older(job, known):
-            return
-        if job.ended_at is not None and not job.status.is_live:
-            self._ended[key] = job
-        elif known is not None and _is_older(known, job):
-            del self._ended[key]
 
     def _note_runs(self, key: str, *told: SlurmJob | None) -> None:
         """Remember when a job was submitted before it was requeued: number, name and user are the same."""
@@ -301,9 +299,9 @@ class Known:
     def _read(self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make) -> _Read:
         """The jobs of an answer; of rows that are as they were the same objects as before."""
         where = f"{self._source}: {command}"
-        found = pieces_of(answer.printed, answer.separator, len(fields), where)
+        rows, skips = pieces_of(answer.printed, answer.separator, len(fields), where)
         before, jobs, seen = self._seen[command], [], {}
-        bad: dict[str, Skip] = {skip.why: skip for skip in found.skips}
+        bad: dict[str, Skip] = {skip.why: skip for skip in skips}
 
         def made(row: tuple[str, ...]) -> None:
             known = before.get(row[0])
@@ -322,7 +320,7 @@ class Known:
             place = " ".join(row[0].split())[:80] or "a row"
             bad[place] = Skip(f"{where} {place}", why)
 
-        for _ in rows_of(found.rows, made, skip, ValueError):
+        for _ in rows_of(rows, made, skip, ValueError):
             pass
         self._seen[command] = seen
         were_bad, self._bad[command] = self._bad[command], bad
@@ -354,19 +352,6 @@ class Known:
     def _is_told(self, key: str) -> bool:
         queued, ended = self.queue.get(key), self._ended.get(key)
         return ended is not None and (queued is None or not _is_older(ended, queued))
-
-    def _is_untold(self, job: SlurmJob, now: Nanos) -> bool:
-        """Whether accounting has still to tell how a job ended; some that never began it never tells of."""
-        key = key_of(job)
-        ended_at = self._left.get(key) or job.ended_at or now
-        is_open = key in self._left or not job.status.is_live
-        return is_open and now - ended_at <= UNSEEN_S * SECOND and not self._is_told(key)
-
-    def _let_go(self) -> None:
-        if len(self._ended) > MOST_ENDED:
-            self.has_let_go = True
-            newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
-            self._ended = dict(newest)
 
     def _news(self, read: _Read) -> Batch:
         now = {**self._ended, **self.queue}
@@ -406,7 +391,14 @@ class Known:
         )
 
     def _job(self, key: str) -> Job:
-        made = self._made(key)
+        queued, ended = self.queue.get(key), self._ended.get(key)
+        if queued is None:
+            assert ended is not None
+            made = ended
+        elif key in self._left or ended is None or queued.status.is_live or _is_older(ended, queued):
+            made = queued
+        else:
+            made = joined(queued, ended)
         earlier = len(self._runs.get(key, ()))
         made = msgspec.structs.replace(made, restarts=earlier) if earlier > made.restarts else made
         is_open = key in self._unseen and made.status.is_live
@@ -416,15 +408,6 @@ class Known:
         if key in self._left and job.status.is_live:
             return msgspec.structs.replace(job, message=LEFT)
         return job
-
-    def _made(self, key: str) -> SlurmJob:
-        queued, ended = self.queue.get(key), self._ended.get(key)
-        if queued is None:
-            assert ended is not None
-            return ended
-        if key in self._left or ended is None or queued.status.is_live or _is_older(ended, queued):
-            return queued
-        return joined(queued, ended)
 
 
 def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:

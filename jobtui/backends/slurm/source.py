@@ -15,6 +15,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -36,9 +37,7 @@ from jobtui.transport.worker import Worker
 NONE = b"NONE\n"
 """What accounting says where it keeps nothing."""
 RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
-NOT_ITS_USER = "Invalid user id"
 _NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
-FROM_ACCOUNTING = "out of accounting: bytes that are no text would have been replaced"
 LINES_PART = (
     "its variables are parted by line ends: where values hold some, they are put together as is likely"
 )
@@ -52,8 +51,11 @@ async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
     tried = tuple(filter(None, (live_tried, kept_tried)))
     if script is None:
         return Answer(None, tried)
-    variables = await _variables(commands, wanted.number)
-    notes = (FROM_ACCOUNTING,) if live is None else ()
+    variables: Environment | None = None
+    with suppress(SourceError):
+        text = below_rule((await commands.sacct("--env-vars", wanted.number)).printed)
+        variables = None if text is None else Environment(tuple(variables_of(text)))
+    notes = ("out of accounting: bytes that are no text would have been replaced",) if live is None else ()
     made = ArchivedScript(
         number=wanted.number,
         script=script,
@@ -73,7 +75,7 @@ async def _live(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
         return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
     if answer.printed:
         return answer.printed.removesuffix(b"\0"), Tried(where, Outcome.FOUND)
-    if NOT_ITS_USER in answer.said:
+    if "Invalid user id" in answer.said:
         return None, Tried(where, Outcome.DENIED, "only its owner and operators get it")
     return None, Tried(where, Outcome.NOT_THERE, "slurmctld knows it no more")
 
@@ -87,15 +89,6 @@ async def _kept(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
     if (text := below_rule(answer.printed)) is not None:
         return text, Tried(where, Outcome.FOUND)
     return None, Tried(where, Outcome.NOT_THERE, "accounting keeps no script of it, or not for this user")
-
-
-async def _variables(commands: Commands, number: str) -> Environment | None:
-    try:
-        answer = await commands.sacct("--env-vars", number)
-    except SourceError:
-        return None
-    text = below_rule(answer.printed)
-    return None if text is None else Environment(tuple(variables_of(text)))
 
 
 def below_rule(printed: bytes) -> bytes | None:
@@ -202,17 +195,18 @@ class Slurm(PolledSource):
             await self._ask()
         elif not self._news.jobs:
             await self._ask()
-        return self._batch()
-
-    def _batch(self) -> Batch:
         told, count = self._news, self._batch_jobs
         self._news = Batch(cursor="", jobs=told.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
-        return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note=self._note())
+        return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note="; ".join(self._notes()))
 
     @property
     def _is_accounts_turn(self) -> bool:
-        return self._has_queue and self._accounts_wait_s() == 0.0
+        every_s = ACCOUNTS_AGAIN_S
+        if self._known.has_accounting:
+            is_awaited = self._known.wants_accounting and not self._fault
+            every_s = ACCOUNTS_SOON_S if is_awaited else ACCOUNTS_EVERY_S
+        return self._has_queue and self._accounts_pace.wait_s(every_s) == 0.0
 
     @property
     def _is_nodes_turn(self) -> bool:
@@ -274,8 +268,12 @@ class Slurm(PolledSource):
     async def _ask_accounts(self) -> None:
         """A fault of accounting is one line beside the queue, which is read anyway."""
         self._accounts_pace.begin()
+        now, newest = self._clock.now(), self._known.newest
+        since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
+        if newest is not None:
+            since = Nanos(min(now, newest) - OVERLAP_S * SECOND)
         try:
-            answer = await self._commands.accounted(self._accounts_since())
+            answer = await self._commands.accounted(since)
         except (NoAccounting, SourceMissing):
             self._known.has_accounting = False
             return
@@ -286,23 +284,8 @@ class Slurm(PolledSource):
         self._known.has_accounting, self._fault = True, ""
         await self._learn(partial(self._known.take_accounts, answer, self._clock.now()))
 
-    def _accounts_since(self) -> Nanos:
-        now = self._clock.now()
-        if self._known.newest is None:
-            return self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        return Nanos(min(now, self._known.newest) - OVERLAP_S * SECOND)
-
-    def _accounts_wait_s(self) -> float:
-        if not self._known.has_accounting:
-            return self._accounts_pace.wait_s(ACCOUNTS_AGAIN_S)
-        soon = self._known.wants_accounting and not self._fault
-        return self._accounts_pace.wait_s(ACCOUNTS_SOON_S if soon else ACCOUNTS_EVERY_S)
-
     async def _learn(self, take: Callable[[], Batch]) -> None:
         self._news = merged((self._news, await self._worker.run(take)))
-
-    def _note(self) -> str:
-        return "; ".join(self._notes())
 
     def _notes(self) -> Iterator[str]:
         if self._known.is_cut:

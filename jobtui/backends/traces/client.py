@@ -29,13 +29,13 @@ class SearchWindow(NamedTuple):
 
 
 def window_of(search: TraceSearch, usual: Window, clock: Clock) -> SearchWindow:
-    until = _first(search.until, usual.until, Nanos(clock.now() + AHEAD_S * SECOND))
-    since = _first(search.since, usual.since, Nanos(until - LOOKBACK_S * SECOND))
+    until = search.until if search.until is not None else usual.until
+    if until is None:
+        until = Nanos(clock.now() + AHEAD_S * SECOND)
+    since = search.since if search.since is not None else usual.since
+    if since is None:
+        since = Nanos(until - LOOKBACK_S * SECOND)
     return SearchWindow(Nanos(max(0, since)), until)
-
-
-def _first(said: Nanos | None, usual: Nanos | None, else_: Nanos) -> Nanos:
-    return said if said is not None else usual if usual is not None else else_
 
 
 NAMES_BYTES, SEARCH_BYTES, TRACE_BYTES = 8 << 20, 64 << 20, 128 << 20

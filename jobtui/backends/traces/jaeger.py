@@ -8,7 +8,7 @@ Jaeger's own JSON in `data`, microseconds; its searches are gone after 2.20.
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -69,7 +69,7 @@ class V3:
     def __init__(self, server: TraceServer) -> None:
         self._server = server
         self._has_summaries = True
-        self._names: Mapping[str, str] | None = None
+        self._names: Names | None = None
 
     async def services(self) -> tuple[str, ...]:
         document = self._server.document(await self._server.question("/api/v3/services"))
@@ -111,43 +111,33 @@ class V3:
         return answer
 
 
-NAMES: Mapping[str, str] = {
-    "service": "query.serviceName",
-    "operation": "query.operationName",
-    "attributes": "query.attributes",
-    "since": "query.startTimeMin",
-    "until": "query.startTimeMax",
-    "most": "query.searchDepth",
-}
-OLD_NAMES: Mapping[str, str] = {
-    "service": "query.service_name",
-    "operation": "query.operation_name",
-    "attributes": "query.attributes",
-    "since": "query.start_time_min",
-    "until": "query.start_time_max",
-    "most": "query.num_traces",
-}
+class Names(NamedTuple):
+    """How the parameters of a search are called."""
+
+    service: str
+    operation: str
+    attributes: str
+    since: str
+    until: str
+    most: str
+
+
+NAMES = Names(
+    "query.serviceName", "query.operationName", "query.attributes", "query.startTimeMin",
+    "query.startTimeMax", "query.searchDepth",
+)  # fmt: skip
+OLD_NAMES = Names(
+    "query.service_name", "query.operation_name", "query.attributes", "query.start_time_min",
+    "query.start_time_max", "query.num_traces",
+)  # fmt: skip
 """As they were before 2.19."""
-V1_NAMES: Mapping[str, str] = {
-    "service": "service",
-    "operation": "operation",
-    "attributes": "tags",
-    "since": "start",
-    "until": "end",
-    "most": "limit",
-}
+V1_NAMES = Names("service", "operation", "tags", "start", "end", "limit")
 
 
-def _params(question: Question, names: Mapping[str, str], since: str, until: str, most: int) -> Params:
-    said = {
-        "service": question.service,
-        "operation": question.operation,
-        "attributes": json.dumps({question.attribute: question.value}) if question.attribute else "",
-        "since": since,
-        "until": until,
-        "most": str(most),
-    }
-    return [(names[key], value) for key, value in said.items() if value]
+def _params(question: Question, names: Names, since: str, until: str, most: int) -> Params:
+    attributes = json.dumps({question.attribute: question.value}) if question.attribute else ""
+    said = Names(question.service, question.operation, attributes, since, until, str(most))
+    return [(name, value) for name, value in zip(names, said, strict=True) if value]
 
 
 def _is_none_v3(answer: ServerAnswer) -> bool:

@@ -29,7 +29,7 @@ from jobtui.model.health import Skip
 from jobtui.model.numbers import MOST, whole
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import is_loopback, listen_place
-from jobtui.model.traces import Span, SpanLog, Telemetry
+from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
 from jobtui.transport.worker import Worker
 
@@ -82,14 +82,12 @@ class Reply(NamedTuple):
     retry_s: int | None = None
 
 
-Handle = Callable[[Request], Awaitable[Reply]]
-Refuse = Callable[[Refusal], Reply]
-
-
 class HttpServer:
     """A server at an address. `handle` answers requests, `refuse` those that cannot be read."""
 
-    def __init__(self, handle: Handle, refuse: Refuse) -> None:
+    def __init__(
+        self, handle: Callable[[Request], Awaitable[Reply]], refuse: Callable[[Refusal], Reply]
+    ) -> None:
         self.handle = handle
         self.refuse = refuse
         self.held_bytes = 0
@@ -121,26 +119,26 @@ class HttpServer:
         return len(self._open)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._is_closing or (len(self._open) >= MOST_CONNECTIONS and not self._make_room()):
+        is_taken = not self._is_closing
+        if is_taken and len(self._open) >= MOST_CONNECTIONS:
+            # the one that was silent longest gives way, if that was long enough
+            silent = min(self._open, key=lambda one: one.heard_at)
+            is_taken = not silent.is_answering and time.monotonic() - silent.heard_at >= GIVES_WAY_S
+            if is_taken:
+                self._open.pop(silent).cancel()
+        if not is_taken:
             writer.transport.abort()
             return
         connection = _Connection(self, reader, writer)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._open.pop(connection, None)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.error("internal error in a connection", exc_info=error)
+
         task = asyncio.get_running_loop().create_task(connection.serve())
         self._open[connection] = task
-        task.add_done_callback(lambda done: self._ended(connection, done))
-
-    def _ended(self, connection: "_Connection", task: asyncio.Task[None]) -> None:
-        self._open.pop(connection, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("internal error in a connection", exc_info=error)
-
-    def _make_room(self) -> bool:
-        """Let the connection that was silent longest give way; whether one was silent long enough."""
-        silent = min(self._open, key=lambda one: one.heard_at)
-        if silent.is_answering or time.monotonic() - silent.heard_at < GIVES_WAY_S:
-            return False
-        self._open.pop(silent).cancel()
-        return True
+        task.add_done_callback(ended)
 
 
 class _Connection:
@@ -214,18 +212,14 @@ class _Connection:
             self._writer.write(self._http.send(event) or b"")
         async with asyncio.timeout(SILENCE_S):
             await self._writer.drain()
-        if not keep:
-            await self._throw_away()
+        if not keep:  # read on for a moment: a connection that is closed with unread bytes loses our answer
+            if self._writer.can_write_eof():
+                self._writer.write_eof()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_S):
+                    while await self._reader.read(READ_BYTES):
+                        pass
         return keep
-
-    async def _throw_away(self) -> None:
-        """Read on for a moment: a connection that is closed with unread bytes loses our answer."""
-        if self._writer.can_write_eof():
-            self._writer.write_eof()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LINGER_S):
-                while await self._reader.read(READ_BYTES):
-                    pass
 
     async def _body(self, headers: Mapping[str, str]) -> bytes:
         """The body, unpacked. Raises Refusal."""
@@ -332,14 +326,30 @@ class Receiver(PolledSource):
     async def read(self, *, begins: bool) -> Batch:
         """What was received since the last poll. Raises SourceError, also when it cannot listen there."""
         if not self.port:
-            await self._listen()
-        return self._next_batch()
-
-    async def _listen(self) -> None:
-        try:
-            self.port = await self.server.start("" if self._host == "*" else self._host, self._wanted)
-        except OSError as error:
-            raise self._fault(error) from error
+            try:
+                self.port = await self.server.start("" if self._host == "*" else self._host, self._wanted)
+            except OSError as error:
+                raise self._fault(error) from error
+        taken = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+        skipped, skip_count = tuple(self._skips), self._skip_count
+        self._skips.clear()
+        self._skip_count = 0
+        if not self._waiting:
+            self._waiting_bytes = 0
+            self._news.clear()
+        whom = ": whoever reaches this machine may send, unencrypted and without a login"
+        if is_loopback(self._host):
+            whom = ", for this machine only"
+        return Batch(
+            cursor="",
+            spans=tuple(one for one in taken if isinstance(one, Span)),
+            span_logs=tuple(one for one in taken if isinstance(one, SpanLog)),
+            skipped=skipped,
+            skip_count=skip_count,
+            count=len(taken),
+            more=bool(self._waiting),
+            note=f"listens at http://{self.name.rpartition(':')[0]}:{self.port}{whom}",
+        )
 
     def _fault(self, error: OSError) -> SourceError:
         if error.errno == errno.EADDRINUSE:
@@ -350,31 +360,6 @@ class Receiver(PolledSource):
             return SourceDenied(f"{self.name}: may not be listened at; take a port from 1024 on")
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         return SourceMissing(f"{self.name}: cannot be listened at: {why}")
-
-    def _next_batch(self) -> Batch:
-        taken = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
-        skipped, skip_count = tuple(self._skips), self._skip_count
-        self._skips.clear()
-        self._skip_count = 0
-        if not self._waiting:
-            self._waiting_bytes = 0
-            self._news.clear()
-        return Batch(
-            cursor="",
-            spans=tuple(one for one in taken if isinstance(one, Span)),
-            span_logs=tuple(one for one in taken if isinstance(one, SpanLog)),
-            skipped=skipped,
-            skip_count=skip_count,
-            count=len(taken),
-            more=bool(self._waiting),
-            note=self._note(),
-        )
-
-    def _note(self) -> str:
-        place = f"listens at http://{self.name.rpartition(':')[0]}:{self.port}"
-        if is_loopback(self._host):
-            return f"{place}, for this machine only"
-        return f"{place}: whoever reaches this machine may send, unencrypted and without a login"
 
     async def changed(self, timeout_s: float) -> None:
         with suppress(TimeoutError):
@@ -400,9 +385,7 @@ class Receiver(PolledSource):
             return self._error(415, f"content type {told}, expected {' or '.join(Encoding)}", encoding)
         if signal is Signal.METRICS:
             return Reply(200, answer_to(signal, encoding, 0, NO_METRICS), encoding.value)
-        return await self._take_in(request.body, signal, encoding)
-
-    async def _take_in(self, body: bytes, signal: Signal, encoding: Encoding) -> Reply:
+        body = request.body
         async with self._turn:
             if len(self._waiting) >= MOST_WAITING or self._waiting_bytes >= WAITING_BYTES:
                 return self._error(503, "too much is sent at once", encoding)
@@ -414,18 +397,14 @@ class Receiver(PolledSource):
                 return self._error(400, str(error), encoding)
             except Exception as error:  # noqa: BLE001 - it costs what this request brought
                 return self._error(500, FAULTS.note(error, "reading what was sent").words, encoding)
-        self._keep(found, len(body))
-        why = found.skipped[0].why if found.skipped else ""
-        return Reply(200, answer_to(signal, encoding, found.skip_count, why), encoding.value)
-
-    def _keep(self, found: Telemetry, size: int) -> None:
-        self._waiting.extend(found.spans)
-        self._waiting.extend(found.logs)
-        self._waiting_bytes += size if found.spans or found.logs else 0
+        self._waiting.extend((*found.spans, *found.logs))
+        self._waiting_bytes += len(body) if found.spans or found.logs else 0
         self._skips.extend(found.skipped)
         self._skip_count += found.skip_count
         if found.spans or found.logs or found.skip_count:
             self._news.set()
+        why = found.skipped[0].why if found.skipped else ""
+        return Reply(200, answer_to(signal, encoding, found.skip_count, why), encoding.value)
 
     def _refuse(self, refusal: Refusal) -> Reply:
         kind = refusal.headers.get("content-type", "")

@@ -7,7 +7,9 @@ and knows of spans that came late less than the trace call does.
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+
+import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.client import (
@@ -38,6 +40,8 @@ PARTIAL = "PARTIAL"
 TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
 """What is said of a search over more hours than a server is configured to search."""
 HOUR_S = 3600
+_USUAL = re.compile(r"[A-Za-z0-9._/-]*")
+"""The name of an attribute that needs no quotes."""
 
 
 class Tempo(AskedServer):
@@ -58,7 +62,10 @@ class Tempo(AskedServer):
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=TRACE_BYTES)
         if answer.status == 404:
-            return await self._trace_v1(trace_id)
+            answer = await self._server.question(f"/api/traces/{trace_id}", most_bytes=TRACE_BYTES)
+            if answer.status == 404 and not answer.http.body.strip():
+                return None
+            return await asyncio.to_thread(telemetry_of, self._server.document(answer), self.name)
         document = self._server.document(answer)
         if not document.get("trace"):
             return None
@@ -66,19 +73,8 @@ class Tempo(AskedServer):
         if document.get("status") != PARTIAL:
             return found
         why = as_text(document.get("message")) or "the server gives a part of it"
-        skip = Skip(f"{self.name}: trace {trace_id}", why)
-        return Telemetry(
-            spans=found.spans,
-            logs=found.logs,
-            skipped=(skip, *found.skipped),
-            skip_count=found.skip_count + 1,
-        )
-
-    async def _trace_v1(self, trace_id: TraceId) -> Telemetry | None:
-        answer = await self._server.question(f"/api/traces/{trace_id}", most_bytes=TRACE_BYTES)
-        if answer.status == 404 and not answer.http.body.strip():
-            return None
-        return await asyncio.to_thread(telemetry_of, self._server.document(answer), self.name)
+        skipped = (Skip(f"{self.name}: trace {trace_id}", why), *found.skipped)
+        return msgspec.structs.replace(found, skipped=skipped, skip_count=found.skip_count + 1)
 
     async def search(self, search: TraceSearch) -> TraceList:
         params = [("q", traceql(search)), ("limit", str(search.most))]
@@ -91,7 +87,11 @@ class Tempo(AskedServer):
             lambda _, why: lost.append(f"{self.name}: a trace is not listed: {why}"),
         )
         traces = newest(filter(None, told), search.most)
-        return TraceList(traces, (*self._notes(search), *dict.fromkeys(lost)))
+        since = self._window(search).since
+        if since != window_of(search, self._usual, self._clock).since:
+            begin = to_rfc3339(Nanos(since - since % SECOND))
+            lost.insert(0, f"{self.name}: it searches {self._most_hours} h at most: from {begin} on")
+        return TraceList(traces, tuple(dict.fromkeys(lost)))
 
     async def _jobs(self, search: TraceSearch) -> Mapping[TraceId, tuple[str, ...]]:
         """The jobs that traces name of a search for no job: what it asks for comes with the answer."""
@@ -108,11 +108,14 @@ class Tempo(AskedServer):
 
     async def _ask_within(self, search: TraceSearch, path: str, params: Params = ()) -> Document:
         """The answer for the times of a search, or as many of the newest hours as the server searches."""
-        answer = await self._server.question(path, [*params, *_times(self._window(search))], SEARCH_BYTES)
-        if self._most_hours is None and (longer := TOO_LONG.search(said(answer))) and answer.status == 400:
+        while True:
+            since, until = self._window(search)
+            times = [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
+            answer = await self._server.question(path, [*params, *times], SEARCH_BYTES)
+            longer = TOO_LONG.search(said(answer)) if answer.status == 400 else None
+            if self._most_hours is not None or longer is None:
+                return self._server.document(answer)
             self._most_hours = whole(longer[1])
-            answer = await self._server.question(path, [*params, *_times(self._window(search))], SEARCH_BYTES)
-        return self._server.document(answer)
 
     def _window(self, search: TraceSearch) -> SearchWindow:
         since, until = window_of(search, self._usual, self._clock)
@@ -120,17 +123,6 @@ class Tempo(AskedServer):
             return SearchWindow(since, until)
         most = self._most_hours * HOUR_S * SECOND - 2 * SECOND  # both ends are rounded to seconds
         return SearchWindow(Nanos(max(since, until - most)), until)
-
-    def _notes(self, search: TraceSearch) -> tuple[str, ...]:
-        since = self._window(search).since
-        if since == window_of(search, self._usual, self._clock).since:
-            return ()
-        whole = to_rfc3339(Nanos(since - since % SECOND))
-        return (f"{self.name}: it searches {self._most_hours} h at most: from {whole} on",)
-
-
-def _times(window: SearchWindow) -> Params:
-    return [("start", str(window.since // SECOND)), ("end", str(-(-window.until // SECOND)))]
 
 
 def traceql(search: TraceSearch, *, any_job: bool = False) -> str:
@@ -142,26 +134,14 @@ def traceql(search: TraceSearch, *, any_job: bool = False) -> str:
         parts.append(f"resource.service.name = {_quoted(search.service)}")
     if search.operation:
         parts.append(f"name = {_quoted(search.operation)}")
-    if any_job:
-        scoped = (f"{scope}.{_attribute(name)}" for name in search.names for scope in ("resource", "span"))
-        parts.append(f"({' || '.join(f'{one} != nil' for one in scoped)})")
-    elif search.value and search.names:
-        parts.append(f"({' || '.join(_alternatives(search))})")
+    number = whole(search.value) if search.value.isdigit() else None
+    texts = [_quoted(search.value), *([str(number)] if number is not None else [])]
+    fits = ["!= nil"] if any_job else [f"= {text}" for text in texts] if search.value else []
+    attributes = (name if _USUAL.fullmatch(name) else _quoted(name) for name in search.names)
+    scoped = [f"{scope}.{name}" for name in attributes for scope in ("resource", "span")]
+    if either := " || ".join(f"{attribute} {fit}" for attribute in scoped for fit in fits):
+        parts.append(f"({either})")
     return f"{{ {' && '.join(parts)} }}" if parts else "{}"
-
-
-def _alternatives(search: TraceSearch) -> Iterator[str]:
-    for name in search.names:
-        for scope in ("resource", "span"):
-            yield f"{scope}.{_attribute(name)} = {_quoted(search.value)}"
-            if search.value.isdigit() and (number := whole(search.value)) is not None:
-                yield f"{scope}.{_attribute(name)} = {number}"
-
-
-def _attribute(name: str) -> str:
-    """The name of an attribute, in quotes where it is not of the usual characters."""
-    usual = name.isascii() and all(sign.isalnum() or sign in "._-/" for sign in name)
-    return name if usual else _quoted(name)
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from jobtui.backends.archive.records import search
+from jobtui.backends.archive.records import Search
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
 from jobtui.model.scripts import Answer
@@ -65,4 +65,4 @@ def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
     """Look for a job in an archive that is there."""
     wanted = parse_wanted(text)
     assert wanted is not None
-    return search(str(place), cluster, wanted._replace(**more), SUBMITTED)  # type: ignore[arg-type]
+    return Search(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]

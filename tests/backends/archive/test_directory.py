@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.backends.archive.files import NotRead, read_kept, root_of
-from jobtui.backends.archive.search import find_script
+from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Answer, Environment, Outcome, ScriptPeriod, Wanted
@@ -262,11 +262,12 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     archive = ArchiveDirectory(str(tmp_path))
     since = ScriptPeriod(since=Nanos(SUBMITTED - DAYS))
     lately = [one async for one in archive.walk(since, lambda where: None)]
-    few = [one async for one in archive.walk(ScriptPeriod(most=5), lambda where: None)]
+    tally = Tally()
+    few = [hit async for hit in search([archive], Query("", "", ScriptPeriod(most=5)), tally)]
     await archive.aclose()
     assert len(lately) == len(JOBS)
-    assert len([one for one in few if one.script]) == 5
-    assert few[-1].cut
+    assert (len(few), tally.scripts) == (5, 5)
+    assert tally.cuts == [f"{archive.name}: more than 5 scripts, the others were left out"]
 
 
 async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: Path) -> None:

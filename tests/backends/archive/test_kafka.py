@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 import pytest
 
 from jobtui.backends.archive.kafka import EARLY_S, LATE_S, Bounds, KafkaArchive, Message, Topic
+from jobtui.backends.archive.search import Query, Tally, search
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
@@ -64,11 +65,12 @@ async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
 
 async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
     every = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
-    few = [one async for one in archive.walk(ScriptPeriod(most=4), lambda where: None)]
+    tally = Tally()
+    found = [hit async for hit in search([archive], Query(".", "", ScriptPeriod(most=4)), tally)]
     assert sorted(one.script.number for one in every if one.script) == sorted(JOBS)
     assert len([one for one in every if one.unreadable]) == 1
-    assert len(few) == 5
-    assert few[-1].cut
+    assert len(found) + tally.unreadable == 4
+    assert tally.cuts == [f"{archive.name}: more than 4 scripts, the others were left out"]
 
 
 async def test_what_is_wrong_is_said(brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
