@@ -187,7 +187,9 @@ class Output:
             weight = _weight_of_words(self._lines[at].text, self._format)
             if weight <= 0 or self._is_handled(at):
                 continue
-            if any(self._is(at, role) for role in ("symptom", "wrapper", "handled", "harmless")):
+            if any(self._is(at, role) for role in ("symptom", "wrapper", "handled")):
+                continue
+            if self._is(at, "harmless") and not _part("states_error").match(self._lines[at].text):
                 continue
             weight += 10 if self._counts[self._templates[at]] < 3 else -30
             if at and _part("box").match(self._lines[at - 1].text.strip()):
@@ -416,8 +418,10 @@ class Tracebacks:
 
     def _close(self, chain: list[Raised]) -> list[Raised]:
         """Takes the first exception of a chain that says why."""
-        first = next((raised for raised in chain if not self._is_wrapper(raised)), None)
-        if first is not None and not all(r.name.endswith("Group") for r in chain[: chain.index(first)]):
+        says = [raised for raised in chain if not self._is_wrapper(raised)]
+        first = next((raised for raised in says if not self._says_little(raised)), next(iter(says), None))
+        before = chain[: chain.index(first)] if first is not None else []
+        if not all(raised.name.endswith("Group") or self._says_little(raised) for raised in before):
             first = None
         if chain and first is None:
             self.failures.add(chain[0].head)
@@ -434,6 +438,11 @@ class Tracebacks:
             return True
         shape = self._format.first("wrapper", self._lines[raised.at].text)
         return shape is not None and shape.family != "elsewhere"
+
+    def _says_little(self, raised: Raised) -> bool:
+        """Whether what came after it in a chain says more."""
+        is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
+        return is_bare or raised.name in self._format.exceptions["result"]
 
     def _exception(self, text: str, indexes: Sequence[int], place: int) -> str | None:
         if text[:1].isspace() or (found := _part("exception_line").match(text)) is None:
