@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from jobtui.demo.kernel import Queue
-from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
+from jobtui.demo.messages import TABLES, Identity, Message, Order, Request
 from jobtui.demo.programs import Plan, ProgramEnd, parallel_status
 from jobtui.demo.site import Site, Socket, Stream
 from jobtui.model.clock import SECOND, Nanos
@@ -65,15 +67,16 @@ class Agent:
     def start(self) -> None:
         self.site.agents[self.identity] = self.die
         never_connects = self.identity.uid in self.site.mute
-        self.process.tasks.spawn(lambda: self._main(never_connects))
 
-    async def _main(self, never_connects: bool) -> None:
-        await self.site.pause("agent_start")
-        if never_connects:
-            return
-        self.log("agent", self.identity.start_text())
-        await self.site.pause("agent_connect")
-        await self._connect()
+        async def begin() -> None:
+            await self.site.pause("agent_start")
+            if never_connects:
+                return
+            self.log("agent", str(TABLES["agent"]).format(**msgspec.structs.asdict(self.identity)))
+            await self.site.pause("agent_connect")
+            await self._connect()
+
+        self.process.tasks.spawn(begin)
 
     async def _connect(self) -> None:
         while not self.site.supervisor.process.alive:
@@ -118,9 +121,16 @@ class Agent:
             case "analysis" | "io":
                 self._analyze(order)
             case "cancel":
-                self._cancel(order)
+                for command in list(self.commands):
+                    is_op = order.cancel_op is not None and command.order.op_id == order.cancel_op
+                    if is_op or command.jid == order.cancel_jid:
+                        self.destroy(command)
+                self.send(self.reply(order, state="canceled"))
             case "run_status":
-                self._run_status(order)
+                found = [c for c in self.commands if c.jid == order.request.jid and c.state]
+                message = self.reply(order, state=found[0].state) if found else self.unknown_run(order)
+                self.log("run_status", message, order.request.jid)
+                self.send(message)
             case "sbatch_login":
                 self.send(self.reply(order, loginSuccess=True))
             case "kill":
@@ -142,7 +152,19 @@ class Agent:
         self, order: Order, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
     ) -> AgentCommand:
         key = self.site.ids.draw()
-        self.log("program", SHELL, self.identity.stdin_text(run_dir, key, slurm=self.slurm))
+        known = msgspec.structs.asdict(self.identity)
+        text = (
+            str(TABLES["stdin"])
+            .rstrip("\n")
+            .format(
+                slurm="export SIREPO_MPI_IN_SLURM='1'\n" if self.slurm else "",
+                cores=4 if self.identity.kind == "parallel" else 1,
+                run_dir=run_dir,
+                key=key,
+                **known,
+            )
+        )
+        self.log("program", "('/bin/bash', '-l')", text)
         command = AgentCommand(
             self.identity.prefix,
             self.site.next_pid(),
@@ -181,19 +203,6 @@ class Agent:
                 self.send(self.reply(order, error="500 Server Error: Internal Server Error", state="error"))
             else:
                 self.send(self.reply(order, state="ok" if order.name == "io" else "completed"))
-
-    def _cancel(self, order: Order) -> None:
-        for command in list(self.commands):
-            is_op = order.cancel_op is not None and command.order.op_id == order.cancel_op
-            if is_op or command.jid == order.cancel_jid:
-                self.destroy(command)
-        self.send(self.reply(order, state="canceled"))
-
-    def _run_status(self, order: Order) -> None:
-        found = [c for c in self.commands if c.jid == order.request.jid and c.state]
-        message = self.reply(order, state=found[0].state) if found else self.unknown_run(order)
-        self.log("run_status", message, order.request.jid)
-        self.send(message)
 
     def unknown_run(self, order: Order) -> Message:
         return self.reply(order, state="canceled")
@@ -241,7 +250,10 @@ class Agent:
         await self.site.pause("prepare")
         if command.ended:
             return
-        text = self._stderr(command, request, plan)
+        process = self.site.process(Stream(self.site.kernel), agent=True, pid=command.pid)
+        error = f"UserAlert(error={plan.error})"
+        stack = f"Traceback (most recent call last):\nsirepo.util.UserAlert: {error}"
+        text = process.log("job_cmd_failed", error, request.app, stack) + "\n"
         self.log("program_stderr", command, f"b'{text}'")
         self.send(Message(agent_id=self.identity.agent_id, name="job_cmd_stderr", stderr=text))
         await kernel.sleep(0.3)
@@ -251,12 +263,6 @@ class Agent:
         await self.site.pause("exit")
         self.finished(command)
         self.log("program_waited", command, 0, text.rstrip("\n"))
-
-    def _stderr(self, command: AgentCommand, request: Request, plan: Plan) -> str:
-        process = self.site.process(Stream(self.site.kernel), agent=True, pid=command.pid)
-        error = f"UserAlert(error={plan.error})"
-        stack = f"Traceback (most recent call last):\nsirepo.util.UserAlert: {error}"
-        return process.log("job_cmd_failed", error, request.app, stack) + "\n"
 
     # ends
 

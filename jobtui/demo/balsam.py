@@ -43,8 +43,7 @@ ENDED = frozenset({"JOB_FINISHED", "FAILED"})
 LOOPBACK = "127.0.0.1"
 TOKEN = "demo"
 MOST = 100_000
-STOP_S = 0.05
-"""How often the server looks whether it is to end."""
+"""Rows of a page."""
 HIDDEN = ("tags", "batch_job_id")
 """What events are asked for by, and do not show: it is their jobs'."""
 
@@ -79,9 +78,17 @@ class BalsamSite:
         rows = self._rows(path)
         if rows is None:
             return None
-        found = in_order([row for row in rows if is_wanted(row, asked)], asked)
-        offset, limit = int(_one(asked, "offset", "0")), min(MOST, int(_one(asked, "limit", str(MOST))))
-        shown = found[offset : offset + limit]
+        found = [row for row in rows if all(_fits(row, name, wanted) for name, wanted in asked.items())]
+        wanted = asked.get("ordering", ("-timestamp" if path == "/events/" else "id",))[0]
+        key = wanted.lstrip("-")
+
+        def place(row: Row) -> tuple[bool, object, object]:
+            """NULLs sort as in PostgreSQL: last, first in reverse."""
+            return row.get(key) is None, row.get(key) or "", row["id"]
+
+        found.sort(key=place, reverse=wanted.startswith("-"))
+        offset, limit = int(asked.get("offset", ["0"])[0]), int(asked.get("limit", [str(MOST)])[0])
+        shown = found[offset : offset + min(MOST, limit)]
         if path == "/events/":
             shown = [{name: value for name, value in row.items() if name not in HIDDEN} for row in shown]
         return {"count": len(found), "results": shown}
@@ -89,7 +96,8 @@ class BalsamSite:
     def _rows(self, path: str) -> list[Row] | None:
         match path:
             case "/events/":  # asked for by what their jobs have, too
-                return [self._of_job(event) | event for event in self.events]
+                jobs = self.jobs
+                return [{name: jobs[one["job_id"]][name] for name in HIDDEN} | one for one in self.events]
             case "/jobs/":
                 return list(self.jobs.values())
             case "/batch-jobs/":
@@ -105,9 +113,6 @@ class BalsamSite:
                 return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": heard} for nth in running]
         return None
 
-    def _of_job(self, event: Row) -> Row:
-        return {name: self.jobs[event["job_id"]][name] for name in HIDDEN}
-
     def _step(self) -> None:
         passed = self._now_s - self._begun_s
         if passed % WAVE_EVERY_S == 0:
@@ -118,7 +123,9 @@ class BalsamSite:
             self._go_on(allocation)
         self._end_runs()
         for job in self.jobs.values():
-            self._prepare(job)
+            following = {"CREATED": "STAGED_IN", "STAGED_IN": "PREPROCESSED"}.get(job["state"])
+            if following is not None:
+                self._change(job, following)
         self._start_runs()
         if passed % WAVE_EVERY_S == 0:
             self._forget()
@@ -171,11 +178,6 @@ class BalsamSite:
                 again = self._rng.random() < RESTART_SHARE
                 self._change(job, "RESTART_READY" if again else "FAILED")
 
-    def _prepare(self, job: Row) -> None:
-        following = {"CREATED": "STAGED_IN", "STAGED_IN": "PREPROCESSED"}.get(job["state"])
-        if following is not None:
-            self._change(job, following)
-
     def _start_runs(self) -> None:
         waiting = [job for job in self.jobs.values() if job["state"] in ("PREPROCESSED", "RESTART_READY")]
         for allocation in self.batch_jobs.values():
@@ -187,14 +189,11 @@ class BalsamSite:
             for job in waiting:
                 if job["state"] != "RUNNING" and job["num_nodes"] <= free:
                     free -= job["num_nodes"]
-                    self._run(job, allocation["id"])
-
-    def _run(self, job: Row, allocation: int) -> None:
-        job["batch_job_id"] = allocation
-        self._change(job, "RUNNING", {"num_nodes": float(job["num_nodes"])})
-        fails = self._rng.random() < ERROR_SHARE
-        end_s = self._now_s + self._rng.randint(*DURATIONS_S)
-        self._ends[job["id"]] = (end_s, "RUN_ERROR" if fails else "RUN_DONE")
+                    job["batch_job_id"] = allocation["id"]
+                    self._change(job, "RUNNING", {"num_nodes": float(job["num_nodes"])})
+                    fails = self._rng.random() < ERROR_SHARE
+                    end_s = self._now_s + self._rng.randint(*DURATIONS_S)
+                    self._ends[job["id"]] = (end_s, "RUN_ERROR" if fails else "RUN_DONE")
 
     def _running_in(self, allocation: int) -> Iterator[Row]:
         running = [self.jobs[number] for number in self._ends]
@@ -231,12 +230,8 @@ def _aware(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def is_wanted(row: Row, asked: Asked) -> bool:
-    """Whether a row is as it is asked for. Parameters of other lists are ignored, as the server does."""
-    return all(_fits(row, name, wanted) for name, wanted in asked.items())
-
-
 def _fits(row: Row, name: str, wanted: Sequence[str]) -> bool:
+    """Whether a row is as it is asked for. Parameters of other lists are ignored, as the server does."""
     key = name.removesuffix("_after").removesuffix("_before")
     if key not in row:
         return True
@@ -251,23 +246,6 @@ def _fits(row: Row, name: str, wanted: Sequence[str]) -> bool:
 
 def _plain(text: str) -> str:
     return text.replace("Z", "").replace("+00:00", "").replace(" ", "T")
-
-
-def in_order(rows: list[Row], asked: Asked) -> list[Row]:
-    """The rows as they are asked for; events the newest first."""
-    usual = "-timestamp" if rows and "timestamp" in rows[0] else "id"
-    wanted = _one(asked, "ordering", usual)
-    key = wanted.lstrip("-")
-
-    def place(row: Row) -> tuple[bool, object, object]:
-        """NULLs sort as in PostgreSQL: last, first in reverse."""
-        return row.get(key) is None, row.get(key) or "", row["id"]
-
-    return sorted(rows, key=place, reverse=wanted.startswith("-"))
-
-
-def _one(asked: Asked, name: str, default: str) -> str:
-    return asked[name][0] if name in asked else default
 
 
 @contextmanager
@@ -296,7 +274,7 @@ def serving(directory: Path, seed: int, clock: Clock) -> Iterator[tuple[str, Pat
 
     with ThreadingHTTPServer((LOOPBACK, 0), Handler) as server:
         server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(STOP_S,), name="demo balsam", daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), name="demo balsam", daemon=True).start()
         url = f"http://{LOOPBACK}:{server.server_port}"
         login = directory / "balsam-client.yml"
         login.touch(mode=0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from jobtui.demo.agents import SIGTERM, Agent, AgentCommand
 from jobtui.demo.kernel import Future, Slots
 from jobtui.demo.messages import KILL, LIVE, LoginNeeded, Message, Order, RequestFault
-from jobtui.demo.programs import login_of, parallel_status
+from jobtui.demo.programs import ARCHIVE, BatchJob, login_of, parallel_status
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Process, Site, Stream
 from jobtui.demo.supervisor import Driver, Op, Supervisor
 from jobtui.model.clock import Nanos, to_seconds
@@ -18,10 +19,6 @@ from jobtui.model.clock import Nanos, to_seconds
 WITH_RUN_DIR = frozenset({"analysis", "io", "run", "run_status"})
 CHUNK = 1000
 """How many bytes the supervisor reads at a time of what a container prints."""
-FORWARD_S = (0.0003, 0.004)
-KILLED_EXIT, TERMINATED_EXIT = 137, 143
-POLL_S = 5.0
-LOG_WAIT_S = 5
 TAIL_LINES = 200
 
 
@@ -66,12 +63,6 @@ class Host:
         self.name = name
         self.cpu_slots: dict[str, Slots] = {kind: Slots(kernel, size) for kind, size in sizes.items()}
         self.drivers: dict[tuple[str, str], Driver] = {}
-
-    def has(self, uid: str) -> bool:
-        return any(owner == uid for owner, _ in self.drivers)
-
-    def count(self, kind: str) -> int:
-        return sum(of == kind for _, of in self.drivers)
 
 
 class DockerDriver(Driver):
@@ -121,14 +112,12 @@ class DockerDriver(Driver):
             self._is_freed = True
             self._host.drivers.pop((self.uid, self.kind), None)
 
-    def forward(self, text: str) -> None:
-        self.log("forwarded", self.container, text)
-
     def _on_exit(self, returncode: int) -> None:
         self._agent = None
-        if self._output and (rest := self._output.rest()):
-            self.log("forwarded_rest", self.container, rest)
-        code = {0: 0, SIGTERM: TERMINATED_EXIT}.get(returncode, KILLED_EXIT)
+        if self._output and self._output.held:
+            self.log("forwarded_rest", self.container, self._output.held)
+            self._output.held = ""
+        code = {0: 0, SIGTERM: 143}.get(returncode, 137)
         error = f"non-zero exit={code}" if code else ""
         command = self._docker("start", "--interactive", self._container_id or "")
         self.log("docker_ended", "start", self.container, error, command)
@@ -153,7 +142,7 @@ class ContainerOutput(Stream):
         self._whole = driver.site.stream(f"container-{driver.container}.log")
         self._chance = Random(driver.site.rng.random())  # asked as often as paths are long
         self._pipe = b""
-        self._held = ""
+        self.held = ""
         self._reading = False
 
     def write(self, at: Nanos, text: str) -> None:
@@ -161,24 +150,20 @@ class ContainerOutput(Stream):
         self._pipe += text.encode() + b"\n"
         if not self._reading:
             self._reading = True
-            delay = round(self._chance.uniform(*FORWARD_S) * 1e9)
+            delay = round(self._chance.uniform(0.0003, 0.004) * 1e9)
             self._kernel.at(Nanos(at + delay), self._read)
 
     def _read(self) -> None:
         piece, self._pipe = self._pipe[:CHUNK], self._pipe[CHUNK:]
-        text = self._held + piece.decode("utf-8", "replace")
+        text = self.held + piece.decode("utf-8", "replace")
         lines = text.splitlines()
-        self._held = lines.pop() if text.endswith("\n") else ""
+        self.held = lines.pop() if text.endswith("\n") else ""
         for line in lines:
-            self._driver.forward(line)
+            self._driver.log("forwarded", self._driver.container, line)
         if self._pipe:
             self._kernel.at(self._kernel.now, self._read)
         else:
             self._reading = False
-
-    def rest(self) -> str:
-        held, self._held = self._held, ""
-        return held
 
 
 class SbatchDriver(Driver):
@@ -232,7 +217,7 @@ class SbatchDriver(Driver):
         self.log("ssh", f"[conn=0] Auth for {user} succeeded")
         self._keep_log("remote-before-start")
         ClusterAgent(site, self._log, self.identity(root, root), lambda _: None).start()
-        await site.kernel.sleep(LOG_WAIT_S)
+        await site.kernel.sleep(5)
         self._keep_log("remote-after-start")
 
     def _keep_log(self, kind: str) -> None:
@@ -269,8 +254,10 @@ class ClusterAgent(Agent):
         self._destroy_others(order)
         self.process.work(site.delay("submit"))
         site.run_dirs.gone.discard(order.run_dir or "")
-        job = site.submit(order, self.process.clock)
-        job.submitted(self.identity, self.process.clock, site.archive)
+        jid, at = order.request.jid or "", self.process.clock
+        job = BatchJob(site.run_dirs, next(site.batch_numbers), order, site.plans[jid], at)
+        site.batch_jobs[jid] = job
+        job.submitted(self.identity, at, f"{os.path.dirname(site.settings.root)}/{ARCHIVE}")
         job.noted("pending", None)
         self._follow(order, "pending")
         self.send(self.reply(order, state="ok"))
@@ -293,7 +280,7 @@ class ClusterAgent(Agent):
         if not command.ended:
             self.update(command, known)
         while not command.ended:
-            await site.kernel.sleep(POLL_S)
+            await site.kernel.sleep(5)
             if command.ended:
                 return
             job = site.batch_jobs[command.jid]
@@ -355,8 +342,12 @@ class SiteSupervisor(Supervisor):
             if uid not in self._sbatch:
                 self._sbatch[uid] = SbatchDriver(self, op)
             return self._sbatch[uid]
-        own = [host for host in self._hosts if host.has(uid)]
-        host = own[0] if own else min(self._hosts, key=lambda host: host.count(op.kind))
+        own = [host for host in self._hosts if any(owner == uid for owner, _ in host.drivers)]
+        host = (
+            own[0]
+            if own
+            else min(self._hosts, key=lambda host: sum(kind == op.kind for _, kind in host.drivers))
+        )
         if (uid, op.kind) not in host.drivers:
             host.drivers[uid, op.kind] = self._class(self, op, host)
         return host.drivers[uid, op.kind]

@@ -54,10 +54,7 @@ class Arrivals:
         self._known: dict[str, list[Simulation]] = {}
         self._long_runs: Counter[str] = Counter()
 
-    def start(self) -> None:
-        self._world.play(self._arrivals)
-
-    async def _arrivals(self) -> None:
+    async def arrivals(self) -> None:
         rng = self._rng
         while True:
             mean = self._pauses[self._is_busy]
@@ -148,9 +145,6 @@ class Arrivals:
 
 HEAVY = ("srw", "multiElectronAnimation")
 LIGHT = ("srw", "intensityReport")
-HOUR_S = 3600.0
-BUSY_WITH = ("genesis", "animation")
-"""What takes a slot that somebody waits for."""
 
 
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,9 +253,9 @@ class Scenario:
     async def run_other(self, browser: Browser | None = None) -> None:
         """Begin a run that takes a slot which the own one waits for."""
         browser = browser or self.browser
-        other = await browser.new(programs.model(*BUSY_WITH), "fel scan 12")
+        other = await browser.new(programs.model("genesis", "animation"), "fel scan 12")
         self.others.append((browser, other))
-        self.world.play(lambda: browser.run(other, good_plan(other.model, HOUR_S)))
+        self.world.play(lambda: browser.run(other, good_plan(other.model, 3600)))
 
     async def fill(self) -> None:
         """Let other users take all slots of parallel runs."""

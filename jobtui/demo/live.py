@@ -100,14 +100,16 @@ class LiveDemo:
         world = self.world
         busy_from = Nanos(self._began - round(WARM_UP_S * SECOND))
         world.start()
-        Arrivals(world, busy_from=busy_from, early_s=EARLY_S, busy_s=BUSY_S).start()
+        world.play(Arrivals(world, busy_from=busy_from, early_s=EARLY_S, busy_s=BUSY_S).arrivals)
         if self._incident is not None:
             world.advance(Nanos(self._began - round(self._lead_s * SECOND)))
             self.scenario = play(world, self._incident)
         world.advance(self._began)
         (self._directory / "db" / "supervisor-job").mkdir(parents=True, exist_ok=True)
         self.sources.archive.mkdir(parents=True, exist_ok=True)
-        world.move_to(RealDisk(self._directory))
+        disk = RealDisk(self._directory)
+        world.disk.move_to(disk)
+        world.disk = world.run_dirs.disk = disk
         self._write_logs()
 
     def step(self) -> None:
@@ -144,8 +146,16 @@ class JobTraces:
             run = f"{record['computeJid']} {record['computeJobQueued']}"
             if not record["computeJobQueued"] or run in self._over or record["computeModel"].startswith("_"):
                 continue
+            about = {
+                "job.id": record["computeJid"],
+                "sirepo.app": record["simulationType"],
+                "sirepo.model": record["computeModel"],
+            }
             for service, spans in self._sent(run, record):
-                yield json.dumps(_post(service, record, spans), separators=(",", ":")).encode() + b"\n"
+                resource = {"attributes": _attributes({"service.name": service, **about})}
+                scopes = [{"scope": {"name": "sirepo"}, "spans": spans}]
+                post = {"resourceSpans": [{"resource": resource, "scopeSpans": scopes}]}
+                yield json.dumps(post, separators=(",", ":")).encode() + b"\n"
 
     def _sent(self, run: str, record: Record) -> Iterator[tuple[str, list[Span]]]:
         maker = RunSpans(run, record)
@@ -186,6 +196,10 @@ class RunSpans:
             self._span(2, 1, "api_runSimulation", self._queued + SECOND // 500, taken + SECOND // 100),
         ]
 
+    def root(self) -> Span:
+        end = self._now + SECOND // 100 if self.has_begun else self._queued + SECOND // 10
+        return self._span(1, 0, "runSimulation", self._queued, end) | {"status": self._status}
+
     def steps(self, sent: int) -> list[Span]:
         passed = self._now - self._begin
         over = min(MOST_STEPS, passed // self._step)
@@ -200,29 +214,25 @@ class RunSpans:
         last = min(self._nth(sent), self._now)
         spans = [self._span(11, 10, "prepare", self._start + SECOND // 50, self._begin)]
         if self._has_failed:
-            failed = self._span(100 + sent, 10, "step", last, self._now, step=sent)
-            spans.append(failed | self._failure())
+            stack = f'  File "parameters.py", line 88, in main\nRuntimeError: {self._said}'
+            exception = {
+                "exception.type": "RuntimeError",
+                "exception.message": self._said,
+                "exception.stacktrace": stack,
+            }
+            at, attributes = str(self._now - SECOND // 1000), _attributes(exception)
+            spans.append(
+                self._span(100 + sent, 10, "step", last, self._now, step=sent)
+                | {
+                    "status": {**ERROR, "message": f"RuntimeError: {self._said}"},
+                    "events": [{"timeUnixNano": at, "name": "exception", "attributes": attributes}],
+                }
+            )
         elif last < self._now:
             spans.append(self._span(12, 10, "write results", last, self._now))
         job_cmd = self._span(10, 9, "job_cmd", self._start + SECOND // 100, self._now)
         run = self._span(9, 1, "run", self._start, self._now)
         return [*spans, job_cmd | {"status": self._status}, run | {"status": self._status}]
-
-    def root(self) -> Span:
-        end = self._now + SECOND // 100 if self.has_begun else self._queued + SECOND // 10
-        return self._span(1, 0, "runSimulation", self._queued, end) | {"status": self._status}
-
-    def _failure(self) -> Span:
-        exception = {
-            "exception.type": "RuntimeError",
-            "exception.message": self._said,
-            "exception.stacktrace": f'  File "parameters.py", line 88, in main\nRuntimeError: {self._said}',
-        }
-        at, attributes = str(self._now - SECOND // 1000), _attributes(exception)
-        return {
-            "status": {**ERROR, "message": f"RuntimeError: {self._said}"},
-            "events": [{"timeUnixNano": at, "name": "exception", "attributes": attributes}],
-        }
 
     def _nth(self, step: int) -> int:
         return self._begin + step * self._step
@@ -244,16 +254,3 @@ class RunSpans:
 def _attributes(given: Mapping[str, object]) -> list[Span]:
     kinds = {key: "intValue" if isinstance(value, int) else "stringValue" for key, value in given.items()}
     return [{"key": key, "value": {kinds[key]: str(value)}} for key, value in given.items()]
-
-
-def _post(service: str, record: Record, spans: list[Span]) -> Span:
-    attributes = _attributes(
-        {
-            "service.name": service,
-            "job.id": record["computeJid"],
-            "sirepo.app": record["simulationType"],
-            "sirepo.model": record["computeModel"],
-        }
-    )
-    scope = {"scope": {"name": "sirepo"}, "spans": spans}
-    return {"resourceSpans": [{"resource": {"attributes": attributes}, "scopeSpans": [scope]}]}

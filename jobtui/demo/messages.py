@@ -8,7 +8,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -17,8 +17,6 @@ from jobtui.model.tables import tables_of
 
 TABLES: dict[str, Any] = tables_of("jobtui.demo", "tables")
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-IN_SLURM = "export SIREPO_MPI_IN_SLURM='1'\n"
-SHELL = "('/bin/bash', '-l')"
 LIVE = frozenset({"pending", "running"})
 SHORT_ID, LONG_ID = 8, 32
 """Lengths of the ids of users and simulations, and of those of agents and ops."""
@@ -152,10 +150,6 @@ class Message(
     state: str | None = None
     stderr: str | None = None
 
-    @property
-    def is_error(self) -> bool:
-        return self.name == "error" or (self.reply is not None and self.reply.get("state") == "error")
-
     def __str__(self) -> str:
         return str(msgspec.to_builtins(self)).replace("\\n", "\n")
 
@@ -174,15 +168,6 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def prefix(self) -> str:
         return self.agent_id[:PREFIX_LENGTH]
-
-    def start_text(self) -> str:
-        return str(TABLES["agent"]).format(**msgspec.structs.asdict(self))
-
-    def stdin_text(self, run_dir: str, key: str, *, slurm: bool = False) -> str:
-        text = str(TABLES["stdin"]).rstrip("\n")
-        cores, in_slurm = 4 if self.kind == "parallel" else 1, IN_SLURM if slurm else ""
-        known = msgspec.structs.asdict(self)
-        return text.format(slurm=in_slurm, cores=cores, run_dir=run_dir, key=key, **known)
 
 
 Record = dict[str, Any]
@@ -226,20 +211,10 @@ def read_record(data: bytes) -> Record:
     return record
 
 
-def record_bytes(record: Record) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode("ascii")
-
-
-class LineTemplate(NamedTuple):
-    """A line ready to be filled: the call site as it is written, and the text."""
-
-    site: str
-    text: str
-
-
 @cache
-def lines_of(site_packages: str) -> Mapping[str, LineTemplate]:
+def lines_of(site_packages: str) -> Mapping[str, tuple[str, str]]:
+    """Lines ready to be filled, by name: the call site as it is written, and the text."""
     return {
-        name: LineTemplate(f"{site_packages}{file}:{number}:{function} ", text)
+        name: (f"{site_packages}{file}:{number}:{function} ", text)
         for name, (file, number, function, text) in TABLES["lines"].items()
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
@@ -36,8 +36,6 @@ RAISED: tuple[tuple[str, str], ...] = tuple(map(tuple, TABLES["raised"]))
 OTHER_ERROR = "non-zero exit code"
 KILLED = "Terminated Process. Possibly ran out of memory"
 PREPARE_ERROR = "no such breed"
-LOG_LINES: dict[str, list[str]] = TABLES["log_lines"]
-DEFAULT_LOG_LINES = ["started", "step {n} done"]
 
 
 def model(app: str, name: str) -> Model:
@@ -51,7 +49,7 @@ def log_lines(app: str, count: int) -> tuple[str, ...]:
 
 @cache
 def _many_log_lines(app: str, count: int) -> tuple[str, ...]:
-    shapes = LOG_LINES.get(app, DEFAULT_LOG_LINES)
+    shapes: list[str] = TABLES["log_lines"].get(app, ["started", "step {n} done"])
     return tuple(shapes[min(n, 1 + n % (len(shapes) - 1))].format(n=n) for n in range(count))
 
 
@@ -87,13 +85,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     queued_s: float = 10.0
     log: tuple[str, ...] = ()
 
-    def progress(self, every_s: float = 2.0) -> Iterator[Progress]:
-        """What it reports on the way: at most every `every_s`, and only when there is something new."""
+    def progress(self) -> Iterator[Progress]:
+        """What it reports on the way: at most every two seconds, and only when there is something new."""
         reported = 0
-        steps = int(self.duration_s // every_s)
-        for step in range(1, steps + 1):
-            progress = self.after(step * every_s)
-            if progress.frames > reported or step == 1:
+        for second in range(2, int(self.duration_s // 2) * 2 + 1, 2):
+            progress = self.after(second)
+            if progress.frames > reported or second == 2:
                 reported = progress.frames
                 yield progress
 
@@ -212,7 +209,7 @@ class RunDirs:
         """Let the program's log grow to what belongs to `percent`; how many lines it has then."""
         due = int(len(plan.log) * percent / 100)
         if due > written:
-            self._append(run_dir, lines(plan.log[written:due]))
+            self._append(run_dir, "".join(f"{text}\n" for text in plan.log[written:due]))
         return max(due, written)
 
     def result(self, run_dir: str, request: Request, plan: Plan) -> None:
@@ -228,10 +225,6 @@ class RunDirs:
     def _append(self, run_dir: str, text: str) -> None:
         if self._kept and run_dir not in self.gone:
             self.disk.append(f"{run_dir}/run.log", text.encode("utf-8", "surrogateescape"))
-
-
-def lines(texts: Sequence[str]) -> str:
-    return "".join(f"{text}\n" for text in texts)
 
 
 class BatchJob:
@@ -283,7 +276,8 @@ class BatchJob:
     def printed(self, percent: float, error: str | None) -> None:
         self._printed = max(self._printed, int(len(self.plan.log) * percent / 100))
         raised = (f"RuntimeError: {error}",) if error else ()
-        self._dirs.write(f"{self._run_dir}/run.log", lines((*self.plan.log[: self._printed], *raised)))
+        text = "".join(f"{line}\n" for line in (*self.plan.log[: self._printed], *raised))
+        self._dirs.write(f"{self._run_dir}/run.log", text)
 
     def noted(self, state: str, start: int | None) -> None:
         document = {

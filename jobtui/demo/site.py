@@ -7,7 +7,6 @@ is how the lines of a supervisor and of its local agents come to be mixed.
 
 from __future__ import annotations
 
-import os
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -16,19 +15,20 @@ from enum import StrEnum
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from jobtui.demo.kernel import Kernel, TaskGroup
 from jobtui.demo.messages import TABLES, Identity, Ids, Message, Order, lines_of
-from jobtui.demo.programs import ARCHIVE, BatchJob, Disk, Plan, RunDirs
+from jobtui.demo.programs import BatchJob, Disk, Plan, RunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
+
+if TYPE_CHECKING:
+    from jobtui.demo.supervisor import Supervisor
 
 START = from_seconds(1_795_206_870)
 """When a simulated site starts unless told otherwise: 2026-11-20 20:34:30 UTC."""
-FIRST_PID = 30_698
-FIRST_BATCH_JOB = 4_001
 LINE_COST_NS = (60_000, 420_000)
 """How long writing a line takes, least and most."""
 SUPERVISOR_LOG = "supervisor.log"
@@ -136,33 +136,21 @@ class Process:
     def log(self, name: str, *values: object) -> str:
         if not self.alive:
             return ""
-        line = self._lines[name]
+        where, words = self._lines[name]
         self._clock = Nanos(self.clock + self._rng.randint(*LINE_COST_NS))
-        text = f"{self._head_now()}{line.site}{line.text.format(*values)}"
+        second = self._clock // SECOND
+        if self._has_head and second != self._head[0]:
+            self._head = (second, f"{_stamp(second)} {self.pid:5d} {0:5d} ")
+        text = f"{self._head[1]}{where}{words.format(*values)}"
         self.emit(text)
         return text
 
     def emit(self, text: str) -> None:
         self._stream.write(self._clock, text)
 
-    def _head_now(self) -> str:
-        second = self._clock // SECOND
-        if self._has_head and second != self._head[0]:
-            self._head = (second, f"{_stamp(second)} {self.pid:5d} {0:5d} ")
-        return self._head[1]
-
     def end(self) -> None:
         self.alive = False
         self.tasks.close()
-
-
-class SupervisorEnd(Protocol):
-    """What agents know of a supervisor."""
-
-    process: Process
-
-    def accept(self) -> None: ...
-    def receive(self, message: Message, socket: Socket) -> None: ...
 
 
 class Socket:
@@ -185,8 +173,12 @@ class Socket:
         self._send(self._supervisor.process, lambda: self._agent.alive and self._take(order))
 
     def message(self, message: Message) -> None:
+        def arrive() -> None:
+            if self._supervisor.process.alive and self._open:
+                self._supervisor.receive(message, self)
+
         if self._open:
-            self._send(self._agent, lambda: self._reach_supervisor(message))
+            self._send(self._agent, arrive)
 
     def close(self) -> None:
         """Close it at the supervisor's end."""
@@ -194,25 +186,21 @@ class Socket:
         self._close(self._lost)
 
     def close_by_agent(self) -> None:
-        self._close(self._tell_driver)
+        def tell_driver() -> None:
+            if self.lost_by_agent is not None and self._supervisor.process.alive:
+                self.lost_by_agent()
+
+        self._close(tell_driver)
 
     def _send(self, sender: Process, action: Callable[[], object]) -> None:
         arrives = sender.clock + round(self._site.delay("latency") * SECOND)
         self._arrived[sender] = max(self._arrived.get(sender, 0), arrives)
         self._site.kernel.at(Nanos(self._arrived[sender]), action)
 
-    def _reach_supervisor(self, message: Message) -> None:
-        if self._supervisor.process.alive and self._open:
-            self._supervisor.receive(message, self)
-
     def _close(self, tell: Callable[[], None]) -> None:
         if self._open:
             self._open = False
             self._site.later("close", tell)
-
-    def _tell_driver(self) -> None:
-        if self.lost_by_agent is not None and self._supervisor.process.alive:
-            self.lost_by_agent()
 
 
 class Site:
@@ -222,7 +210,7 @@ class Site:
     job takes, where that is not the usual time. `supervisor` is the one that runs now.
     """
 
-    supervisor: SupervisorEnd
+    supervisor: Supervisor
     process_class: type[Process] = Process
 
     def __init__(self, seed: int, settings: Settings, disk: Disk | None, *, keep_run_dirs: bool) -> None:
@@ -248,8 +236,8 @@ class Site:
         self._tokens: dict[str, str] = {}
         self._streams: dict[str, Stream] = {}
         self._logs: dict[str, bytearray] = {}
-        self._pid = FIRST_PID
-        self._batch_numbers = count(FIRST_BATCH_JOB)
+        self._pid = 30_698
+        self.batch_numbers = count(4_001)
 
     def delay(self, name: str) -> float:
         """How many seconds something takes, in the range that the tables have of it."""
@@ -272,26 +260,13 @@ class Site:
         return self._pid
 
     def token_of(self, uid: str) -> str:
-        if uid not in self._tokens:
-            self._tokens[uid] = self.ids.draw()
-        return self._tokens[uid]
+        return self._tokens.get(uid) or self._tokens.setdefault(uid, self.ids.draw())
 
     def stream(self, name: str, kept: int = 0) -> Stream:
         return self._streams.setdefault(name, Stream(self.kernel, kept))
 
     def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
         return self.process_class(self, stream, agent=agent, pid=pid)
-
-    def submit(self, order: Order, at: Nanos) -> BatchJob:
-        """Give a run to the cluster."""
-        jid = order.request.jid or ""
-        job = BatchJob(self.run_dirs, next(self._batch_numbers), order, self.plans[jid], at)
-        self.batch_jobs[jid] = job
-        return job
-
-    @property
-    def archive(self) -> str:
-        return f"{os.path.dirname(self.settings.root)}/{ARCHIVE}"
 
     def log(self, name: str) -> bytes:
         self._logs.setdefault(name, bytearray()).extend(self.take(name, everything=True))

@@ -5,8 +5,9 @@ An op takes up to three slots before it is sent; what an op waits for goes into 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,18 +27,13 @@ from jobtui.demo.messages import (
     RequestFault,
     new_record,
     read_record,
-    record_bytes,
 )
 from jobtui.demo.site import Process, Site, Socket
-from jobtui.model.clock import SECOND, Nanos, to_seconds
+from jobtui.model.clock import to_seconds
 from jobtui.model.ids import PREFIX_LENGTH
 
-PAID_PLANS = frozenset({"premium", "enterprise"})
-JOB_CACHE_SECS = 300
+JOB_CACHE_S = 300
 """After how long a job without ops is forgotten and read back from disk when asked for."""
-CANCELED = AgentAnswer(state="canceled")
-WITH_OP_SLOT = ("analysis", "run", "io")
-_NO_SOCKET = "'NoneType' object has no attribute 'write_message'"
 SLOTS_WANTED: Mapping[str, tuple[str, ...]] = {
     "analysis": ("op", "run_dir", "cpu"), "run": ("op", "run_dir", "cpu"), "io": ("op", "run_dir"),
 }  # fmt: skip
@@ -75,7 +71,7 @@ class Op(Order):
         self.max_run_secs = 0.0
         self._internal_error: str | None = None
         self._timer: Timer | None = None
-        self._replies: Queue[Message | None] = Queue(supervisor.kernel)
+        self.replies: Queue[Message | None] = Queue(supervisor.kernel)
         self._slots: dict[str, Slots] = {}
         self._held: set[str] = set()
         if job is not None:
@@ -101,7 +97,17 @@ class Op(Order):
             self._slots["cpu"] = driver.cpu_slots
             if self.name in driver.op_slots:
                 self._slots["op"] = driver.op_slots[self.name]
-            self.max_run_secs = self._limit(driver)
+            settings = self.supervisor.site.settings
+            if driver.untimed or self.name == "cancel":
+                self.max_run_secs = 0.0
+            elif self.name in {"analysis", "io"}:
+                self.max_run_secs = settings.max_secs_analysis
+            elif self.kind == "sequential":
+                self.max_run_secs = settings.max_secs_sequential
+            elif self.request.plan in {"premium", "enterprise"}:
+                self.max_run_secs = settings.max_secs_parallel_paid
+            else:
+                self.max_run_secs = settings.max_secs_parallel
         return await driver.prepare(self)
 
     async def take_slots(self) -> bool:
@@ -154,13 +160,10 @@ class Op(Order):
             self._timer = self.supervisor.later(self.max_run_secs, self._time_out)
         return self.driver.send(self)
 
-    def reply(self, message: Message) -> None:
-        self._replies.put(message)
-
     async def answer(self) -> Message | None:
         """The agent's answer, None when the op is given up before one comes."""
         self.log("await_reply", self)
-        message = await self._replies.get()
+        message = await self.replies.get()
         if message is None:
             self.log("no_reply", self)
         return message
@@ -171,7 +174,7 @@ class Op(Order):
             return
         self.is_destroyed = True
         self._internal_error = internal_error
-        self._replies.put(None)
+        self.replies.put(None)
         for name in ("cpu", "op", "run_dir"):
             self.free(name)
         self._slots.clear()
@@ -181,17 +184,6 @@ class Op(Order):
             self.job.forget(self)
         if self.driver:
             self.driver.prepared.pop(self.op_id, None)
-
-    def _limit(self, driver: Driver) -> float:
-        settings = self.supervisor.site.settings
-        if driver.untimed or self.name == "cancel":
-            return 0.0
-        if self.name in {"analysis", "io"}:
-            return settings.max_secs_analysis
-        if self.kind == "sequential":
-            return settings.max_secs_sequential
-        paid = self.request.plan in PAID_PLANS
-        return settings.max_secs_parallel_paid if paid else settings.max_secs_parallel
 
     async def _time_out(self) -> None:
         self.log("max_run_secs", self, _plain(self.max_run_secs))
@@ -214,8 +206,7 @@ class Job:
         self.status_op: Op | None = None
         self.record = record or {}
         if record is None:
-            self.reset(request)
-            self.update_status(status="missing")
+            self.missing(request)
 
     def __str__(self) -> str:
         record = self.record
@@ -336,14 +327,11 @@ class Job:
             timed_out.destroy()
         self.update_status(**changes)
         self.log("cancel", self, args)
-        await self._tell_agent(timed_out, (self.jid if stops_run else None, op_id))
-
-    async def _tell_agent(self, timed_out: Op | None, cancels: tuple[str | None, str | None]) -> None:
         kind = timed_out.kind if timed_out else "parallel" if self.record["isParallel"] else "sequential"
-        record, name = self.record, "cancel"
+        record = self.record
         request = Request(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
-        op = Op(self.supervisor, name, request, kind=kind, mode=record["jobRunMode"])
-        op.cancel_jid, op.cancel_op = cancels
+        op = Op(self.supervisor, "cancel", request, kind=kind, mode=record["jobRunMode"])
+        op.cancel_jid, op.cancel_op = self.jid if stops_run else None, op_id
         op.driver = timed_out.driver if timed_out else None
         try:
             if not await op.prepare() or op.is_destroyed:
@@ -372,7 +360,7 @@ class Driver:
         self.kind = op.kind
         self.uid = op.request.uid
         self.cpu_slots = cpu_slots
-        self.op_slots: dict[str, Slots] = {name: Slots(supervisor.kernel) for name in WITH_OP_SLOT}
+        self.op_slots: dict[str, Slots] = {name: Slots(supervisor.kernel) for name in SLOTS_WANTED}
         self.agent_id = self.site.ids.key()
         self.prepared: dict[str | None, Op] = {}
         self.socket: Socket | None = None
@@ -457,7 +445,8 @@ class Driver:
         """Send an op; whether there was a socket to send it through."""
         self.log("send", self, op, op.run_dir)
         if self.socket is None:
-            self.log("send_error", _NO_SOCKET, op, self.supervisor.stack(f"AttributeError: {_NO_SOCKET}"))
+            error = "'NoneType' object has no attribute 'write_message'"
+            self.log("send_error", error, op, self.supervisor.stack(f"AttributeError: {error}"))
             return False
         self.socket.order(op)
         return True
@@ -467,29 +456,26 @@ class Driver:
     def receive(self, message: Message, socket: Socket) -> None:
         op_id = message.op_id
         prefix = op_id[:PREFIX_LENGTH] if op_id else None
-        if message.is_error:
+        if message.name == "error" or (message.reply or {}).get("state") == "error":
             self.log("message_error", self, message)
         else:
             self.log("message", self, message.name, prefix)
         if message.name == "alive":
-            self._connected(socket)
+            self._cancel_starting()
+            if self.socket is not None and self.socket is not socket:
+                self.socket.close()
+            self.socket = socket
+            socket.lost_by_agent = self._socket_closed
+            self.ready.set(None)
+            self._watch_idle()
         elif op_id in self.prepared:
-            self.prepared[op_id].reply(message)
+            self.prepared[op_id].replies.put(message)
         elif op_id is not None:
             self.log("not_prepared", self, message.name, prefix, message)
         elif message.name == "job_cmd_stderr":
             self.log("message_stderr", self, message)
         else:
             self.supervisor.update(message)
-
-    def _connected(self, socket: Socket) -> None:
-        self._cancel_starting()
-        if self.socket is not None and self.socket is not socket:
-            self.socket.close()
-        self.socket = socket
-        socket.lost_by_agent = self._socket_closed
-        self.ready.set(None)
-        self._watch_idle()
 
     # ending
 
@@ -570,7 +556,8 @@ class Supervisor:
 
     def save(self, record: Record) -> None:
         if self.process.alive:
-            self.site.save(self._path(record["computeJid"]), record_bytes(record))
+            data = json.dumps(record, separators=(",", ":")).encode("ascii")
+            self.site.save(self._path(record["computeJid"]), data)
 
     def stack(self, error: str) -> str:
         return str(TABLES["stack"]).format(path=self.site.settings.agent_site_packages, error=error)
@@ -599,7 +586,7 @@ class Supervisor:
             else:
                 del self.jobs[job.jid]
 
-        self.kernel.at(Nanos(self.kernel.now + JOB_CACHE_SECS * SECOND), forget)
+        self.kernel.later(JOB_CACHE_S, forget)
 
     # agents
 
@@ -643,7 +630,7 @@ class Supervisor:
             self.log("request", request)
         self._active[request.jid or ""] += 1
         try:
-            return await HANDLERS[request.api](self, request)
+            return await self._answer(request)
         except LoginNeeded as error:
             self.log("request_error", request, error)
             return AgentAnswer(login_needed=True)
@@ -654,6 +641,32 @@ class Supervisor:
             return AgentAnswer(ok=False)
         finally:
             self._active[request.jid or ""] -= 1
+
+    async def _answer(self, request: Request) -> AgentAnswer:
+        match request.api:
+            case "api_beginSession":
+                return await self.begin_session(request)
+            case "api_runSimulation":
+                return await self.run_simulation(request)
+            case "api_runStatus":
+                return await self.run_status(request)
+            case "api_runCancel":
+                job = self.job(request)
+                if job.live:
+                    await job.cancel()
+                else:
+                    self.log("cancel_ignored", job)
+                message = None
+            case "api_sbatchLogin":
+                return await self.sbatch_login(request)
+            case "api_simulationFrame":
+                message = await self.job(request).analyze(request, "get_simulation_frame")
+            case "api_statelessCompute":
+                message = await self.job(request).analyze(request, "stateless_compute")
+            case _:
+                message = await self.job(request).ask("io", request, "download_run_file")
+        reply = message.reply if message is not None else None
+        return AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
 
     async def begin_session(self, request: Request) -> AgentAnswer:
         op = Op(self, "begin_session", request, kind="sequential", mode="sequential")
@@ -694,56 +707,34 @@ class Supervisor:
                 self.log("run_fault", job, error)
             raise
         if message is None:
-            return CANCELED
+            return AgentAnswer(state="canceled")
         return await self.run_status(request)
 
     async def run_status(self, request: Request) -> AgentAnswer:
         """What became of a run. Asks the agent when no op follows it, and for a result that is there."""
         job = self.job(request)
+        record = job.record
         if job.live and not job.status_op:
-            await self._ask_agent(job, request)
+            asked = msgspec.structs.replace(
+                request,
+                api="api_runStatus",
+                plan=record["activePlan"],
+                is_parallel=record["isParallel"],
+                mode=record["jobRunMode"],
+            )
+            op, message = await job.exchange("run_status", asked)
+            reply = dict(message.reply or {}) if message is not None else {}
+            if reply.get("state") == "unknown":
+                self.log("sbatch_unknown", job, reply)
+            elif reply:
+                self.log("status_change", job, reply)
+                job.update_status(status=reply["state"])
+                op.destroy()
         answer = _status(job)
         if job.record["isParallel"] or answer.state != "completed":
             return answer
         await job.analyze(request, "sequential_result")
         return answer
-
-    async def _ask_agent(self, job: Job, request: Request) -> None:
-        record = job.record
-        asked = msgspec.structs.replace(
-            request,
-            api="api_runStatus",
-            plan=record["activePlan"],
-            is_parallel=record["isParallel"],
-            mode=record["jobRunMode"],
-        )
-        op, message = await job.exchange("run_status", asked)
-        if message is None or message.reply is None:
-            return
-        reply = dict(message.reply)
-        if reply["state"] == "unknown":
-            self.log("sbatch_unknown", job, reply)
-        else:
-            self.log("status_change", job, reply)
-            job.update_status(status=reply["state"])
-            op.destroy()
-
-    async def simulation_frame(self, request: Request) -> AgentAnswer:
-        return _answer(await self.job(request).analyze(request, "get_simulation_frame"))
-
-    async def stateless_compute(self, request: Request) -> AgentAnswer:
-        return _answer(await self.job(request).analyze(request, "stateless_compute"))
-
-    async def download_run_file(self, request: Request) -> AgentAnswer:
-        return _answer(await self.job(request).ask("io", request, "download_run_file"))
-
-    async def run_cancel(self, request: Request) -> AgentAnswer:
-        job = self.job(request)
-        if not job.live:
-            self.log("cancel_ignored", job)
-        else:
-            await job.cancel()
-        return CANCELED
 
     async def sbatch_login(self, request: Request) -> AgentAnswer:
         """Log in to the cluster, unless the agent there is up. Raises LoginNeeded."""
@@ -778,22 +769,3 @@ def _status(job: Job) -> AgentAnswer:
     record = job.record
     serial, next_s = record["computeJobSerial"], record["nextRequestSeconds"]
     return AgentAnswer(state=record["status"], serial=serial, next_s=next_s)
-
-
-def _answer(message: Message | None) -> AgentAnswer:
-    if message is None or message.reply is None:
-        return CANCELED
-    return AgentAnswer(state=str(message.reply.get("state")))
-
-
-HANDLERS: Mapping[str, Callable[[Supervisor, Request], Awaitable[AgentAnswer]]] = {
-    "api_beginSession": Supervisor.begin_session,
-    "api_downloadRunFile": Supervisor.download_run_file,
-    "api_runCancel": Supervisor.run_cancel,
-    "api_runSimulation": Supervisor.run_simulation,
-    "api_runStatus": Supervisor.run_status,
-    "api_sbatchLogin": Supervisor.sbatch_login,
-    "api_simulationFrame": Supervisor.simulation_frame,
-    "api_statelessCompute": Supervisor.stateless_compute,
-}
-"""What serves each kind of request."""

@@ -23,8 +23,6 @@ from jobtui.demo.programs import Disk, Model, Plan
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings, Site
 from jobtui.model.clock import Nanos
 
-FIRST_PORT = 44_292
-DOWN_S = 2.0
 RETRY_S = 3.0
 """How long a browser waits before it asks again when the server could not answer."""
 PLANS = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
@@ -201,7 +199,7 @@ class World(Site):
     ) -> None:
         super().__init__(seed, settings or Settings(), disk, keep_run_dirs=keep_run_dirs)
         self.users: list[User] = []
-        self._port = FIRST_PORT
+        self._port = 44_292
         self._user_rng = random.Random(f"{seed}/users")
         self._restarting = False
         self.server = self.process(self.stream(SERVER_LOG))
@@ -248,15 +246,10 @@ class World(Site):
 
             self.tasks.spawn(stop)
             await stopped
-        await self.kernel.sleep(DOWN_S)
+        await self.kernel.sleep(2)
         self.supervisor = self.new_supervisor()
         self.supervisor.start()
         self._restarting = False
-
-    def move_to(self, disk: Disk) -> None:
-        """Leave on a disk what was kept in memory so far, and go on there."""
-        self.disk.move_to(disk)
-        self.disk = self.run_dirs.disk = disk
 
     def records(self) -> dict[str, Record]:
         found = [read_record(data) for path in self.record_paths if (data := self.disk.read(path))]
