@@ -1,17 +1,15 @@
 """`agents` and `nodes`: what runs jobs. What each holds, where its log is; why it is down, what is on it."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterator
 
 from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
-from jobtui.analysis.nodes import ListedNode, NodeTest, listed_nodes, parse_node_filter
+from jobtui.analysis.nodes import NodeTest, listed_nodes, parse_node_filter
 from jobtui.analysis.paths import log_of
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
-from jobtui.commands.reader import ONCE_S, Reader, filter_of, in_session
+from jobtui.commands.reader import ONCE_S, Reader, in_filtered
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
-from jobtui.model.slurm import Cluster
 from jobtui.render.agents import agent_record, agent_table, urgent_first
 from jobtui.render.nodes import (
     broken_first,
@@ -30,23 +28,12 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-Test = TypeVar("Test")
-
-
 def run(context: Context) -> Exit:
-    return _filtered(context, parse_agent_filter, show_agents)
+    return in_filtered(context, parse_agent_filter, show_agents)
 
 
 def run_nodes(context: Context) -> Exit:
-    return _filtered(context, parse_node_filter, show_nodes)
-
-
-def _filtered(
-    context: Context, parse: Callable[[str], Test], show_those: Callable[[Reader, Test], Awaitable[Exit]]
-) -> Exit:
-    """Show the records that pass the filter on the command line."""
-    passes = filter_of(context, parse)
-    return Exit.USAGE if passes is None else in_session(context, lambda reader: show_those(reader, passes))
+    return in_filtered(context, parse_node_filter, show_nodes)
 
 
 async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
@@ -89,25 +76,23 @@ async def show_nodes(reader: Reader, passes: NodeTest) -> Exit:
     clusters = store.clusters()
     picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
     shown = first(broken_first(picked), reader.context)
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        for cluster in clusters:
+            health = controller_words(cluster.controller, reader.now)
+            yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
+            yield from partition_table(cluster, width, colour)
+            yield ""
+        if not reader.nothing_read:
+            yield from node_table(shown, reader.now, width, colour)
+
     report = Report(
         "nodes",
         lambda: {"clusters": list(map(cluster_record, clusters)), "nodes": list(map(node_record, shown))},
         NODE_CSV_COLUMNS,
         lambda: map(node_record, shown),
-        lambda width, colour: _node_lines(reader, clusters, shown, width, colour),
+        lines,
     )
     if not clusters and not reader.nothing_read:
         complain("no source here tells of nodes: name a cluster with --slurm")
     return answer(report, reader, Exit.FINE if clusters else Exit.NO_SOURCE)
-
-
-def _node_lines(
-    reader: Reader, clusters: Sequence[Cluster], shown: Sequence[ListedNode], width: int | None, colour: bool
-) -> Iterator[str]:
-    for cluster in clusters:
-        health = controller_words(cluster.controller, reader.now)
-        yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
-        yield from partition_table(cluster, width, colour)
-        yield ""
-    if not reader.nothing_read:
-        yield from node_table(shown, reader.now, width, colour)

@@ -25,7 +25,7 @@ from jobtui.model.commands import Command
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import LINES_BEHIND, FileKind, JobReader, Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptPlace
 from jobtui.model.source_errors import SourceError
@@ -153,10 +153,17 @@ async def _lines(reader: Reader, job: Job) -> None:
 
 
 async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
+    """Ask for the parts of the files in the run directory that a person is shown."""
+    job_reader = reader.session.job_reader()
     path = detail.path if detail is not None else None
     ops = reader.session.store.correlation.ops_of(job.id)
     for directory in run_dirs_of(job, path, ops, job.host):
-        if await _files_of(reader.session.job_reader(), directory):
+        with suppress(Unreadable):
+            listing = await job_reader.list_files(directory)
+            files = [file for file in in_order(listing.files) if file.kind is FileKind.FILE]
+            for file in files[:MOST_FILES]:
+                with suppress(Unreadable):
+                    await job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
             return
 
 
@@ -179,15 +186,3 @@ async def _traces(reader: Reader, job: Job, gathering: Gathering) -> None:
             with suppress(SourceError):
                 telemetry = await server.trace(trace_id)
                 gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
-
-
-async def _files_of(job_reader: JobReader, directory: str) -> bool:
-    """Ask for the parts of the files that a person is shown; whether there is such a directory."""
-    try:
-        listing = await job_reader.list_files(directory)
-    except Unreadable:
-        return False
-    for file in [file for file in in_order(listing.files) if file.kind is FileKind.FILE][:MOST_FILES]:
-        with suppress(Unreadable):
-            await job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
-    return True

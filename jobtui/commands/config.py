@@ -7,7 +7,7 @@ is never replaced unasked, and then kept beside the new one.
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jobtui.backends.discovery import Discovered, discover
@@ -31,6 +31,20 @@ def run(context: Context) -> Exit:
     warn(context)
     rows, config = _rows(context), context.config
     tables = list(written_tables(config.file, config.profile)) if config.file is not None else []
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        cells = []
+        for row in (*rows, *tables):
+            value = ", ".join(row.value) if isinstance(row.value, list) else row.value
+            cells.append([Cell(row.name), Cell(show(value or NONE)), Cell(show(row.origin), "settled")])
+        yield from table_lines(HEADS, cells, width, colour)
+        if config.file is None:
+            yield f"no configuration file at {show(user_file())}"
+            return
+        profile = f", profile {show(config.profile)}" if config.profile else ""
+        known = f" of {', '.join(map(show, config.profiles))}" if config.profiles else ""
+        yield f"configuration file {show(config.file)}{profile}{known}"
+
     report = Report(
         "config",
         lambda: {
@@ -42,10 +56,7 @@ def run(context: Context) -> Exit:
         },
         CSV_COLUMNS,
         lambda: (row._asdict() for row in (*rows, *tables)),
-        lambda width, colour: (
-            *table_lines(HEADS, [_cells(row) for row in (*rows, *tables)], width, colour),
-            *_file_lines(context),
-        ),
+        lines,
     )
     print_report(report, context)
     return Exit.FINE
@@ -68,20 +79,6 @@ def _rows(context: Context) -> list[Written]:
             for row in rows
         ]
     return rows
-
-
-def _cells(row: Written) -> list[Cell]:
-    value = ", ".join(row.value) if isinstance(row.value, list) else row.value
-    return [Cell(row.name), Cell(show(value or NONE)), Cell(show(row.origin), "settled")]
-
-
-def _file_lines(context: Context) -> list[str]:
-    config = context.config
-    if config.file is None:
-        return [f"no configuration file at {show(user_file())}"]
-    profile = f", profile {show(config.profile)}" if config.profile else ""
-    known = f" of {', '.join(map(show, config.profiles))}" if config.profiles else ""
-    return [f"configuration file {show(config.file)}{profile}{known}"]
 
 
 HEAD = """\
@@ -115,7 +112,17 @@ def run_init(context: Context) -> Exit:
         if not is_asked:
             sys.stdout.write(text)
             return Exit.FINE
-        return _offer(path, text)
+        print_lines(["", *text.splitlines(), ""])
+        is_there = os.path.lexists(path)
+        question = (
+            f"{show(path)} is there already. Replace it, and keep it as {show(path + KEPT)}?"
+            if is_there
+            else f"Write it to {show(path)}?"
+        )
+        if _yes(question, default=False):
+            return _write(path, text, may_replace=is_there)
+        print_lines(["Nothing was written."])
+        return Exit.FINE
     except (EOFError, KeyboardInterrupt):
         complain("nothing was written")
         return Exit.INTERRUPTED
@@ -171,20 +178,6 @@ def file_text(chosen: Chosen) -> str:
     if not chosen:
         lines.append('# srdb = ["/srv/sirepo/db"]\n# log = ["supervisor=/var/log/sirepo/supervisor.log"]\n')
     return "\n".join(lines) + TAIL
-
-
-def _offer(path: str, text: str) -> Exit:
-    print_lines(["", *text.splitlines(), ""])
-    is_there = os.path.lexists(path)
-    question = (
-        f"{show(path)} is there already. Replace it, and keep it as {show(path + KEPT)}?"
-        if is_there
-        else f"Write it to {show(path)}?"
-    )
-    if _yes(question, default=False):
-        return _write(path, text, may_replace=is_there)
-    print_lines(["Nothing was written."])
-    return Exit.FINE
 
 
 def _write(path: str, text: str, *, may_replace: bool) -> Exit:

@@ -6,8 +6,6 @@ The simulator writes what the real systems write, and it is read from there like
 import os
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
@@ -54,36 +52,27 @@ def run(context: Context) -> Exit:
         demo.prepare()
         with serving(Path(place), seed, SystemClock()) as (url, login):
             os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server
-            return _show(context, demo, (*_specs(demo), SourceSpec("balsam", url)))
+            files = demo.sources
+            specs = (
+                SourceSpec("srdb", str(files.srdb)),
+                *(SourceSpec("log", str(path), LogRole(role)) for role, path in files.logs),
+                SourceSpec("archive", str(files.archive)),
+                SourceSpec("trace_file", str(files.spans)),
+                SourceSpec("balsam", url),
+            )
+            return _show(context, demo, specs)
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
+    """Run the command on it; without one open the dashboard, while the site goes on."""
     inner = context.invocation.inner
     if inner is not None or not has_terminal():
-        return _run_on(context, inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {}), specs)
-    with _living(demo):
-        session = session_to_watch(context._replace(remembers=False), specs)
-        context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
-    return Exit.FINE
-
-
-def _run_on(context: Context, inner: Invocation, specs: tuple[SourceSpec, ...]) -> Exit:
-    flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
-    config = load({**context.invocation.settings, **inner.settings}, os.environ)
-    made = config._replace(sources=specs, begins=("demo", *flags))
-    inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
-    return Exit(runner(inner.command.name)(inside))
-
-
-def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
-    logs = (SourceSpec("log", str(path), LogRole(role)) for role, path in demo.sources.logs)
-    archive = SourceSpec("archive", str(demo.sources.archive))
-    spans = SourceSpec("trace_file", str(demo.sources.spans))
-    return (SourceSpec("srdb", str(demo.sources.srdb)), *logs, archive, spans)
-
-
-@contextmanager
-def _living(demo: LiveDemo) -> Iterator[None]:
+        inner = inner or Invocation(COMMAND_BY_NAME["jobs"], (), {}, {})
+        flags = (f"--{name}={value}" for name, value in context.invocation.flags.items())
+        config = load({**context.invocation.settings, **inner.settings}, os.environ)
+        made = config._replace(sources=specs, begins=("demo", *flags))
+        inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
+        return Exit(runner(inner.command.name)(inside))
     stopped = threading.Event()
 
     def live() -> None:
@@ -93,7 +82,9 @@ def _living(demo: LiveDemo) -> Iterator[None]:
     thread = threading.Thread(target=live, name="demo", daemon=True)
     thread.start()
     try:
-        yield
+        session = session_to_watch(context._replace(remembers=False), specs)
+        context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     finally:
         stopped.set()
         thread.join()
+    return Exit.FINE

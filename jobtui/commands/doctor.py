@@ -210,7 +210,13 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
         finding.faults.append(str(error))
         return
     finding.understood(seen)
-    finding.faults += _log_faults(spec, seen, finding.newest_at, newest_record)
+    if seen.lines and not seen.records:
+        finding.faults.append("not a single line looks like one of Sirepo's")
+    if spec.role is LogRole.SUPERVISOR and finding.newest_at is not None and newest_record is not None:
+        behind_s = (newest_record - finding.newest_at) / SECOND
+        if behind_s > BEHIND_S:
+            hours = f"{behind_s / 3600:.0f} h"
+            finding.faults.append(f"ends {hours} before the newest record: it may be another file by now")
     if not seen.lines:
         finding.remarks.append("empty")
 
@@ -229,17 +235,6 @@ async def _examine_journal(finding: Finding, reader: Reader) -> None:
         return
     with a_worker(f"doctor on {journal.name}") as worker:
         finding.understood(await worker.run(lambda: survey(lines)))
-
-
-def _log_faults(
-    spec: SourceSpec, seen: Survey, newest_at: Nanos | None, newest_record: Nanos | None
-) -> Iterator[str]:
-    if seen.lines and not seen.records:
-        yield "not a single line looks like one of Sirepo's"
-    if spec.role is LogRole.SUPERVISOR and newest_at is not None and newest_record is not None:
-        behind_s = (newest_record - newest_at) / SECOND
-        if behind_s > BEHIND_S:
-            yield f"ends {behind_s / 3600:.0f} h before the newest record: it may be another file by now"
 
 
 def _record(finding: Finding) -> dict[str, object]:
@@ -275,7 +270,24 @@ HEADS = (
 
 
 def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    yield from table_lines(HEADS, [_row(finding, now) for finding in findings], width, colour)
+    rows = []
+    for finding in findings:
+        source = finding.source
+        newest = NONE if finding.newest_at is None else age(seconds_between(finding.newest_at, now))
+        share = NONE if finding.seen is None else f"{finding.seen.unknown_share:.2%}"
+        rows.append(
+            [
+                Cell("✗", "error") if finding.faults else Cell("✓"),
+                Cell(show(source.name)),
+                Cell(source.kind),
+                Cell(source.state.value, "error" if finding.faults else ""),
+                Cell(f"{source.records}"),
+                Cell(f"{source.skipped}", "warning" if source.skipped else ""),
+                Cell(share),
+                Cell(newest),
+            ]
+        )
+    yield from table_lines(HEADS, rows, width, colour)
     names = SourceNames([finding.source for finding in findings])
     for finding in findings:
         name = names.short(finding.source.name)
@@ -285,20 +297,3 @@ def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: boo
             yield f"  {name}: {show(remark)}"
         for example in finding.seen.examples if finding.seen else ():
             yield f"  {name}: of unknown shape: {show(example)}"
-
-
-def _row(finding: Finding, now: Nanos) -> list[Cell]:
-    source = finding.source
-    mark = Cell("✗", "error") if finding.faults else Cell("✓")
-    newest = NONE if finding.newest_at is None else age(seconds_between(finding.newest_at, now))
-    share = NONE if finding.seen is None else f"{finding.seen.unknown_share:.2%}"
-    return [
-        mark,
-        Cell(show(source.name)),
-        Cell(source.kind),
-        Cell(source.state.value, "error" if finding.faults else ""),
-        Cell(f"{source.records}"),
-        Cell(f"{source.skipped}", "warning" if source.skipped else ""),
-        Cell(share),
-        Cell(newest),
-    ]

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
-from jobtui.analysis.incidents import Earlier, Grouping, Incident, Incidents, failed_before
+from jobtui.analysis.incidents import Grouping, Incidents, failed_before
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.open import spelled
@@ -44,8 +44,23 @@ async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
-    verdict = await explained(reader, found)
-    return answer(_report(reader, found.job, verdict), reader, exit_of(verdict))
+    job, verdict = found.job, await explained(reader, found)
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        if reader.context.flag("brief"):
+            yield from brief_lines(job, verdict)
+            return
+        yield headline(reader.session.store.with_agent(job), colour)
+        yield from verdict_lines(verdict, colour, width)
+
+    report = Report(
+        "explain",
+        lambda: verdict_body(reader, job, verdict),
+        CSV_COLUMNS,
+        lambda: [{"id": job.id, **verdict_record(verdict)}],
+        lines,
+    )
+    return answer(report, reader, exit_of(verdict))
 
 
 async def explained(reader: Reader, found: Found) -> Verdict:
@@ -75,23 +90,6 @@ def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object
     }
 
 
-def _report(reader: Reader, job: Job, verdict: Verdict) -> Report:
-    def lines(width: int | None, colour: bool) -> Iterator[str]:
-        if reader.context.flag("brief"):
-            yield from brief_lines(job, verdict)
-            return
-        yield headline(reader.session.store.with_agent(job), colour)
-        yield from verdict_lines(verdict, colour, width)
-
-    return Report(
-        "explain",
-        lambda: verdict_body(reader, job, verdict),
-        CSV_COLUMNS,
-        lambda: [{"id": job.id, **verdict_record(verdict)}],
-        lines,
-    )
-
-
 WINDOW_S = 24 * 3600
 """How far back is looked when nothing else is said."""
 
@@ -113,6 +111,19 @@ async def run_incidents(reader: Reader) -> Exit:
         found = await _survey(reader, Nanos(wide), end)
     shown = first((*found.groups, *found.alone), reader.context)
     groups, alone = shown[: len(found.groups)], shown[len(found.groups) :]
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
+        if earlier is not None:
+            yield earlier_words(seconds_between(begin, end), earlier)
+        elif not shown:
+            known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
+            yield f"{known} with {counted(asked.looked_at, 'job')}"
+        for one in shown:
+            yield from incident_lines(one, end, colour)
+        if found.doubtful:
+            yield doubtful_words(found.doubtful)
+
     report = Report(
         "incidents",
         lambda: {
@@ -127,7 +138,7 @@ async def run_incidents(reader: Reader) -> Exit:
         },
         INCIDENT_COLUMNS,
         lambda: (incident_record(one, end) for one in shown),
-        lambda width, colour: _incident_lines(found, shown, asked, earlier, (begin, end), colour),
+        lines,
     )
     return answer(report, reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
 
@@ -136,23 +147,3 @@ async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:
     gatherer, grouping = Gatherer.of(reader.session), Grouping()
     found = await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
     return found or grouping.found(gatherer.blind_spots(), min(end, reader.now))
-
-
-def _incident_lines(
-    found: Incidents,
-    shown: Sequence[Incident],
-    asked: Incidents,
-    earlier: Earlier | None,
-    window: tuple[Nanos, Nanos],
-    colour: bool,
-) -> Iterator[str]:
-    yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
-    if earlier is not None:
-        yield earlier_words(seconds_between(*window), earlier)
-    elif not found.groups and not found.alone:
-        known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
-        yield f"{known} with {counted(asked.looked_at, 'job')}"
-    for one in shown:
-        yield from incident_lines(one, window[1], colour)
-    if found.doubtful:
-        yield doubtful_words(found.doubtful)

@@ -169,7 +169,8 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
         return await _one_of(reader, _meant(reader, named[0]), thing)
-    by_number = [] if number is None else _numbered(reader, number)
+    read = [system for system in numbering() if number is not None and _servers(reader.specs, system)]
+    by_number = [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
     if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:
         return _ambiguous(reader, thing, several)
     candidates = await candidates_for(reader, thing, referred)
@@ -240,11 +241,6 @@ def _meant(reader: Reader, thing: str) -> list[JobId]:
     if parts is None or parts.system not in numbering():
         return [JobId(thing)]
     return meant_by(thing, _servers(reader.specs, parts.system), parts.system)
-
-
-def _numbered(reader: Reader, number: str) -> list[JobId]:
-    read = [system for system in numbering() if _servers(reader.specs, system)]
-    return [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
 
 
 async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> Found:
@@ -398,7 +394,16 @@ async def run(reader: Reader) -> Exit:
         candidates = (*await spans_naming(reader, thing), *candidates)
     given = first(candidates, reader.context)
     records = [candidate_record(candidate) for candidate in given]
-    rows = [_row(candidate) for candidate in given]
+    rows = [
+        [
+            Cell(f"{100 * one.score:.0f} %"),
+            Cell(one.kind),
+            Cell(show(one.id)),
+            Cell(show(one.job or "")),
+            Cell(show(one.why)),
+        ]
+        for one in given
+    ]
     report = Report(
         "find",
         lambda: {"candidates": records},
@@ -406,24 +411,11 @@ async def run(reader: Reader) -> Exit:
         lambda: records,
         lambda width, colour: table_lines(HEADS, rows, width, colour) if rows else (),
     )
-    return answer(report, reader, _judge(thing, candidates))
-
-
-def _judge(thing: str, candidates: tuple[Candidate, ...]) -> Exit:
+    code = Exit.FINE
     if not candidates or candidates[0].score < SURE:
         complain(f"nothing is known of {_shown(thing)}")
-        return Exit.NOT_FOUND
-    if is_ambiguous(candidates) and "\n" not in thing.strip():
+        code = Exit.NOT_FOUND
+    elif is_ambiguous(candidates) and "\n" not in thing.strip():
         complain(f"{_shown(thing)} is ambiguous")
-        return Exit.NOT_FOUND
-    return Exit.FINE
-
-
-def _row(candidate: Candidate) -> list[Cell]:
-    return [
-        Cell(f"{100 * candidate.score:.0f} %"),
-        Cell(candidate.kind),
-        Cell(show(candidate.id)),
-        Cell(show(candidate.job or "")),
-        Cell(show(candidate.why)),
-    ]
+        code = Exit.NOT_FOUND
+    return answer(report, reader, code)

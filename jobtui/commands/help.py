@@ -49,14 +49,22 @@ def help_text(command: Command) -> str:
 
 
 def _program(width: int) -> Iterable[str]:
+    commands = [(f"{one.name} {usage_of(one.argument)}".rstrip(), one.summary) for one in COMMANDS]
+    settings = [
+        (
+            f"{one.flag} {one.metavar or ''}".rstrip(),
+            one.help + (" (repeatable)" if one.repeatable else ""),
+        )
+        for one in SETTINGS
+    ]
     yield from textwrap.wrap(f"jobtui: {INTRODUCTION}", width)
     yield ""
     yield f"Usage: jobtui [FLAGS] {usage_of(DASHBOARD.argument)}"
     yield "       jobtui [FLAGS] COMMAND ...   (jobtui COMMAND --help tells more)"
     yield from _section("First steps", FIRST_STEPS, width)
     yield from _section("Dashboard", [(usage_of(DASHBOARD.argument), DASHBOARD.summary)], width)
-    yield from _section("Commands, which print and end", [_command_row(c) for c in COMMANDS], width)
-    yield from _section("Sources and settings", [_setting_row(s) for s in SETTINGS], width)
+    yield from _section("Commands, which print and end", commands, width)
+    yield from _section("Sources and settings", settings, width)
     yield from textwrap.wrap(PRECEDENCE, width, initial_indent=INDENT, subsequent_indent=INDENT)
     yield from _section("Output", [_flag_row(f) for f in OUTPUT_FLAGS], width)
     yield from _section("Other", [_flag_row(f) for f in GENERAL_FLAGS], width)
@@ -80,15 +88,6 @@ def usage_of(argument: Argument | None) -> str:
         return ""
     name = argument.name + (" ..." if argument.many else "")
     return name if argument.required else f"[{name}]"
-
-
-def _command_row(command: Command) -> _Row:
-    return f"{command.name} {usage_of(command.argument)}".rstrip(), command.summary
-
-
-def _setting_row(setting: Setting) -> _Row:
-    more = " (repeatable)" if setting.repeatable else ""
-    return f"{setting.flag} {setting.metavar or ''}".rstrip(), setting.help + more
 
 
 def _flag_row(flag: Flag) -> _Row:

@@ -12,7 +12,7 @@ from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
-from jobtui.commands.reader import Reader, filter_of, in_session
+from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS
@@ -41,8 +41,7 @@ def run(context: Context) -> Exit:
         return in_session(context, _all_jobs)
     from jobtui.analysis.filter import parse  # a third of what a start costs
 
-    chosen = filter_of(context, parse)
-    return Exit.USAGE if chosen is None else in_session(context, lambda reader: _chosen_jobs(reader, chosen))
+    return in_filtered(context, parse, _chosen_jobs)
 
 
 async def _all_jobs(reader: Reader) -> Exit:
@@ -54,7 +53,16 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
     from jobtui.analysis.filter import FilterContext
 
     await reader.read_jobs()
-    if not reader.logs_read and _needs_logs(chosen, _known(reader), reader.now):
+    asked = False
+
+    def ask(job: Job) -> None:
+        """Called where the filter asks for what only logs know: where a job runs, what started its agent."""
+        nonlocal asked
+        asked = True
+
+    if not reader.logs_read:
+        chosen.select(_known(reader), reader.now, FilterContext(host_of=ask, driver_of=ask))
+    if asked:
         await reader.read_logs(None)
     late_of = _late_of(reader)
     context = FilterContext(
@@ -111,20 +119,6 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
         return {**record, "flags": flags}
 
     return FAULTS.each("printing a job", jobs, record_of)
-
-
-def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
-    """Whether the filter asks for what only logs know: where a job runs, and what started its agent."""
-    from jobtui.analysis.filter import FilterContext
-
-    asked = False
-
-    def ask(job: Job) -> None:
-        nonlocal asked
-        asked = True
-
-    chosen.select(jobs, now, FilterContext(host_of=ask, driver_of=ask))
-    return asked
 
 
 def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
@@ -200,8 +194,14 @@ async def run_status(reader: Reader) -> Exit:
     states = profile_states(store.jobs.values(), reader.sources, reader.now_of) if store.profiles else []
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
-        if reader.context.flag("prometheus") is not None:
-            yield from _metrics(counts, newest)
+        if reader.context.flag("prometheus") is not None:  # the text format that its node exporter collects
+            about = f"of the newest {newest} records" if newest else "by what is read now"
+            yield f"# HELP jobtui_jobs Jobs in each state, {about}."
+            yield "# TYPE jobtui_jobs gauge"
+            yield from (f'jobtui_jobs{{state="{name}"}} {counts[name]}' for name in COUNTS[:-1])
+            yield "# HELP jobtui_sources_down Sources that cannot be read."
+            yield "# TYPE jobtui_sources_down gauge"
+            yield f"jobtui_sources_down {counts[COUNTS[-1]]}"
             return
         more = f" of the newest {newest:,}" if newest else ""
         yield f"{_line(counts, colour)}{more}"
@@ -232,17 +232,6 @@ def _counts(reader: Reader) -> dict[str, int]:
         "disputed": sum(map(_is_disputed(reader), jobs)),
         "sources_down": sum(1 for source in reader.sources if source.state is SourceState.DOWN),
     }
-
-
-def _metrics(counts: dict[str, int], newest: int | None) -> Iterator[str]:
-    """The counts in Prometheus' text format, for its node exporter's textfile collector."""
-    about = f"of the newest {newest} records" if newest else "by what is read now"
-    yield f"# HELP jobtui_jobs Jobs in each state, {about}."
-    yield "# TYPE jobtui_jobs gauge"
-    yield from (f'jobtui_jobs{{state="{name}"}} {counts[name]}' for name in COUNTS[:-1])
-    yield "# HELP jobtui_sources_down Sources that cannot be read."
-    yield "# TYPE jobtui_sources_down gauge"
-    yield f"jobtui_sources_down {counts[COUNTS[-1]]}"
 
 
 def _line(counts: dict[str, int], colour: bool) -> str:

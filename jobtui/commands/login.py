@@ -90,6 +90,7 @@ def _where_to_keep(url: str, path: str) -> str | None:
 
 
 def _log_in(server: LoginServer) -> tuple[Method, Granted]:
+    """Log in by password or in a browser. Raises SourceError when it is not granted."""
     parts = urlsplit(server.url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
         complain(f"{server.url}: the connection is not encrypted: what you enter can be read on its way")
@@ -100,20 +101,11 @@ def _log_in(server: LoginServer) -> tuple[Method, Granted]:
         is_by_password = input("Log in with [p]assword or in a [b]rowser? [b] ").strip().lower() == "p"
     else:
         is_by_password = Method.PASSWORD in methods
-    if not is_by_password:
-        return Method.DEVICE, _in_browser(server)
-    user = input(f"User [{show(getpass.getuser())}]: ").strip() or getpass.getuser()
-    return Method.PASSWORD, server.by_password(user, lambda: getpass.getpass("Password: "))
-
-
-def _in_browser(server: LoginServer) -> Granted:
-    """Wait until it is approved there. Raises SourceError when it is not."""
+    if is_by_password:
+        user = input(f"User [{show(getpass.getuser())}]: ").strip() or getpass.getuser()
+        return Method.PASSWORD, server.by_password(user, lambda: getpass.getpass("Password: "))
     device = server.begin()
-    print_lines(
-        [
-            f"Open {show(device.verification_uri_complete or device.verification_uri)}",
-            f"and approve the code {show(device.user_code)}; ctrl+c gives up",
-        ]
-    )
+    address = show(device.verification_uri_complete or device.verification_uri)
+    print_lines([f"Open {address}", f"and approve the code {show(device.user_code)}; ctrl+c gives up"])
     sys.stdout.flush()
-    return server.until_approved(device)
+    return Method.DEVICE, server.until_approved(device)

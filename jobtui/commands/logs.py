@@ -6,7 +6,7 @@ The lines of its program's output come last: they have no times.
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import count
@@ -27,7 +27,7 @@ from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
-from jobtui.model.job_reader import FilePart, JobReader, Unreadable
+from jobtui.model.job_reader import FilePart, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted
@@ -65,7 +65,9 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
         if line.cursor is not None and journals:
             found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())[1:]]
         else:
-            found += await _continuation(job_reader, line)
+            with suppress(Unreadable):
+                record = await job_reader.lines_behind(line, 1 + CONTINUATION_LINES)
+                found += [_continuing(line, raw) for raw in record[1:]]
     return found
 
 
@@ -89,14 +91,6 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
     return replace(
         line, line=raw.line or 0, offset=offset, text=raw.text, certainty=Certainty.ADJACENT, continues=True
     )
-
-
-async def _continuation(job_reader: JobReader, line: JobLine) -> list[JobLine]:
-    try:
-        record = await job_reader.lines_behind(line, 1 + CONTINUATION_LINES)
-    except Unreadable:
-        return []
-    return [_continuing(line, raw) for raw in record[1:]]
 
 
 FOLLOW_PERIOD_S = 0.25
@@ -127,16 +121,17 @@ async def run(reader: Reader) -> Exit:
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
-    log = _WholeLogs(reader, names, chosen) if names else _OpLog(reader, ops_of, chosen)
+    fresh = _WholeLogs(reader, names, chosen).fresh if names else _of_ops(reader.session, ops_of, chosen)
     outputs = _Outputs(reader, found.detail, chosen, to_end=following)
-    lines = [*await log.fresh(), *await outputs.fresh()]
-    outputs.complain_of_unread()
+    lines = [*await fresh(), *await outputs.fresh()]
+    for name, problem in outputs.problems.items():
+        complain(f"its output {name}: {problem}")
     most = reader.context.most
     shown = lines if most is None else lines[max(0, len(lines) - most) :]
     if not following:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
-    await _follow(reader, None if found.job is None else found.job.id, log, outputs)
+    await _follow(reader, None if found.job is None else found.job.id, fresh, outputs, has_log=bool(names))
     return reader.settle(Exit.FINE)
 
 
@@ -187,28 +182,25 @@ def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
     return [replace(line, text=next(shown[line.source])) for line in lines]
 
 
-class _OpLog:
-    """The chosen lines of ops and their jobs, those that are new at each look."""
+def _of_ops(
+    session: Session, ops_of: Callable[[], OpsByJob], chosen: Chosen
+) -> Callable[[], Awaitable[list[JobLine]]]:
+    """What gives the chosen lines of ops and their jobs, those that are new at each look."""
+    seen: set[tuple[str, int, str]] = set()
 
-    def __init__(self, reader: Reader, ops_of: Callable[[], OpsByJob], chosen: Chosen) -> None:
-        self._session = reader.session
-        self._ops_of = ops_of
-        self._chosen = chosen
-        self._seen: set[tuple[str, int, str]] = set()
-
-    async def fresh(self) -> list[JobLine]:
-        correlation = self._session.store.correlation
+    async def fresh() -> list[JobLine]:
+        correlation = session.store.correlation
         lines = [
             line
-            for job_id, ops in self._ops_of().items()
+            for job_id, ops in ops_of().items()
             for line in job_lines(job_id, ops, correlation.unlinked_of(job_id))
-            if line.place not in self._seen
+            if line.place not in seen
         ]
-        self._seen.update(line.place for line in lines)
+        seen.update(line.place for line in lines)
         lines = in_time_order({line.place: line for line in lines}.values())
-        return [
-            line for line in _masked(await with_continuations(lines, self._session)) if self._chosen(line)
-        ]
+        return [line for line in _masked(await with_continuations(lines, session)) if chosen(line)]
+
+    return fresh
 
 
 class _WholeLogs:
@@ -291,7 +283,7 @@ class _Outputs:
         for directory, name in places:
             self.places.setdefault(name, []).append(directory)
         self._read: dict[str, tuple[int, int]] = {}
-        self._problems: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
 
     async def fresh(self) -> list[JobLine]:
         """The lines that were not there at the last look; while it is followed, those that are whole."""
@@ -303,9 +295,9 @@ class _Outputs:
                 try:
                     part = await self._job_reader.read_file(directory, name, tail=True)
                 except Unreadable as error:
-                    self._problems.setdefault(name, str(error))
+                    self.problems.setdefault(name, str(error))
                     continue
-                self._problems.pop(name, None)
+                self.problems.pop(name, None)
                 self.places[name] = [directory]
                 found += filter(self._chosen, self._lines(f"{directory}/{name}", part))
                 break
@@ -318,15 +310,15 @@ class _Outputs:
         try:
             listing = await self._job_reader.list_files(directory)
         except Unreadable as error:
-            self._problems[directory] = str(error)
+            self.problems[directory] = str(error)
             return
-        self._problems.pop(directory, None)
+        self.problems.pop(directory, None)
         names = (file.name for file in listing.files if file.name.endswith(OUTPUT_ENDS))
         self.places = {name: [directory] for name in names}
 
     def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:
         if part.is_binary:
-            self._problems[part.name] = f"{path}: not text; nothing of it is printed"
+            self.problems[part.name] = f"{path}: not text; nothing of it is printed"
             return
         known, number = self._read.get(path, (0, 0))
         if part.size < known:  # it was rewritten
@@ -347,15 +339,16 @@ class _Outputs:
             offset += len(text.encode())
         self._read[path] = offset, number
 
-    def complain_of_unread(self) -> None:
-        for name, problem in self._problems.items():
-            complain(f"its output {name}: {problem}")
-
 
 async def _follow(
-    reader: Reader, job_id: JobId | None, log: "_OpLog | _WholeLogs", outputs: _Outputs
+    reader: Reader,
+    job_id: JobId | None,
+    fresh_lines: Callable[[], Awaitable[list[JobLine]]],
+    outputs: _Outputs,
+    *,
+    has_log: bool,
 ) -> None:
-    """Print what comes, of this job or of any, until ctrl+c."""
+    """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None
@@ -371,9 +364,9 @@ async def _follow(
             await asyncio.sleep(FOLLOW_PERIOD_S)
             fresh: list[JobLine] = []
             with contained("reading the lines of a job"):
-                if changed.is_set() or isinstance(log, _WholeLogs):
+                if changed.is_set() or has_log:
                     changed.clear()
-                    fresh += await log.fresh()
+                    fresh += await fresh_lines()
                 if looks % OUTPUT_LOOKS == 0:
                     fresh += await outputs.fresh()
             if fresh:

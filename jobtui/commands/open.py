@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jobtui.backends.registry import Gives, gives, of_setting
@@ -39,15 +39,13 @@ def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ..
 
 
 def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
-    return tuple(_words_of(specs))
-
-
-def _words_of(specs: Sequence[SourceSpec]) -> Iterator[str]:
+    words = []
     for spec in specs:
         setting = SETTING_BY_NAME[spec.setting]
         label = spec.label if of_setting(spec.setting).is_labelled else ""
         head = label or ("" if spec.role is LogRole.AUTO else spec.role)
-        yield from (setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target))
+        words += [setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target)]
+    return tuple(words)
 
 
 def _absolute(setting: Setting, value: str) -> str:

@@ -341,16 +341,19 @@ def in_session(
     return asyncio.run(within(context, specs, body, observer))
 
 
-def filter_of(context: Context, parse: Callable[[str], Got]) -> Got | None:
-    """The filter on the command line; None for one that is wrong, which is said."""
+def in_filtered(
+    context: Context, parse: Callable[[str], Got], body: Callable[["Reader", Got], Awaitable[Exit]]
+) -> Exit:
+    """Run a command's body with the filter on the command line; USAGE for one that is wrong."""
     from jobtui.analysis.filter_syntax import FilterError  # few commands take one
 
     text = " ".join(context.words)
     try:
-        return parse(text)
+        passes = parse(text)
     except FilterError as error:
         complain(f"filter: {error}: {marked(text, error.start, error.end)}")
-        return None
+        return Exit.USAGE
+    return in_session(context, lambda reader: body(reader, passes))
 
 
 def warn(context: Context) -> None:

@@ -39,10 +39,14 @@ def run(context: Context) -> Exit:
     specs = configured(context)
     if not specs:
         return no_source()
-    directory = Path(context.words[0])
+    directory, now = Path(context.words[0]), SystemClock().now()
+    config: object = msgspec.to_builtins(
+        context.config._replace(sources=tuple(spec.public for spec in specs))
+    )
+    about = About(version=__version__, made_at=now, at=now, config=config)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writer = RecordingWriter(directory / FILE_NAME, _about(context, specs), megabytes << 20, goes_on=True)
+        writer = RecordingWriter(directory / FILE_NAME, about, megabytes << 20, goes_on=True)
     except (RecordingError, OSError, ValueError) as error:  # the last for names that no file can have
         complain(str(error))
         return Exit.NO_SOURCE
@@ -67,14 +71,6 @@ def _memory() -> MemoryThread | None:
     except (RecordingError, OSError) as error:
         complain(f"{error}; all is recorded, and nothing remembered")
         return None
-
-
-def _about(context: Context, specs: Sequence[SourceSpec]) -> About:
-    now = SystemClock().now()
-    config: object = msgspec.to_builtins(
-        context.config._replace(sources=tuple(spec.public for spec in specs))
-    )
-    return About(version=__version__, made_at=now, at=now, config=config)
 
 
 async def _record(

@@ -107,7 +107,10 @@ class FinishedRuns:
         job = self._session.store.with_agent(job)
         verdict, text = job.status.value, ""
         if job.status is not JobStatus.COMPLETED:
-            evidence = await self._fresh_gatherer().gather(job_id, wants_chain=False)
+            self._failed += 1
+            if self._failed % MOST_JOBS_READ == 0:  # a new one may still read outputs
+                self._gatherer = Gatherer.of(self._session)
+            evidence = await self._gatherer.gather(job_id, wants_chain=False)
             found = explain(evidence)
             verdict, text = found.code.value, failure_text(job, found)
         if (one := finished(job, verdict, text)) is not None:
@@ -124,13 +127,6 @@ class FinishedRuns:
                     one = finished(job, run.status.value, text, run)
                     if one is not None:
                         self._put(one)
-
-    def _fresh_gatherer(self) -> Gatherer:
-        """A gatherer that may still read outputs."""
-        self._failed += 1
-        if self._failed % MOST_JOBS_READ == 0:
-            self._gatherer = Gatherer.of(self._session)
-        return self._gatherer
 
 
 DEFAULT_MB, LEAST_MB = 2_000, 10
@@ -187,16 +183,15 @@ def run(context: Context) -> Exit:
 async def _remember(context: Context, memory: MemoryThread, for_s: float | None) -> None:
     async with session_to_watch(context, configured(context)) as session:
         runs = runs_of(session, memory)
+
+        async def take_now() -> None:
+            with contained("remembering"):
+                await session.catch_up()
+                await runs.take()
+
         is_once = context.flag("once") is not None or context.replay is not None
-        work = (_take(session, runs),) if is_once else (kept_reading(session), runs.follow())
+        work = (take_now(),) if is_once else (kept_reading(session), runs.follow())
         await until_ended(*work, say(memory), for_s=for_s)
-
-
-async def _take(session: Session, runs: FinishedRuns) -> None:
-    """Remember what the sources know now."""
-    with contained("remembering"):
-        await session.catch_up()
-        await runs.take()
 
 
 async def kept_reading(session: Session) -> None:
@@ -252,32 +247,32 @@ def run_seen(context: Context) -> Exit:
     )
     if isinstance(found, Exit):
         return found
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        if found.sites:
+            yield sites_words(found.sites)
+        yield from map(place_words, found.places)
+        look, columns = TimeLook(now), SEEN_COLUMNS[:-1]
+        rows = [[Cell(column.cell(seen, look)) for column in columns] for seen in found.signatures]
+        if rows:
+            heads = [Head(column.header, column.align, least=column.cells.least) for column in columns]
+            yield from table_lines(heads, rows, width, colour)
+        for seen in found.signatures if len(rows) == 1 else ():
+            yield f"such as {show(seen.job)}: {show(seen.example)}"
+            yield seen_words(seen, now)
+
     report = Report(
         "seen",
         lambda: overview_record(found),
         SEEN_CSV,
         lambda: map(listed_record, found.signatures),
-        lambda width, colour: _seen_lines(found, now, width, colour),
+        lines,
     )
     print_report(report, context)
     if text and not found.signatures:
         complain(f"{show(text)}: no such failure is remembered")
         return Exit.NOT_FOUND
     return Exit.ATTENTION if found.sites else Exit.FINE
-
-
-def _seen_lines(found: Overview, now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    if found.sites:
-        yield sites_words(found.sites)
-    yield from map(place_words, found.places)
-    look = TimeLook(now)
-    heads = tuple(Head(column.header, column.align, least=column.cells.least) for column in SEEN_COLUMNS[:-1])
-    rows = [[Cell(column.cell(seen, look)) for column in SEEN_COLUMNS[:-1]] for seen in found.signatures]
-    if rows:
-        yield from table_lines(heads, rows, width, colour)
-    for seen in found.signatures if len(rows) == 1 else ():
-        yield f"such as {show(seen.job)}: {show(seen.example)}"
-        yield seen_words(seen, now)
 
 
 def run_changed(context: Context) -> Exit:

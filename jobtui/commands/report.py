@@ -105,7 +105,9 @@ async def _report(reader: Reader) -> Exit:
         lambda: {
             "report": what,
             "exact": is_exact,
-            "series": [series_record(one) for one in series],
+            "series": [  # y[i] holds from x[i] on
+                one._asdict() | {"x": [to_rfc3339(at) for at in one.x]} for one in series
+            ],
             "times": [one._asdict() for one in times],
         },
         CSV_COLUMNS,
@@ -161,19 +163,6 @@ def _plots(reader: Reader) -> bool:
     return bool(PICTURES & reader.context.invocation.flags.keys())
 
 
-def series_record(series: Series) -> dict[str, object]:
-    """A series as the JSON contract has it: y[i] holds from x[i] on."""
-    return {
-        "name": series.name,
-        "unit": series.unit,
-        "x": [to_rfc3339(at) for at in series.x],
-        "y": list(series.y),
-        "notes": list(series.notes),
-        "estimated": series.estimated,
-        "left_out": series.left_out,
-    }
-
-
 def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
     for one in series:
         for at, value in zip(one.x, one.y, strict=True):
@@ -214,13 +203,17 @@ def _lines(
 def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> ReportQuery:
     """What the flags ask for. Raises ValueError for what none of the sources can have."""
     to_state = context.flag("to-state")
+    tags = [text.partition(":") for text in _list(context.flag("tag"))]
+    for name, colon, _ in tags:
+        if not colon:
+            raise ValueError(f'"{name}" is no tag: expected KEY:VALUE')
     query = ReportQuery(
         since=context.since,
         until=context.until,
         jobs=tuple(_list(context.flag("job"))),
         batch_job=context.flag("batch-job"),
         scheduler_id=context.flag("scheduler-id"),
-        tags=tuple(map(_tag, _list(context.flag("tag")))),
+        tags=tuple((name, value) for name, _, value in tags),
         from_state=context.flag("from-state"),
         to_state=None if what == NODES else to_state,
         allocation_state=to_state if what == NODES else None,
@@ -283,13 +276,6 @@ def _list(text: str | None) -> list[str]:
     return [part for part in (text or "").split(",") if part]
 
 
-def _tag(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise ValueError(f'"{text}" is no tag: expected KEY:VALUE')
-    return name, value
-
-
 async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: bool) -> list[Material]:
     """One material for each Balsam server, and one for all systems that only have records of jobs."""
     found: list[Material] = []
@@ -305,17 +291,13 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
             await reader.watched(_ask(reader, source, what, own, material, is_exact=is_exact))
     others = {source.kind for source in reader.sources} - {BALSAM_SOURCE.kind}
     if others:
-        found.append(await _of_records(reader, query, others))
+        material = Material("sirepo", SIREPO)
+        await reader.watched(reader.session.catch_up(others))
+        wanted = set(query.jobs)
+        jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
+        material.changes += (change for job in jobs if not job.is_quasi for change in changes_of_job(job))
+        found.append(material)
     return found
-
-
-async def _of_records(reader: Reader, query: ReportQuery, kinds: set[str]) -> Material:
-    material = Material("sirepo", SIREPO)
-    await reader.watched(reader.session.catch_up(kinds))
-    wanted = set(query.jobs)
-    jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
-    material.changes += (change for job in jobs if not job.is_quasi for change in changes_of_job(job))
-    return material
 
 
 async def _ask(
@@ -379,29 +361,20 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
 
 
 def _chart(series: Sequence[Series], window: Window, now: Nanos) -> tuple[Chart, Frame]:
-    frame = _frame(series, window, now)
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = whole(os.environ.get("COLUMNS"), COLUMNS)
+    columns = max(FEWEST, min(MOST, columns or COLUMNS))
+    first = min(one.x[0] for one in series if one.x)
+    since = first if window.since is None else window.since
+    until = now if window.until is None else min(now, window.until)
+    frame = Frame(since, Nanos(max(until, since + SECOND)), columns, ROWS)
     outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
     curves = tuple(Curve(one) for one in series if one not in outlines)
     outline = Curve(outlines[0]) if outlines else None
     kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
     return Chart(kind, curves, frame.since, min(now, frame.until), outline), frame
-
-
-def _frame(series: Sequence[Series], window: Window, now: Nanos) -> Frame:
-    first = min(one.x[0] for one in series if one.x)
-    since = first if window.since is None else window.since
-    until = now if window.until is None else min(now, window.until)
-    until = Nanos(max(until, since + SECOND))
-    return Frame(since, until, terminal_columns(), ROWS)
-
-
-def terminal_columns() -> int:
-    """How wide the terminal is that is printed to; without one, what `COLUMNS` says, or as is usual."""
-    try:
-        found = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        found = whole(os.environ.get("COLUMNS"), COLUMNS)
-    return max(FEWEST, min(MOST, found or COLUMNS))
 
 
 async def post_mortem(reader: Reader) -> Exit:

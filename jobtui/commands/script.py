@@ -95,15 +95,12 @@ async def _script(reader: Reader) -> Exit:
     print_report(_report(reader, side, other, diff), reader.context, reader)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
-        complain(f"{one.wanted.shown}: no script was found; {_hint(reader, one)}")
+        hint = "`jobtui doctor` tells of the archives"
+        if one.found.job is None and not one.wanted.server and not any(map(SLURM.names, reader.specs)):
+            number = "a task of an array is kept under the array's number"
+            hint = f"{number}, which only Slurm tells: --slurm local"
+        complain(f"{one.wanted.shown}: no script was found; {hint}")
     return reader.settle(Exit.NOT_FOUND if missing else Exit.FINE)
-
-
-def _hint(reader: Reader, side: Side) -> str:
-    """What to do where there is none: a task's own number is told from an array's by Slurm alone."""
-    if side.found.job is None and not side.wanted.server and not any(map(SLURM.names, reader.specs)):
-        return "a task of an array is kept under the array's number, which only Slurm tells: --slurm local"
-    return "`jobtui doctor` tells of the archives"
 
 
 def no_archive(reader: Reader) -> bool:
@@ -171,6 +168,12 @@ async def _other(reader: Reader, side: Side, text: str) -> Side | None:
 
 
 def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> Report:
+    def document() -> dict[str, object]:
+        if other is None:
+            return _side_record(side)
+        told = None if diff is None else diff_record(diff)
+        return _side_record(side) | {"other": _side_record(other), "diff": told}
+
     def records() -> Iterator[Mapping[str, object]]:
         environment = side.answer.script.environment if side.answer.script is not None else None
         for row in variable_rows(environment) if environment is not None else ():
@@ -178,19 +181,11 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | N
 
     return Report(
         "script",
-        lambda: _record(side, other, diff),
+        document,
         CSV_COLUMNS,
         records,
         lambda width, colour: _lines(reader, side, other, diff, width, colour),
     )
-
-
-def _record(side: Side, other: Side | None, diff: ScriptDiff | None) -> dict[str, object]:
-    body = _side_record(side)
-    if other is not None:
-        body["other"] = _side_record(other)
-        body["diff"] = None if diff is None else diff_record(diff)
-    return body
 
 
 def _side_record(side: Side) -> dict[str, object]:
@@ -203,7 +198,14 @@ def _lines(
     reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None, width: int | None, colour: bool
 ) -> Iterator[str]:
     if other is None:
-        yield from _side_lines(side, width, colour)
+        yield from _head_lines(side, width, colour)
+        if (script := side.answer.script) is not None:
+            yield ""
+            yield from (painted(line, colour) for line in script_lines(script, colour=colour))
+            if script.environment is not None:
+                yield ""
+                rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
+                yield from table_lines(VARIABLE_HEADS, rows, width, colour)
         return
     for one in (side, other):
         yield from _head_lines(one, width, colour)
@@ -221,17 +223,6 @@ def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     if script is None or len(side.answer.tried) > 1:
         yield paint("tried", "heading", colour)
         yield from fact_lines(_cells(tried_lines(side.answer.tried)), width, colour)
-
-
-def _side_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
-    yield from _head_lines(side, width, colour)
-    if (script := side.answer.script) is not None:
-        yield ""
-        yield from (painted(line, colour) for line in script_lines(script, colour=colour))
-        if script.environment is not None:
-            yield ""
-            rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
-            yield from table_lines(VARIABLE_HEADS, rows, width, colour)
 
 
 def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:
@@ -254,8 +245,10 @@ async def search(reader: Reader) -> Exit:
         context.flag("grep") or "", context.flag("user") or "", ScriptPeriod(context.since, context.until)
     )
     tally, hits = Tally(), list[Hit]()
-    searching = _collect(reader, query, tally, hits)
-    await reader.watched(searching, lambda: _progress(tally, hits))
+    await reader.watched(
+        _collect(reader, query, tally, hits),
+        lambda: f"{tally.scripts:,} scripts, {len(hits):,} contain it, in {show(tally.where)}",
+    )
     report = Report(
         "script",
         lambda: {
@@ -268,7 +261,7 @@ async def search(reader: Reader) -> Exit:
             "left_out": tally.cuts,
         },
         HIT_COLUMNS,
-        lambda: (row for hit in hits for row in _rows(hit)),
+        lambda: (_head(hit) | {"line": line, "text": text} for hit in hits for line, text in hit.lines),
     )
     print_report(report, reader.context, reader)
     if _is_streamed(reader):
@@ -283,29 +276,25 @@ async def search(reader: Reader) -> Exit:
 async def _collect(reader: Reader, query: Query, tally: Tally, hits: list[Hit]) -> None:
     async for hit in search_places(reader.session.sources, query, tally):
         hits.append(hit)
-        if _is_streamed(reader):
-            clear_progress()
-            print_lines(_hit_lines(hit, reader.context.colour))
-            sys.stdout.flush()
-
-
-def _progress(tally: Tally, hits: list[Hit]) -> str:
-    return f"{tally.scripts:,} scripts, {len(hits):,} contain it, in {show(tally.where)}"
+        if not _is_streamed(reader):
+            continue
+        script, colour = hit.script, reader.context.colour
+        number = f"{script.cluster}/{script.number}" if script.cluster else script.number
+        at = f"  {to_rfc3339(script.archived_at)}" if script.archived_at is not None else ""
+        head = f"{show(number)}  {show(hit.user) or '?'}{at}  {show(script.source)}"
+        lines = [paint(head, "heading", colour)]
+        lines += [
+            f"  {paint(f'{line}:', 'settled', colour)} {show(text)}" for line, text in hit.lines[:SHOWN]
+        ]
+        if hit.total > SHOWN:
+            lines.append(paint(f"  and {hit.total - SHOWN} more lines", "dim", colour))
+        clear_progress()
+        print_lines(lines)
+        sys.stdout.flush()
 
 
 def _is_streamed(reader: Reader) -> bool:
     return reader.context.format not in (OutputFormat.JSON, OutputFormat.CSV)
-
-
-def _hit_lines(hit: Hit, colour: bool) -> Iterator[str]:
-    script = hit.script
-    number = f"{script.cluster}/{script.number}" if script.cluster else script.number
-    at = f"  {to_rfc3339(script.archived_at)}" if script.archived_at is not None else ""
-    yield paint(f"{show(number)}  {show(hit.user) or '?'}{at}  {show(script.source)}", "heading", colour)
-    for line, text in hit.lines[:SHOWN]:
-        yield f"  {paint(f'{line}:', 'settled', colour)} {show(text)}"
-    if hit.total > SHOWN:
-        yield paint(f"  and {hit.total - SHOWN} more lines", "dim", colour)
 
 
 def _head(hit: Hit) -> dict[str, object]:
@@ -318,8 +307,3 @@ def _head(hit: Hit) -> dict[str, object]:
         "source": show(script.source),
         "count": hit.total,
     }
-
-
-def _rows(hit: Hit) -> Iterator[dict[str, object]]:
-    head = _head(hit)
-    return (head | {"line": line, "text": text} for line, text in hit.lines)

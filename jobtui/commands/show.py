@@ -20,7 +20,7 @@ from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
 from jobtui.model.job_reader import Noted
-from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
 from jobtui.render.facts import cluster_record, cluster_words
@@ -155,7 +155,16 @@ def _lines(
     yield from fact_lines((*_facts(job, now), *told), width, colour)
     if detail and detail.runs:
         yield ""
-        rows = [_run_row(run, now) for run in detail.runs]
+        rows = [
+            [
+                Cell(str(run.number)),
+                Cell(f"{glyph(run.status)} {run.status.value}", STATUS_STYLES[run.status]),
+                *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
+                Cell(duration(ran_s(run, now))),
+                Cell(result_text(run)),
+            ]
+            for run in detail.runs
+        ]
         yield from table_lines(RUN_HEADS, rows, width, colour)
     if places:
         yield ""
@@ -209,16 +218,6 @@ def time_text(at: Nanos | None) -> str | None:
 
 def _seconds(seconds: float | None) -> str | None:
     return None if seconds is None else duration(seconds)
-
-
-def _run_row(run: Run, now: Nanos) -> list[Cell]:
-    return [
-        Cell(str(run.number)),
-        Cell(f"{glyph(run.status)} {run.status.value}", STATUS_STYLES[run.status]),
-        *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
-        Cell(duration(ran_s(run, now))),
-        Cell(result_text(run)),
-    ]
 
 
 EXITS: Mapping[Concern, Exit] = {

@@ -1,6 +1,6 @@
 """`timeline ID`: the ops of a job, each with its steps."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from jobtui.analysis.timeline import (
     TimelineRow,
@@ -16,9 +16,8 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
-from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
-from jobtui.render.json_output import job_record, op_record, step_record, unlinked_record
+from jobtui.render.json_output import job_record, op_record, step_record
 from jobtui.render.lanes import Times, folded, op_glyph
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, clock_time, duration, show
@@ -48,46 +47,36 @@ async def run(reader: Reader) -> Exit:
     if not ops:
         ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
     job = reader.session.store.with_agent(found.job)
-    others = _without_job(correlation.ops(), job)
+    # A new session's may have started the job's agent. Logs show the first characters of the user only
+    others = [op for op in correlation.ops() if op.jid is None and op.uid and job.owner.startswith(op.uid)]
+
+    def records() -> Iterator[dict[str, object]]:
+        for op in ops:
+            head = {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value}
+            yield from (head | step_record(step) for step in op.steps)
+
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        yield headline(job, colour)
+        yield from _lines(reader, ops, unlinked, width, colour)
+        if others:
+            names = ", ".join(sorted({op.name for op in others}))
+            yield ""
+            yield f"ops of this user that belong to no job: {len(others)} ({show(names)})"
+
     report = Report(
         "timeline",
         lambda: {
             "job": job_record(job, reader.now_of(job)),
             "ops": [op_record(op) for op in ops],
-            "unlinked": [unlinked_record(line) for line in unlinked],
+            "unlinked": [step_record(line.step) | {"why": line.why} for line in unlinked],
             "ops_without_job": [op_record(op) for op in others],
             "dropped": correlation.dropped_ops,
         },
         CSV_COLUMNS,
-        lambda: _csv_rows(ops),
-        lambda width, colour: (
-            headline(job, colour),
-            *_lines(reader, ops, unlinked, width, colour),
-            *_other_lines(others),
-        ),
+        records,
+        lines,
     )
     return answer(report, reader, await judge(reader, found))
-
-
-def _other_lines(others: Sequence[Op]) -> Iterator[str]:
-    if others:
-        names = ", ".join(sorted({op.name for op in others}))
-        yield ""
-        yield f"ops of this user that belong to no job: {len(others)} ({show(names)})"
-
-
-def _without_job(ops: Iterable[Op], job: Job) -> list[Op]:
-    """Ops of the job's user that belong to no job; a new session's may have started the job's agent.
-
-    Logs show the first characters of the user only.
-    """
-    return [op for op in ops if op.jid is None and op.uid and job.owner.startswith(op.uid)]
-
-
-def _csv_rows(ops: Iterable[Op]) -> Iterator[dict[str, object]]:
-    for op in ops:
-        head = {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value}
-        yield from (head | step_record(step) for step in op.steps)
 
 
 def _lines(

@@ -67,7 +67,10 @@ async def _by_id(reader: Reader, ref: TraceRef, text: str) -> FoundTrace:
     said = await _fetch(reader, ids)
     known = tuple(one for one in ids if book.trace(one) is not None)
     if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
-        return FoundTrace(known, (*_notes(book, ref), *said), job_id=named.job_id if named else "")
+        notes, trace = list(ref.notes), book.trace(ref.trace_id)
+        if trace is not None and ref.span_id not in (None, *(span.span_id for span in trace.spans)):
+            notes.append(f"span {ref.span_id}, which is named as the parent, was not received")
+        return FoundTrace(known, (*notes, *said), job_id=named.job_id if named else "")
     alike = book.called(text)
     return FoundTrace(tuple(alike), tuple(dict.fromkeys(alike.values())) or ref.notes)
 
@@ -79,13 +82,6 @@ async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
         if answer.growing and answer.trace is not None and is_waited_for(answer.trace, reader.now):
             notes.append(f"more of it may come: {answer.growing}")
     return notes
-
-
-def _notes(book: TraceBook, ref: TraceRef) -> tuple[str, ...]:
-    trace = book.trace(ref.trace_id)
-    if trace is None or ref.span_id is None or any(span.span_id == ref.span_id for span in trace.spans):
-        return ref.notes
-    return (*ref.notes, f"span {ref.span_id}, which is named as the parent, was not received")
 
 
 async def _by_file(reader: Reader, path: Path) -> FoundTrace:
@@ -204,9 +200,11 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
 
 def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
     def document() -> Mapping[str, object]:
-        from jobtui.render.traces import EMPTY, candidate_records
+        from jobtui.render.json_output import fields_of
+        from jobtui.render.traces import EMPTY
 
-        return {**EMPTY, "candidates": candidate_records(found.candidates)}
+        told = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
+        return {**EMPTY, "candidates": told}
 
     return answer(Report("trace", document), reader, code)
 

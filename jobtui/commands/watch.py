@@ -60,16 +60,17 @@ def run(context: Context) -> Exit:
 async def _watch(context: Context, specs: Sequence[SourceSpec]) -> None:
     async with session_to_watch(context, specs) as session:
         await session.catch_up()
-        await until_ended(session.run(), _tell(Teller(session, context)))
+        teller = Teller(session, context)
 
+        async def tell() -> None:
+            while True:
+                await asyncio.sleep(TOLD_EVERY_S)
+                lines: list[str] = []
+                with contained("telling what changed"):
+                    lines += teller.more()
+                print_lines(lines)
 
-async def _tell(teller: "Teller") -> None:
-    while True:
-        await asyncio.sleep(TOLD_EVERY_S)
-        lines: list[str] = []
-        with contained("telling what changed"):
-            lines += teller.more()
-        print_lines(lines)
+        await until_ended(session.run(), tell())
 
 
 class Teller:
@@ -147,12 +148,6 @@ UNTIL = ("done", "failed", "stuck")
 DEFAULT_UNTIL = "done,stuck"
 
 
-async def _is_reached(word: str, job: Job, reader: Reader) -> bool:
-    if word == "stuck":
-        return await _is_stuck(job, reader)
-    return job.status is JobStatus.FAILED if word == "failed" else not job.status.is_live
-
-
 async def _is_stuck(job: Job, reader: Reader) -> bool:
     return needs_person(job, reader.now_of(job)) or await _lost(job, reader) is not None
 
@@ -167,37 +162,18 @@ async def _lost(job: Job, reader: Reader) -> str | None:
 
 def run_wait(context: Context) -> Exit:
     """Wait. FINE for a job that ended well, FAILED for another end, ATTENTION for stuck, or out of time."""
-    try:
-        wanted, timeout_s = until_of(_until(context)), timeout_of(context.flag("timeout"))
-    except ValueError as error:
-        complain(str(error))
+    given = context.config.settings["until"]  # which is a time for other commands, and in files for all
+    text = (given.values[-1] if given.values and given.origin == "--until" else "") or DEFAULT_UNTIL
+    wanted = tuple(word for word in text.split(",") if word)
+    if not wanted or not set(wanted) <= set(UNTIL):
+        complain(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}')
+        return Exit.USAGE
+    length = context.flag("timeout")
+    timeout_s = None if length is None else parse_duration(length)
+    if length is not None and timeout_s is None:
+        complain(f'"{length}" is no length of time: expected such as 90s, 10m, 2h30m')
         return Exit.USAGE
     return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
-
-
-def _until(context: Context) -> str | None:
-    """What the flag asks for, which is a time for other commands, and in files for all."""
-    given = context.config.settings["until"]
-    return given.values[-1] if given.values and given.origin == "--until" else None
-
-
-def until_of(text: str | None) -> tuple[str, ...]:
-    """What is waited for, any of them. Raises ValueError for an unknown word."""
-    words = tuple(word for word in (text or DEFAULT_UNTIL).split(",") if word)
-    unknown = [word for word in words if word not in UNTIL]
-    if unknown or not words:
-        raise ValueError(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}')
-    return words
-
-
-def timeout_of(text: str | None) -> float | None:
-    """How long to wait in seconds, None for ever. Raises ValueError for what is no length of time."""
-    if text is None:
-        return None
-    seconds = parse_duration(text)
-    if seconds is None:
-        raise ValueError(f'"{text}" is no length of time: expected such as 90s, 10m, 2h30m')
-    return seconds
 
 
 async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None) -> Exit:
@@ -210,10 +186,14 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
         await reader.read_logs(found.detail)
     job = await _until_reached(reader, found.job.id, wanted, end)
     if job is None:
-        complain(f"{found.job.id} is still {_state(reader, found.job.id)} after {duration(timeout_s)}")
+        last = reader.session.store.job(found.job.id)
+        state = "not known" if last is None else last.status.value
+        complain(f"{found.job.id} is still {state} after {duration(timeout_s)}")
         return reader.settle(Exit.ATTENTION)
     print_lines([f"{show(job.id)} {job.status.value}{await _reason(job, reader)}"])
-    return reader.settle(await _code(job, reader))
+    if job.status.is_live:
+        return reader.settle(Exit.ATTENTION if await _is_stuck(job, reader) else Exit.FINE)
+    return reader.settle(Exit.FINE if job.status is JobStatus.COMPLETED else Exit.FAILED)
 
 
 async def _until_reached(
@@ -225,8 +205,11 @@ async def _until_reached(
     try:
         while True:
             job = store.job(job_id)
-            if job is not None and any([await _is_reached(word, job, reader) for word in wanted]):
-                return job
+            if job is not None:
+                is_done, has_failed = not job.status.is_live, job.status is JobStatus.FAILED
+                is_stuck = "stuck" in wanted and await _is_stuck(job, reader)
+                if is_stuck or ("done" in wanted and is_done) or ("failed" in wanted and has_failed):
+                    return job
             if job is not None and sys.stderr.isatty():
                 before, told = told, f"{job.status.value}{await _reason(job, reader)}"
                 if told != before:
@@ -244,18 +227,7 @@ async def _until_reached(
             await reading
 
 
-def _state(reader: Reader, job_id: JobId) -> str:
-    job = reader.session.store.job(job_id)
-    return "not known" if job is None else job.status.value
-
-
 async def _reason(job: Job, reader: Reader) -> str:
     waits = waits_for(job, reader.now_of(job)) if job.status.is_live else None
     words = job.error or waits or await _lost(job, reader)
     return f": {show(words)}" if words else ""
-
-
-async def _code(job: Job, reader: Reader) -> Exit:
-    if job.status.is_live:
-        return Exit.ATTENTION if await _is_stuck(job, reader) else Exit.FINE
-    return Exit.FINE if job.status is JobStatus.COMPLETED else Exit.FAILED

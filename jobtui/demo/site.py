@@ -15,7 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
@@ -23,9 +23,6 @@ from jobtui.demo.kernel import Kernel, TaskGroup
 from jobtui.demo.messages import TABLES, Identity, Ids, Message, Order, lines_of
 from jobtui.demo.programs import BatchJob, Disk, Plan, RunDirs
 from jobtui.model.clock import SECOND, Nanos, from_seconds
-
-if TYPE_CHECKING:
-    from jobtui.demo.supervisor import Supervisor
 
 START = from_seconds(1_795_206_870)
 """When a simulated site starts unless told otherwise: 2026-11-20 20:34:30 UTC."""
@@ -153,6 +150,15 @@ class Process:
         self.tasks.close()
 
 
+class SupervisorEnd(Protocol):
+    """What agents know of a supervisor."""
+
+    process: Process
+
+    def accept(self) -> None: ...
+    def receive(self, message: Message, socket: Socket) -> None: ...
+
+
 class Socket:
     """A websocket between an agent and a supervisor: messages in order, until one end is gone."""
 
@@ -210,7 +216,7 @@ class Site:
     job takes, where that is not the usual time. `supervisor` is the one that runs now.
     """
 
-    supervisor: Supervisor
+    supervisor: SupervisorEnd
     process_class: type[Process] = Process
 
     def __init__(self, seed: int, settings: Settings, disk: Disk | None, *, keep_run_dirs: bool) -> None:

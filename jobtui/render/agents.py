@@ -84,10 +84,6 @@ def held_words(agent: Agent) -> str:
     return agent.why
 
 
-def _driver(agent: Agent) -> str:
-    return agent.driver.removesuffix("Driver")
-
-
 AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     plain_style,
     TableColumn(
@@ -97,7 +93,7 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     ),
     time_column("for", "FOR", lambda agent: agent.since, fixed(6), 80),
     text_column("agent", "AGENT", lambda agent: agent.agent, fixed(5), 95),
-    text_column("driver", "DRIVER", _driver, Cells(6, 6, 10), 60),
+    text_column("driver", "DRIVER", lambda agent: agent.driver.removesuffix("Driver"), Cells(6, 6, 10), 60),
     text_column("kind", "KIND", lambda agent: _KINDS.get(agent.kind, agent.kind), Cells(4, 4, 6), 50),
     text_column("user", "USER", lambda agent: agent.uid, fixed(8), 90),
     text_column(
@@ -115,13 +111,13 @@ AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
 
 def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
     """First what went wrong lately, then what lives, then what ended last."""
-    return sorted(agents, key=lambda agent: _urgency(agent, now))
 
+    def urgency(agent: Agent) -> tuple[int, int, str, str]:
+        rank = 0 if is_trouble(agent, now) else _RANKS[agent.state]
+        since = agent.since if agent.since is not None else agent.last_message_at or 0
+        return rank, -(since // SECOND), agent.uid, agent.agent
 
-def _urgency(agent: Agent, now: Nanos) -> tuple[int, int, str, str]:
-    rank = 0 if is_trouble(agent, now) else _RANKS[agent.state]
-    since = agent.since if agent.since is not None else agent.last_message_at or 0
-    return rank, -(since // SECOND), agent.uid, agent.agent
+    return sorted(agents, key=urgency)
 
 
 _NEVER_DROPPED = frozenset({"state", "agent", "user"})
@@ -149,7 +145,10 @@ class AgentFact(NamedTuple):
 
 def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[AgentFact]:
     """What a person asks about an agent, the most urgent first; what is not known is left out."""
-    state = f"{state_words(agent.state)}{_for(agent.since, look)}"
+    state = state_words(agent.state)
+    if agent.since is not None:
+        lasts = f"for {age(max(0.0, seconds_between(agent.since, look.now)))}"
+        state += f" {lasts}" if look.relative else f" since {_told_ago(agent.since, look)}"
     yield AgentFact("state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look))
     for op in agent.ops:
         since = f", sent {_told_ago(op.sent_at, look)}" if op.sent_at is not None else ""
@@ -162,7 +161,15 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[AgentFa
         yield AgentFact("host", show(agent.host))
     if agent.container:
         yield AgentFact("container", show(" ".join(filter(None, (agent.container, agent.container_id)))))
-    yield AgentFact("heard", _heard(agent, look))
+    heard = [counted(agent.messages, "message")]
+    for words, at in (
+        ("last", agent.last_message_at),
+        ("connected", agent.connected_at),
+        ("started", agent.started_at),
+    ):
+        if at is not None:
+            heard.append(f"{words} {_told_ago(at, look)}")
+    yield AgentFact("heard", ", ".join(heard))
     if agent.restarts:
         yield AgentFact("restarts", str(agent.restarts))
     yield from log_facts(log)
@@ -177,26 +184,6 @@ def log_facts(log: AgentLog) -> Iterator[AgentFact]:
         yield AgentFact("note", show(log.note), "warning")
     if log.command:
         yield AgentFact("to read it", show(log.command), "accent")
-
-
-def _heard(agent: Agent, look: TimeLook) -> str:
-    parts = [counted(agent.messages, "message")]
-    for words, at in (
-        ("last", agent.last_message_at),
-        ("connected", agent.connected_at),
-        ("started", agent.started_at),
-    ):
-        if at is not None:
-            parts.append(f"{words} {_told_ago(at, look)}")
-    return ", ".join(parts)
-
-
-def _for(at: Nanos | None, look: TimeLook) -> str:
-    if at is None:
-        return ""
-    if look.relative:
-        return f" for {age(max(0.0, seconds_between(at, look.now)))}"
-    return f" since {date_time(at)}{Zone.mark()}"
 
 
 def _told_ago(at: Nanos, look: TimeLook) -> str:

@@ -10,9 +10,9 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.text import NONE, age, duration, show
 
 ENDED = frozenset({"finished", "submit_failed"})
-BAD = frozenset({"submit_failed", "pending_deletion"})
+NOTED = frozenset({"submit_failed", "pending_deletion"})
+"""States of which the scheduler's note says why."""
 GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
-OTHER_GLYPH = "?"
 ORDER = (RUNNING, "pending_deletion", "queued", "pending_submission")
 """What lasts comes first, in this order; what is over comes last, the newest first."""
 _RANKS = {state: rank for rank, state in enumerate(ORDER)}
@@ -42,23 +42,21 @@ def site_lines(sites: Iterable[Site], look: ServerLook) -> Iterator[Paragraph]:
     """A line for each site; what a person must look at stands out."""
     yield Paragraph("SITES", "heading")
     known = sorted(sites, key=lambda site: (look.label(site), site.name))
-    yield from (_site_line(site, look.now_of(site), look.label(site)) for site in known)
+    for site in known:
+        now, label = look.now_of(site), look.label(site)
+        is_down = site.is_down(now)
+        heard = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
+        words = [
+            f"{'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
+            f"agent {'last ' if is_down or site.seen_at is None else ''}heard of {heard}",
+            f"{site.queued} jobs in its scheduler" if site.queued else "",
+            show(site.path),
+        ]
+        yield Paragraph("   ".join(filter(None, words)), "warning" if is_down else "", whole=False)
     if not known:
         yield Paragraph(
             "none is known yet" if look.labels else "no source of sites: give --balsam URL", "dim"
         )
-
-
-def _site_line(site: Site, now: Nanos, label: str) -> Paragraph:
-    is_down = site.is_down(now)
-    heard = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
-    words = [
-        f"{'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
-        f"agent last heard of {heard}" if is_down or site.seen_at is None else f"agent heard of {heard}",
-        f"{site.queued} jobs in its scheduler" if site.queued else "",
-        show(site.path),
-    ]
-    return Paragraph("   ".join(filter(None, words)), "warning" if is_down else "", whole=False)
 
 
 def in_order(allocations: Iterable[Allocation], look: ServerLook) -> list[Allocation]:
@@ -72,7 +70,7 @@ def _style(one: Allocation, look: ServerLook) -> str:
 
 
 def _state(one: Allocation, look: ServerLook) -> str:
-    mark = "!" if one.is_stale(look.now_of(one)) else GLYPHS.get(one.state, OTHER_GLYPH)
+    mark = "!" if one.is_stale(look.now_of(one)) else GLYPHS.get(one.state, "?")
     return f"{mark} {show(one.state)}"
 
 
@@ -89,14 +87,6 @@ def _launcher(one: Allocation, look: ServerLook) -> str:
     if one.state != RUNNING or heard is None:
         return ""
     return age(max(0.0, seconds_between(heard, look.now_of(one))))
-
-
-def _site(one: Allocation, look: ServerLook) -> str:
-    return show(look.names.get((one.source, one.site_id), f"{one.site_id}"))
-
-
-def _note(one: Allocation) -> str:
-    return " ".join((one.note or "").split()) if one.state in BAD else ""
 
 
 def _right(
@@ -121,9 +111,15 @@ ALLOCATION_COLUMNS: tuple[TableColumn[Allocation, ServerLook], ...] = in_style(
     _right("for", _taken, 8, 72),
     _right("of", lambda one, look: duration(one.wall_time_s), 8, 50),
     _right("launcher", _launcher, 10, 55),
-    TableColumn(key="site", header="SITE", cell=_site, cells=Cells(8, 16, 24), priority=45),
+    TableColumn(
+        key="site", header="SITE", cells=Cells(8, 16, 24), priority=45,
+        cell=lambda one, look: show(look.names.get((one.source, one.site_id), f"{one.site_id}")),
+    ),
     text_column("queue", "QUEUE", lambda one: one.queue, Cells(8, 12, 16), 40),
-    text_column("note", "NOTE", _note, Cells(12, 40, 10_000), 70),
+    text_column(
+        "note", "NOTE", lambda one: " ".join((one.note or "").split()) if one.state in NOTED else "",
+        Cells(12, 40, 10_000), 70,
+    ),
     text_column(
         "tags", "TAGS", lambda one: " ".join(f"{name}:{value}" for name, value in one.tags),
         Cells(12, 24, 60), 20,

@@ -138,12 +138,13 @@ def axis_ticks(since: Nanos, until: Nanos, columns: int) -> Iterator[tuple[int, 
     """The columns of round times, each with its words: with the day where it is another one."""
     span = max(1, until - since)
     ticks = _ticks(since, until, columns)
-    day = ""
+    step, day = ticks[1] - ticks[0] if len(ticks) > 1 else 0, ""
+    is_whole = step > 0 and step % (DAY if span > DAY else 60 * SECOND) == 0
     for at in ticks:
-        date = date_time(at)[5:10]
+        date, text = date_time(at)[5:10], time_text(at, span)
         told = f"{date} " * (span <= DAY and date != day)
         day = date
-        yield (at - since) * columns // span, f"{told}{_tick_text(at, ticks, span)}"
+        yield (at - since) * columns // span, f"{told}{text[:5] if is_whole else text}"
 
 
 def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
@@ -157,26 +158,9 @@ def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
     else:
         return []
     # Days begin at midnight of the zone that is shown
-    offset = _offset(since) if step >= 3_600 * SECOND else 0
+    offset = Zone.offset_s(since) * SECOND if step >= 3_600 * SECOND else 0
     first = -(-(since + offset) // step) * step - offset
     return [Nanos(at) for at in range(first, until, step)]
-
-
-def _tick_text(at: Nanos, ticks: list[Nanos], span: int) -> str:
-    text = time_text(at, span)
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else 0
-    if span > DAY and step and step % DAY == 0:
-        return text[:5]
-    return text[:5] if step and step % (60 * SECOND) == 0 and span <= DAY else text
-
-
-def _offset(at: Nanos) -> int:
-    """How far the zone that is shown is ahead of UTC."""
-    if not Zone.is_local:
-        return 0
-    import time
-
-    return (time.localtime(at // SECOND).tm_gmtoff or 0) * SECOND
 
 
 AXIS_ROWS = 2
@@ -263,11 +247,8 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
     May take long: not to be called where a screen waits.
     """
     rows = max(1, frame.rows - AXIS_ROWS)
-    curves, styles, is_area = (
-        main_curves(chart, frame),
-        style_names(chart),
-        chart.kind is not ChartKind.STATES,
-    )
+    curves, styles = main_curves(chart, frame), style_names(chart)
+    is_area = chart.kind is not ChartKind.STATES
     if chosen is not None:
         curves, styles = curves[chosen : chosen + 1], styles[chosen : chosen + 1]
     beside = [(chart.outline, OUTLINE), (chart.waiting, WAITING)] if is_area else []
@@ -426,16 +407,12 @@ def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
     if not chart.curves and chart.kind is not ChartKind.TIMES:
         return f"{time}  nothing is known of jobs"
     reading = "still being read, so far " if chart.is_reading else ""
-    return f"{time}  {reading}{_values(chart, at, frame)}{_failed_words(chart, at, frame)}"
-
-
-def _failed_words(chart: Chart, at: Nanos, frame: Frame) -> str:
-    """How many jobs failed in the column of a time."""
-    if chart.failures is None:
-        return ""
-    width = max(1, (frame.until - frame.since) // max(1, frame.cells))
-    failed = chart.failures.at(at) - chart.failures.at(Nanos(at - width))
-    return f", {number_text(failed)} failed" if failed > 0 else ""
+    failed = 0.0
+    if chart.failures is not None:  # in the column of this time
+        width = max(1, (frame.until - frame.since) // max(1, frame.cells))
+        failed = chart.failures.at(at) - chart.failures.at(Nanos(at - width))
+    told = f", {number_text(failed)} failed" if failed > 0 else ""
+    return f"{time}  {reading}{_values(chart, at, frame)}{told}"
 
 
 def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
@@ -521,7 +498,8 @@ def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = Non
     for number, (one, row) in enumerate(zip(times, rows, strict=True)):
         spans = _spans(row, widths, "strong" if number == chosen else "")
         if bar >= FEWEST_BAR_CELLS and longest > 0:
-            spans += _bar(one, longest, bar)
+            half, most = (round(seconds / longest * bar) for seconds in (one.p50_s, one.p90_s))
+            spans += [Span("━" * half, "accent", half), Span("─" * (most - half), "dim", most - half)]
         lines.append(fitting(spans, cells))
     return lines
 
@@ -532,8 +510,3 @@ def _spans(row: Sequence[str], widths: Sequence[int], style: str) -> list[Span]:
         spans.append(Span(fit(text, cells, align="left" if column == 0 else "right"), style, cells))
         spans.append(Span(GAP, style, len(GAP)))
     return spans
-
-
-def _bar(one: StateTime, longest_s: float, cells: int) -> list[Span]:
-    half, most = (round(seconds / longest_s * cells) for seconds in (one.p50_s, one.p90_s))
-    return [Span("━" * half, "accent", half), Span("─" * (most - half), "dim", most - half)]

@@ -1,6 +1,6 @@
 """A chart as an SVG picture of its own: for a post-mortem, a wiki, a mail. It loads nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html import escape
 
 from jobtui.analysis.reports.charts import Chart, ChartKind
@@ -48,7 +48,11 @@ def chart_svg(chart: Chart, since: Nanos, until: Nanos) -> Iterator[str]:
             for column, step in enumerate(steps(chart.failures, since, until, chart.end, COLUMNS)):
                 if step.last > step.first:
                     yield _text(LEFT + column - 4, HEIGHT - BOTTOM + 4, "×", fill=FAILED)
-    yield from _legend(names)
+    x = float(LEFT)
+    for name, colour in names.items():
+        yield f'<rect x="{x:.0f}" y="{TOP - 22}" width="10" height="10" fill="{colour}"/>'
+        yield _text(x + 14, TOP - 13, name)
+        x += 30 + 7 * len(name)
     yield "</svg>"
 
 
@@ -81,11 +85,3 @@ def _path(curve: Curve, chart: Chart, frame: Frame, top: float, look: str, *, is
         points = [(points[0][0], base), *points, (points[-1][0], base)]
     told = " L".join(f"{x} {y:.1f}" for x, y in points)
     return f'<path d="M{told or "0 0"}" {look}/>'
-
-
-def _legend(names: Mapping[str, str]) -> Iterator[str]:
-    x = float(LEFT)
-    for name, colour in names.items():
-        yield f'<rect x="{x:.0f}" y="{TOP - 22}" width="10" height="10" fill="{colour}"/>'
-        yield _text(x + 14, TOP - 13, name)
-        x += 30 + 7 * len(name)

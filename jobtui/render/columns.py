@@ -262,11 +262,6 @@ def _since_cell(job: Job, context: RowContext) -> str:
     return NONE if at is None else short_time(at, context.now, local=context.local)
 
 
-def _since_order(job: Job) -> SortKey:
-    since = status_since(job)
-    return None if since is None else -since
-
-
 def _elapsed_cell(job: Job, context: RowContext) -> str:
     """How long it ran; coarser while it runs, so that it changes less often."""
     words = age if job.status.is_live else duration
@@ -316,10 +311,6 @@ def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: in
     )  # fmt: skip
 
 
-def _short_host(job: Job, context: RowContext) -> str:
-    return show(short_host(context.host_of(job) or "")) or NONE
-
-
 _WIDE = 100
 """From this width on two blanks stand between columns, below it one."""
 _WHOLE_HOSTS_FROM = 160
@@ -334,7 +325,8 @@ JOB_COLUMNS: tuple[Column, ...] = (
         narrow=(Narrow(80, fixed(2), _glyphs, ""),),
     ),
     Column(
-        key="age", header="AGE", about="time in its present state", cell=_since_cell, sort=_since_order,
+        key="age", header="AGE", about="time in its present state", cell=_since_cell,
+        sort=lambda job: None if (since := status_since(job)) is None else -since,
         align="right", cells=fixed(6), priority=80,
     ),
     _text("user", "USER", "whose job it is", lambda job: job.owner, Cells(8, 8, 12), 60),
@@ -352,7 +344,12 @@ JOB_COLUMNS: tuple[Column, ...] = (
         key="host", header="HOST", about="where it runs, as far as known",
         cell=lambda job, context: show(context.host_of(job) or "") or NONE,
         sort=text_order(lambda job: job.host), cells=Cells(4, 12, 40), priority=35,
-        narrow=(Narrow(_WHOLE_HOSTS_FROM, Cells(4, 6, 16), _short_host),),
+        narrow=(
+            Narrow(
+                _WHOLE_HOSTS_FROM, Cells(4, 6, 16),
+                lambda job, context: show(short_host(context.host_of(job) or "")) or NONE,
+            ),
+        ),
     ),
     Column(
         key="percent", header="%", about="how much is done",
@@ -544,6 +541,14 @@ class TableLines(Generic[Record, Look]):
             spans += self._cell(place, record, look)
         return tuple(spans[:-1])
 
+    def later(self, before: Line, record: Record, look: Look) -> Line:
+        """The row of the same record at another time; only what time may change is worked out."""
+        spans = list(before)
+        for at, place in enumerate(self._placed):
+            if place[0].key in TIMED:
+                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, record, look)
+        return tuple(spans[: len(before)])
+
     def _cell(
         self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look
     ) -> tuple[Span, Span]:
@@ -552,18 +557,3 @@ class TableLines(Generic[Record, Look]):
         whole = column.cell(record, look)
         text = fit(telling(whole, cells) if column.keeps_ends else whole, cells, align=column.align)
         return Span(text, style, cells), Span(self._blanks, style, len(self._blanks))
-
-
-class JobLines(TableLines[Job, RowContext]):
-    """The same of jobs, which may be marked, and of which time changes a few columns."""
-
-    def __init__(self, chosen: Sequence[Column], cells: int) -> None:
-        super().__init__(chosen, cells, MARGIN)
-
-    def later(self, before: Line, job: Job, context: RowContext) -> Line:
-        """The row of the same job at another time; only what time may change is worked out."""
-        spans = list(before)
-        for at, place in enumerate(self._placed):
-            if place[0].key in TIMED:
-                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, job, context)
-        return tuple(spans[: len(before)])

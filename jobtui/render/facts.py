@@ -27,20 +27,13 @@ def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
     """Glyph, status and since when: as an age, as a time of day, or with None not at all."""
     words = WORDS[job.status] if job.status is not JobStatus.UNKNOWN else show(job.native_status)
     person = (Span(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
-    return (
-        *person,
-        Span(f"{GLYPHS[job.status]} {words}{_since(job, now, absolute)}", STATUS_STYLES[job.status]),
-    )
-
-
-def _since(job: Job, now: Nanos, absolute: bool | None) -> str:
-    at = status_since(job)
-    if at is None or absolute is None:
-        return ""
-    if absolute:
-        return f" {'since' if job.status.is_live else 'at'} {clock_time(at)}{Zone.mark()}"
-    since = age(max(0.0, seconds_between(at, now)))
-    return f" for {since}" if job.status.is_live else f" {since} ago"
+    at, since = status_since(job), ""
+    if at is not None and absolute:
+        since = f" {'since' if job.status.is_live else 'at'} {clock_time(at)}{Zone.mark()}"
+    elif at is not None and absolute is not None:
+        lasts = age(max(0.0, seconds_between(at, now)))
+        since = f" for {lasts}" if job.status.is_live else f" {lasts} ago"
+    return (*person, Span(f"{GLYPHS[job.status]} {words}{since}", STATUS_STYLES[job.status]))
 
 
 def matter(job: Job, now: Nanos) -> Span:
@@ -98,21 +91,13 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
 def cluster_words(status: SbatchStatus | None, slurm: Job | None = None) -> str:
     """Its id in Slurm and its state there: Slurm's own word, else what the agent noted last."""
     if slurm is not None:
-        noted = (
-            f" (its agent noted {show(status.state)})"
-            if status is not None and _differ(status, slurm)
-            else ""
-        )
+        said = None if status is None else JobStatus.FAILED if status.state == "error" else status.state
+        noted = f" (its agent noted {show(status.state)})" if status and slurm.status != said else ""
         return f"{show(slurm_words(slurm))}{noted}"
     if status is None:
         return ""
     number = f"Slurm {show(status.slurm_id)}" if status.slurm_id else "Slurm"
     return f"{number} {show(status.state)}"
-
-
-def _differ(status: SbatchStatus, slurm: Job) -> bool:
-    said = {"error": JobStatus.FAILED}.get(status.state)
-    return slurm.status != (said or status.state)
 
 
 def joined_words(job_id: str, job: Job | None) -> str:

@@ -15,7 +15,6 @@ from jobtui.analysis.scripts import (
     RowKind,
     ScriptDiff,
     ScriptPiece,
-    VariableDiff,
     hunks,
     lines_of,
     masked_script,
@@ -33,12 +32,11 @@ from jobtui.render.spans import Line, Span
 from jobtui.render.text import ELLIPSIS, Zone, date_time, fit, safe, show
 
 MOST_LINES = 5_000
-JSON_INDENT = 2
 
 
 def document_lines(document: object, most: int = MOST_LINES) -> Iterator[str]:
     try:
-        text = json.dumps(mask_document(document), indent=JSON_INDENT, ensure_ascii=False, default=str)
+        text = json.dumps(mask_document(document), indent=2, ensure_ascii=False, default=str)
     except ValueError as error:
         yield f"cannot be shown: {show(str(error))}"
         return
@@ -258,7 +256,6 @@ DIFF_STYLES = {
 BESIDE_CELLS = 100
 """Cells from which on the two stand beside each other."""
 LEAST_CELLS = 20
-SECRET_DIFFERS = " (differs)"
 
 
 def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
@@ -268,23 +265,25 @@ def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterato
     differs = any(hunks(found.rows))
     if differs:
         yield (Span("script", "title"),)
-        yield from _beside(found.rows, cells) if beside and cells else _unified(found.rows)
+        if beside and cells:
+            yield from _beside(found.rows, cells)
+        else:
+            styles = {"+": "good", "-": "error", "@": "accent"}
+            yield from ((Span(safe(line), styles.get(line[0], "settled")),) for line in unified(found.rows))
     changed = [v for v in found.variables if v.kind not in (RowKind.SAME, RowKind.NOISE)]
     if changed:
         yield ()
         yield (Span("environment", "title"),)
-        yield from (line for variable in changed for line in _variable(variable))
+    for one in changed:
+        mark = " (differs)" if one.other == one.this else ""  # of a secret both are masked
+        for sign, value, style in (("-", one.other, "error"), ("+", one.this, "good")):
+            if value is not None:
+                yield (Span(safe(f"{sign}{one.name}={value}{mark}"), style),)
     if found.folded:
         yield ()
         yield (Span(f"{found.folded} more differ in dates, ids or ports only", "dim"),)
     if found.note:
         yield (Span(safe(found.note), "warning"),)
-
-
-def _unified(rows: Sequence[DiffRow]) -> Iterator[Line]:
-    for line in unified(rows):
-        style = {"+": "good", "-": "error", "@": "accent"}.get(line[0], "settled")
-        yield (Span(safe(line), style),)
 
 
 def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
@@ -298,15 +297,6 @@ def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
             style = DIFF_STYLES[row.kind]
             left, right = (fit(side or "", half) for side in (row.this, row.other))
             yield Span(left, style), Span(" │ ", "dim"), Span(right.rstrip(), style)
-
-
-def _variable(variable: VariableDiff) -> Iterator[Line]:
-    if variable.other is not None:
-        mark = SECRET_DIFFERS if variable.other == variable.this else ""
-        yield (Span(safe(f"-{variable.name}={variable.other}{mark}"), "error"),)
-    if variable.this is not None:
-        mark = SECRET_DIFFERS if variable.other == variable.this else ""
-        yield (Span(safe(f"+{variable.name}={variable.this}{mark}"), "good"),)
 
 
 def diff_record(found: ScriptDiff) -> dict[str, object]:

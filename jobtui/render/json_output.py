@@ -15,7 +15,7 @@ from jobtui.model.clock import SECOND, Nanos, clock_of, shown_seconds, to_rfc333
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
-from jobtui.model.ops import Op, Step, Unlinked
+from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_document, mask_line, mask_text
 
 Document = dict[str, object]
@@ -157,14 +157,6 @@ def job_record(job: Job, now: Nanos) -> Document:
     }
 
 
-def run_record(run: Run) -> Document:
-    names = (
-        "status native_status mode queued_at started_at updated_at ended_at message error alert limit_s "
-        "driver host"
-    )
-    return {"run": run.number, **fields_of(run, names)}
-
-
 def detail_record(detail: JobDetail, now: Nanos) -> Document:
     """A job as in `show`: with its record as stored, secrets masked."""
     return job_record(detail.job, now) | {"native": mask_document(detail.native), "path": detail.path}
@@ -183,20 +175,7 @@ def op_record(op: Op) -> Document:
 
 
 def step_record(step: Step) -> Document:
-    return {
-        "step": step.step,
-        "at": time_or_null(step.at),
-        "component": step.component.value,
-        "text": mask_text(step.text),
-        "source": step.source,
-        "line": step.line if step.line > 0 else None,
-        "certainty": step.certainty.value,
-        "cursor": step.cursor,
-    }
-
-
-def unlinked_record(unlinked: Unlinked) -> Document:
-    return step_record(unlinked.step) | {"why": unlinked.why}
+    return fields_of(step, "step at component text source line certainty cursor")
 
 
 def line_record(line: JobLine) -> Document:
@@ -224,4 +203,8 @@ def line_record(line: JobLine) -> Document:
 
 
 def history_records(runs: Sequence[Run]) -> list[Document]:
-    return [run_record(run) for run in runs]
+    names = (
+        "status native_status mode queued_at started_at updated_at ended_at message error alert limit_s "
+        "driver host"
+    )
+    return [{"run": run.number, **fields_of(run, names)} for run in runs]

@@ -9,9 +9,8 @@ from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus
 from jobtui.render.spans import Line, Span, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
-NAMES: Mapping[Component, str] = {component: component.value for component in Component}
 SHORT_NAMES: Mapping[Component, str] = {
-    **NAMES,
+    **{component: component.value for component in Component},
     Component.SUPERVISOR: "superv",
     Component.JOB_CMD: "jobcmd",
     Component.LAUNCHER: "launch",
@@ -81,20 +80,14 @@ def heading(op: Op | None, cells: int) -> Line:
     if lanes is None:
         words = " " + fit("step", cells - TIME_CELLS - 1) + times
         return (Span(fit(words, cells), "heading", cells),)
-    more = _who(op) if op else {}
+    more = {Component.DRIVER: show(op.driver or "").removesuffix("Driver")} if op else {}
+    more |= {Component.AGENT: show(op.agent or op.assigned_agent or "")} if op else {}
     names = ""
     places = [*lanes.columns.values(), lanes.cells][1:]
     for (lane, at), end in zip(lanes.columns.items(), places, strict=True):
-        names = fit(names, at) + fit(f"{NAMES[lane]} {more.get(lane, '')}", end - at - 1) + " "
+        names = fit(names, at) + fit(f"{lane.value} {more.get(lane, '')}", end - at - 1) + " "
     times += fit("step", TIME_CELLS, align="right")
     return padded((Span(fit(names, lanes.cells) + times, "heading"),), cells, "heading")
-
-
-def _who(op: Op) -> dict[Component, str]:
-    return {
-        Component.DRIVER: show(op.driver or "").removesuffix("Driver"),
-        Component.AGENT: show(op.agent or op.assigned_agent or ""),
-    }
 
 
 def is_fine(rows: Sequence[TimelineRow]) -> bool:

@@ -286,7 +286,9 @@ class Histogram:
     def __init__(self, overview: Overview, cells: int) -> None:
         timed = [stretch for stretch in overview.stretches if stretch.at is not None]
         self._cells = cells
-        self._words = _words(overview)
+        more = "" if overview.complete else "+"
+        errors = Span(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
+        self._words: Line = (errors, Span(f" of {overview.lines:,}{more} lines", "dim"))
         self._begin, self._end, count = _frame(timed, cells - width_of(self._words))
         self._bars: list[Span] = []
         self._places = [stretch.place for stretch in timed]
@@ -304,21 +306,11 @@ class Histogram:
             bars[here] = bars[here]._replace(style=f"{bars[here].style} cursor")
         begin = (Span(f" {self._begin} " if self._begin else " ", "dim"),)
         left = (*begin, *bars, Span(" " if bars else "", "", len(bars[:1])), *self._words)
-        return _filled(left, self._cells, self._end if bars else "")
-
-
-def _filled(left: Line, cells: int, end: str) -> Line:
-    tail = f" {end} " if end else ""
-    missing = cells - width_of(left) - len(tail) - 1
-    if missing < 0:
-        return padded(left, cells)
-    return (*left, Span(" "), Span("─" * missing, "rule", missing), Span(tail, "dim", len(tail)))
-
-
-def _words(overview: Overview) -> Line:
-    more = "" if overview.complete else "+"
-    errors = Span(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
-    return (errors, Span(f" of {overview.lines:,}{more} lines", "dim"))
+        tail = f" {self._end} " if bars and self._end else ""
+        missing = self._cells - width_of(left) - len(tail) - 1
+        if missing < 0:
+            return padded(left, self._cells)
+        return (*left, Span(" "), Span("─" * missing, "rule", missing), Span(tail, "dim", len(tail)))
 
 
 def _frame(timed: Sequence[Stretch], cells: int) -> tuple[str, str, int]:

@@ -122,15 +122,14 @@ def expected_record(remembered: Remembered | None) -> Document | None:
     return {"start": to_builtins(remembered.start), "end": to_builtins(remembered.end)}
 
 
-def site_record(one: Deviation) -> Document:
-    return {**fields_of(one, "field value rule now usual"), "since": to_rfc3339(one.since)}
-
-
 def overview_record(overview: Overview) -> Document:
     return {
         "signatures": list(map(listed_record, overview.signatures)),
         "places": list(map(share_record, overview.places)),
-        "sites": list(map(site_record, overview.sites)),
+        "sites": [
+            fields_of(one, "field value rule now usual") | {"since": to_rfc3339(one.since)}
+            for one in overview.sites
+        ],
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from jobtui.analysis.compare import Comparison, FactPair, FileDiff, Side, StepPair, Took
+from jobtui.analysis.compare import Comparison, FileDiff, Side, StepPair, Took
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.model.secrets import mask_text
@@ -108,15 +108,8 @@ def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) 
     heading, *lines = table_lines(heads, [_step_row(pair) for pair in pairs], cells)
     yield Paragraph(heading, "heading")
     for pair, line in zip(pairs, lines, strict=True):
-        yield Paragraph(line, _step_style(pair))
-
-
-def _step_style(pair: StepPair) -> str:
-    if pair.parts:
-        return "warning"
-    if pair.component is None:
-        return "strong"
-    return "" if pair.is_in_one or pair.is_slower else "dim"
+        style = "" if pair.is_in_one or pair.is_slower else "dim"
+        yield Paragraph(line, "warning" if pair.parts else "strong" if pair.component is None else style)
 
 
 FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("OTHER", least=12))
@@ -135,7 +128,17 @@ PARTS, SLOWER = "first difference", "slower"
 
 
 def step_records(found: Comparison) -> list[dict[str, object]]:
-    return [_step_record(pair) for pair in found.steps]
+    return [
+        {
+            "step": pair.text,
+            "component": None if pair.component is None else pair.component.value,
+            "this": _took_record(pair.left),
+            "other": _took_record(pair.right),
+            "parts": pair.parts,
+            "slower": pair.is_slower,
+        }
+        for pair in found.steps
+    ]
 
 
 def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iterator[str]:
@@ -146,7 +149,12 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
     yield f"beside {show(found.right.title)}: {show(found.why)}"
     yield from _said(found)
     yield ""
-    yield from table_lines(FACT_HEADS, [_fact_row(pair) for pair in found.facts], width, colour)
+    rows = []
+    for pair in found.facts:
+        style = "warning" if pair.differs else "settled"
+        values = (Cell(show(value) or NONE, style) for value in (pair.left, pair.right))
+        rows.append([Cell(pair.name), *values])
+    yield from table_lines(FACT_HEADS, rows, width, colour)
     if found.steps:
         yield ""
         yield from table_lines(
@@ -167,11 +175,6 @@ def _said(found: Comparison) -> Iterator[str]:
         yield f"most time was lost at: {show(slow.text)}, {duration(slow.lost_s)} more"
     if not found.steps:
         yield "no ops of either were read"
-
-
-def _fact_row(pair: FactPair) -> list[Cell]:
-    style = "warning" if pair.differs else "settled"
-    return [Cell(pair.name), Cell(show(pair.left) or NONE, style), Cell(show(pair.right) or NONE, style)]
 
 
 def _step_row(pair: StepPair) -> list[Cell]:
@@ -229,17 +232,6 @@ def comparison_record(found: Comparison) -> dict[str, object]:
 
 def _side_record(side: Side) -> dict[str, object]:
     return {"id": side.job.id, "run": side.run.number if side.run is not None else None}
-
-
-def _step_record(pair: StepPair) -> dict[str, object]:
-    return {
-        "step": pair.text,
-        "component": None if pair.component is None else pair.component.value,
-        "this": _took_record(pair.left),
-        "other": _took_record(pair.right),
-        "parts": pair.parts,
-        "slower": pair.is_slower,
-    }
 
 
 def _took_record(took: Took | None) -> dict[str, object] | None:

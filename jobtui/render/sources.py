@@ -16,9 +16,6 @@ FRESH_S = 5.0
 LATE_S = 15.0
 """From this age on it is late; so it is when it gives nothing for so long from the start."""
 
-MINUTE_S = 60.0
-"""The age of a record is shown in minutes: in seconds it would change each second, on every screen."""
-
 SEPARATOR = Span(" · ", "rule", 3)
 REASON_CELLS = 24
 """Fewest cells for the reason why a source is down."""
@@ -81,7 +78,8 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or newest_s is None or lag_s is None:
         return polled
-    return Judgement("<1m" if newest_s < MINUTE_S else age(newest_s, coarse_from_s=MINUTE_S), "dim")
+    # In minutes: in seconds it would change each second, on every screen
+    return Judgement("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
 
 
 def judge_age(lag_s: float | None) -> Judgement:

@@ -6,10 +6,9 @@ from itertools import chain
 
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.compare import Change, StepChange, took_ns
-from jobtui.analysis.traces.critical_path import Segment, jaeger_path, whole_path
-from jobtui.analysis.traces.failures import EXCEPTION, Failure, FailureKind, Findings, RootCause, error_spans
+from jobtui.analysis.traces.critical_path import jaeger_path, whole_path
+from jobtui.analysis.traces.failures import EXCEPTION, FailureKind, Findings, RootCause, error_spans
 from jobtui.analysis.traces.filters import ListedTrace, Standing
-from jobtui.analysis.traces.job_traces import TraceCandidate
 from jobtui.analysis.traces.layout import (
     Layout,
     LineKey,
@@ -39,8 +38,8 @@ from jobtui.render.columns import (
     time_column,
 )
 from jobtui.render.json_output import fields_of, time_or_null
-from jobtui.render.spans import Line, Paragraph
-from jobtui.render.table import Cell, fact_lines, paint
+from jobtui.render.spans import Paragraph
+from jobtui.render.table import Cell, fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
@@ -218,14 +217,10 @@ def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int 
     view = View(tree, layout, axis, found.failed_at, marks.of)
     if cells is None:
         columns = columns._replace(name=max((columns.name, *(name_cells(view, row) for row in rows))))
-    yield _painted(heading_line(view, columns), colour)
+    yield painted(heading_line(view, columns), colour).rstrip()
     for row in rows:
         is_closed = layout.lines[row].key in closed
-        yield _painted(trace_line(view, columns, row, is_closed=is_closed), colour)
-
-
-def _painted(line: Line, colour: bool) -> str:
-    return "".join(paint(part.text, part.style, colour) for part in line).rstrip()
+        yield painted(trace_line(view, columns, row, is_closed=is_closed), colour).rstrip()
 
 
 def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int) -> list[int]:
@@ -275,7 +270,13 @@ def trace_lines(
         yield from (paint(part.text, part.style, colour) for part in span_parts(found, cause.span, ()))
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
-    yield from _unplaced_lines(found.unplaced, colour)
+    if found.unplaced:
+        yield ""
+        yield paint(
+            f"{counted(len(found.unplaced), 'log record')} of no span that was received", "warning", colour
+        )
+    for log in found.unplaced[-MOST_UNPLACED:]:
+        yield f"  {clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
     if tree.spans:
         yield ""
         yield from waterfall_lines(found, cells, colour, most)
@@ -303,16 +304,6 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
         yield "waited", Cell(f"{span_time(wait.duration_ns)} {between}")
 
 
-def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
-    if not logs:
-        return
-    count = counted(len(logs), "log record")
-    yield ""
-    yield paint(f"{count} of no span that was received", "warning", colour)
-    for log in logs[-MOST_UNPLACED:]:
-        yield f"  {clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
-
-
 MOST_HAPPENINGS = 500
 """Events and log records shown of one span, the last ones."""
 LEVEL_CELLS = 7
@@ -325,7 +316,11 @@ def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iter
     """Everything about a line; `above` are the names of the spans that it is in."""
     match line.kind:
         case LineKind.MISSING:
-            yield from _missing_parts(found.tree, line)
+            count = len(found.tree.missing.get(line.missing, ())) if line.missing else 0
+            yield Paragraph(f"span {line.missing} was not received", "warning")
+            yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
+            why = "what ran it was killed before it could send it, or still runs, or the span was dropped"
+            yield Paragraph(why, "dim")
         case LineKind.WAIT if line.wait is not None:
             after, before = show(line.wait.after.name), show(line.wait.before.name)
             yield Paragraph(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
@@ -347,8 +342,12 @@ def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Pa
         yield Paragraph(show("  ".join(f"{key}={value}" for key, value in span.attributes.items())), "", 2)
     yield from _happenings(found, span, cause)
     for event in span.events:
-        if event.name == EXCEPTION:
-            yield from _stack(event)
+        if event.name != EXCEPTION:
+            continue
+        lines = str(event.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
+        if len(lines) > STACK_LINES:
+            yield Paragraph(f"  … {len(lines) - STACK_LINES:,} lines before", "dim")
+        yield from (Paragraph(f"  {show(line)}", "", 4) for line in lines[-STACK_LINES:])
     yield Paragraph()
     yield from _source(span)
 
@@ -430,13 +429,6 @@ def _level_style(level: str) -> str:
     return "error" if upper.startswith(BAD_LEVELS) else "warning" if upper.startswith("WARN") else ""
 
 
-def _stack(event: SpanEvent) -> Iterator[Paragraph]:
-    lines = str(event.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
-    if len(lines) > STACK_LINES:
-        yield Paragraph(f"  … {len(lines) - STACK_LINES:,} lines before", "dim")
-    yield from (Paragraph(f"  {show(line)}", "", 4) for line in lines[-STACK_LINES:])
-
-
 def _source(span: Span) -> Iterator[Paragraph]:
     ids = f"span {span.span_id}   trace {span.trace_id}"
     yield Paragraph(f"{ids}   parent {span.parent_id}" if span.parent_id else ids, "dim")
@@ -451,15 +443,6 @@ def _source(span: Span) -> Iterator[Paragraph]:
             f"{span.dropped:,} attributes, events or links were left out by its sender", "warning"
         )
     yield from (Paragraph(show(warning), "warning", 2) for warning in span.warnings)
-
-
-def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Paragraph]:
-    count = len(tree.missing.get(line.missing, ())) if line.missing else 0
-    yield Paragraph(f"span {line.missing} was not received", "warning")
-    yield Paragraph(f"{counted(count, 'span')} that came name it as their parent", "dim")
-    yield Paragraph(
-        "what ran it was killed before it could send it, or still runs, or the span was dropped", "dim"
-    )
 
 
 def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Paragraph]:
@@ -481,12 +464,6 @@ EMPTY: Mapping[str, object] = {
 """What is printed when there is no trace."""
 
 
-def candidate_records(candidates: Iterable[TraceCandidate]) -> list[dict[str, object]]:
-    return [
-        fields_of(one, "trace_id score", masks=False) | fields_of(one, "why started_at") for one in candidates
-    ]
-
-
 def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
     """The document of a trace. Durations are seconds, times of a critical path since the trace began."""
     tree = found.tree
@@ -501,10 +478,22 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
         "error_spans": [span.span_id for span in error_spans(tree)],
         "root_causes": [_cause(cause) for cause in found.causes],
         "critical_path": {
-            "jaeger": [_segment(segment) for segment in jaeger_path(tree)],
-            "whole": [_segment(segment) for segment in whole_path(tree)],
+            name: [
+                fields_of(segment.span, "span_id name service")
+                | {
+                    "from_s": segment.from_ns / SECOND,
+                    "to_s": segment.to_ns / SECOND,
+                    "wait": segment.is_wait,
+                }
+                for segment in path
+            ]
+            for name, path in (("jaeger", jaeger_path(tree)), ("whole", whole_path(tree)))
         },
-        "failures": [_failure(failure) for failure in found.failures],
+        "failures": [
+            {**fields_of(one, "kind"), **fields_of(one.span, "span_id"), **fields_of(one, "text")}
+            | {"last": one.is_last}
+            for one in found.failures
+        ],
         "waits": [_wait_record(wait) for wait in found.waits],
         "skewed": [{"span_id": span.span_id, "early_s": early / SECOND} for span, early in found.skewed],
         "came_twice": tree.doubles,
@@ -536,15 +525,6 @@ def _cause(cause: RootCause) -> dict[str, object]:
     }
 
 
-def _failure(failure: Failure) -> dict[str, object]:
-    return {
-        "kind": failure.kind.value,
-        "span_id": failure.span.span_id,
-        "text": mask_text(failure.text),
-        "last": failure.is_last,
-    }
-
-
 def _wait_record(wait: Wait) -> dict[str, object]:
     return {
         "after": wait.after.span_id,
@@ -560,15 +540,4 @@ def _log(log: SpanLog) -> dict[str, object]:
         "span_id": log.span_id,
         "level": mask_text(log.level),
         "text": mask_text(log.body),
-    }
-
-
-def _segment(segment: Segment) -> dict[str, object]:
-    return {
-        "span_id": segment.span.span_id,
-        "name": mask_text(segment.span.name),
-        "service": mask_text(segment.span.service),
-        "from_s": segment.from_ns / SECOND,
-        "to_s": segment.to_ns / SECOND,
-        "wait": segment.is_wait,
     }

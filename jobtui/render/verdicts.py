@@ -86,7 +86,11 @@ def step_line(verdict: Verdict) -> str:
         at = f" at {clock_time(verdict.last_at)}" if verdict.last_at is not None else ""
         parts.append(f"last step: {show(verdict.last_step)}{at}")
     if verdict.missing_step is not None:
-        parts.append(_missing_words(verdict.missing_step, verdict.waited_s, verdict.limit_s))
+        since, waited_s = "missing", verdict.waited_s
+        if waited_s is not None:
+            late_s = waited_s - verdict.limit_s if verdict.limit_s is not None else 0.0
+            since = f"{age(late_s)} overdue" if late_s > 0 else f"waits for {age(waited_s)}"
+        parts.append(f"{since}: {show(verdict.missing_step)}")
     if verdict.usual is not None:
         parts.append(usual_words(verdict.usual))
     return "; ".join(parts)
@@ -103,14 +107,6 @@ def history_line(verdict: Verdict) -> str:
         good = f"job {show(history.good_job)} of the same user was good{at}"
     differs = f"differs: {show(', '.join(history.differs))}" if history.differs else ""
     return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
-
-
-def _missing_words(step: str, waited_s: float | None, limit_s: float | None) -> str:
-    if waited_s is None:
-        return f"missing: {show(step)}"
-    late_s = waited_s - limit_s if limit_s is not None else 0.0
-    since = f"{age(late_s)} overdue" if late_s > 0 else f"waits for {age(waited_s)}"
-    return f"{since}: {show(step)}"
 
 
 def evidence_head(evidence: Fact, most: int | None) -> str:
@@ -301,8 +297,14 @@ def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[Paragraph]:
     yield Paragraph(show(verdict.sentence))
     yield from map(Paragraph, memory_lines(verdict.remembered))
     yield from (Paragraph(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
-    yield from _why_evidence(verdict, most)
-    yield from map(_line, (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)))
+    if verdict.evidence:
+        yield from _why_head("evidence")
+    for one in verdict.evidence:
+        head = evidence_head(one, most and most - len(INDENT))
+        yield Paragraph(f"{INDENT}{head}", "dim", item=one, whole=False)
+        yield Paragraph(f"{INDENT * 2}{show(one.text)}", "", item=one, whole=False)
+    for line in (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)):
+        yield Paragraph(line, "" if line.startswith(INDENT) else "heading")
     if verdict.blind_spots:
         yield from _why_head("not known")
         yield from (Paragraph(f"{INDENT}{show(spot)}") for spot in verdict.blind_spots)
@@ -313,24 +315,9 @@ def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[Paragraph]:
         yield Paragraph(f"{INDENT * 2}{show(step.command)}", "accent", item=step)
 
 
-def _why_evidence(verdict: Verdict, most: int | None) -> Iterator[Paragraph]:
-    if verdict.evidence:
-        yield from _why_head("evidence")
-    for one in verdict.evidence:
-        yield Paragraph(
-            f"{INDENT}{evidence_head(one, most and most - len(INDENT))}", "dim", item=one, whole=False
-        )
-        yield Paragraph(f"{INDENT * 2}{show(one.text)}", "", item=one, whole=False)
-
-
 def _why_head(title: str) -> Iterator[Paragraph]:
     yield Paragraph()
     yield Paragraph(title, "heading")
-
-
-def _line(text: str) -> Paragraph:
-    """A line of a section; what is not indented is its title."""
-    return Paragraph(text, "" if text.startswith(INDENT) else "heading")
 
 
 LONGEST = 200
@@ -369,7 +356,8 @@ def post_mortem_lines(told: PostMortem) -> Iterator[str]:
     yield from _markdown_section(
         "What is not known", (f"- {_plain(spot)}" for spot in told.verdict.blind_spots)
     )
-    yield from _markdown_section("What to do next", _next(told.verdict))
+    steps = (f"- {_plain(step.why)}: {code(step.command)}" for step in told.verdict.next)
+    yield from _markdown_section("What to do next", steps)
     yield from _markdown_section(
         "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(told))
     )
@@ -457,12 +445,17 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
         ((step, op) for op in ops for step in op.steps if step.at is not None),
         key=lambda pair: (pair[0].at or 0, pair[0].source, pair[0].offset),
     )
-    return _markdown_table(("time", "op", "who", "step", "line"), (_step_row(step, op) for step, op in steps))
-
-
-def _step_row(step: Step, op: Op) -> tuple[str, ...]:
-    who = code(f"{op.name} {op.op}")
-    return (_time(step.at), who, _plain(step.component), code(step.step), code(_place(step)))
+    rows = [
+        (
+            _time(step.at),
+            code(f"{op.name} {op.op}"),
+            _plain(step.component),
+            code(step.step),
+            code(_place(step)),
+        )
+        for step, op in steps
+    ]
+    return _markdown_table(("time", "op", "who", "step", "line"), rows)
 
 
 def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
@@ -476,11 +469,6 @@ def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
         yield f"- {_plain(one.about)}"
         for fact in (one.one, one.other):
             yield f"    - {_time(fact.at)} {code(fact.source)}: {code(telling(show(fact.text), LONGEST))}"
-
-
-def _next(verdict: Verdict) -> Iterator[str]:
-    for step in verdict.next:
-        yield f"- {_plain(step.why)}: {code(step.command)}"
 
 
 def _read(told: PostMortem) -> Iterator[tuple[str, ...]]:

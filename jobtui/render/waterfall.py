@@ -96,22 +96,21 @@ def named(span: Span) -> str:
 
 
 def stage_words(found: Findings) -> str:
-    return " · ".join(_stages(found))
-
-
-def _stages(found: Findings) -> Iterator[str]:
+    """The stretches between the longest waits, and these: who ran in each, and for how long."""
     tree = found.tree
     if tree.started_at is None or tree.ended_at is None:
-        return
+        return ""
     waits = sorted(found.waits)[: STAGES // 2]
     begins = [tree.started_at, *(wait.end for wait in waits)]
     ends = [*(wait.start for wait in waits), tree.ended_at]
+    words = []
     for nth, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if nth:
-            yield f"waited {span_time(waits[nth - 1].duration_ns)}"
+            words.append(f"waited {span_time(waits[nth - 1].duration_ns)}")
         within = [span for span in tree.spans if begin <= span.started_at and end_of(span) <= end]
         service = show(within[0].service) if within else ""
-        yield f"{service} {span_time(end - begin)}".strip()
+        words.append(f"{service} {span_time(end - begin)}".strip())
+    return " · ".join(words)
 
 
 def count_words(found: Findings) -> str:
@@ -325,7 +324,10 @@ def _draw_span(bar: Bar, view: View, span: Span) -> None:
     bar.stroke(span.started_at, end, *look, with_tick=True)
     if span.ended_at is None and span.started_at <= view.axis.high:
         bar.mark(end, LATER, "good")
-    _draw_path(bar, view, span, style)
+    begin = view.tree.started_at or 0
+    for segment in (view.path or {}).get(span.span_id, ()):
+        look = (AWAITED, "dim") if segment.is_wait else (FULL, f"{style} path")
+        bar.stroke(begin + segment.from_ns, begin + segment.to_ns, *look)
     for event in span.events[-1:] if style != own else ():
         if event.name == EXCEPTION_EVENT and view.axis.low <= event.at <= view.axis.high:
             bar.mark(event.at, EXCEPTION, style)
@@ -340,13 +342,6 @@ def _draw_run(bar: Bar, view: View, run: SpanRun) -> None:
     for span in run.spans if view.path is not None else ():
         if segments := (view.path or {}).get(span.span_id):
             bar.stroke(begin + segments[0].from_ns, begin + segments[-1].to_ns, FULL, f"{style} path")
-
-
-def _draw_path(bar: Bar, view: View, span: Span, style: str) -> None:
-    begin = view.tree.started_at or 0
-    for segment in (view.path or {}).get(span.span_id, ()):
-        look = (AWAITED, "dim") if segment.is_wait else (FULL, f"{style} path")
-        bar.stroke(begin + segment.from_ns, begin + segment.to_ns, *look)
 
 
 OPENED, CLOSED = "▾", "▸"

@@ -11,7 +11,15 @@ from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, JobLines, RowContext, blank_columns
+from jobtui.render.columns import (
+    DEFAULT_COLUMNS,
+    JOB_COLUMNS,
+    MARGIN,
+    Column,
+    RowContext,
+    TableLines,
+    blank_columns,
+)
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.row_view import Move, RowView
@@ -58,7 +66,7 @@ class JobTable(RowView):
         self._columns = tuple(columns)
         self._blank: frozenset[str] = frozenset()
         """The keys of the columns that say nothing of the visible jobs."""
-        self._lines = JobLines(self._columns, 0)
+        self._lines = TableLines[Job, RowContext](self._columns, 0, MARGIN)
         self._drawn: dict[JobId, Line] = {}
         self._next_tick = 0
         self._is_working = False
@@ -214,7 +222,8 @@ class JobTable(RowView):
         self._look()
 
     def _lay_out(self) -> None:
-        self._lines = JobLines([one for one in self._columns if one.key not in self._blank], self.cells)
+        shown = [one for one in self._columns if one.key not in self._blank]
+        self._lines = TableLines(shown, self.cells, MARGIN)
         self._drawn.clear()
 
     def _leave_out(self, *, only_more: bool) -> None:
