@@ -219,23 +219,21 @@ def key_named(text: str) -> str:
 
 
 def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
-    return tuple(one for action in ACTIONS for one in _wished(action, wishes))
-
-
-def _wished(action: Action, wishes: Sequence[KeyWish]) -> Iterator[Action]:
-    keys = action.keys
-    elsewhere: dict[Place, tuple[str, ...]] = {}
-    for wish in wishes:
-        if wish.action != action.name:
-            continue
-        if wish.place == ANYWHERE:
-            keys = wish.keys
-        elif Place(wish.place) in action.places:
-            elsewhere[Place(wish.place)] = wish.keys
-    if places := action.places - elsewhere.keys():
-        yield action._replace(keys=keys, places=frozenset(places))
-    for place, own in elsewhere.items():
-        yield action._replace(keys=own, places=frozenset({place}))
+    """The actions with the keys that a user wants; one with other keys on some screens is there for each."""
+    actions: list[Action] = []
+    for action in ACTIONS:
+        keys, elsewhere = action.keys, dict[Place, tuple[str, ...]]()
+        for wish in wishes:
+            if wish.action != action.name:
+                continue
+            if wish.place == ANYWHERE:
+                keys = wish.keys
+            elif Place(wish.place) in action.places:
+                elsewhere[Place(wish.place)] = wish.keys
+        if places := action.places - elsewhere.keys():
+            actions.append(action._replace(keys=keys, places=frozenset(places)))
+        actions += [action._replace(keys=own, places=frozenset({at})) for at, own in elsewhere.items()]
+    return tuple(actions)
 
 
 def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:

@@ -103,7 +103,11 @@ class JobtuiApp(TerminalApp[None]):
         self._reads = False
         self.animation_level = "none"
         Zone.is_local = False
-        self._set_theme(theme, looks)
+        for known in THEMES:
+            fitting = colors_for(os.environ) if known is DARK else {}
+            self.register_theme(with_colors(known, {**fitting, **looks.colors}))
+        self.theme = theme or theme_for(looks.theme, os.environ)
+        self._canvas.has_colors = self.theme != PLAIN.name
 
     def _share(self, title: str, words: tuple[str, ...], looks: Looks) -> Shared:
         session = self._session
@@ -115,13 +119,6 @@ class JobtuiApp(TerminalApp[None]):
         shared.names_of_jobs = session.job_attributes
         shared.ask_for_nodes = session.ask_for_nodes
         return shared
-
-    def _set_theme(self, theme: str | None, looks: Looks) -> None:
-        for known in THEMES:
-            fitting = colors_for(os.environ) if known is DARK else {}
-            self.register_theme(with_colors(known, {**fitting, **looks.colors}))
-        self.theme = theme or theme_for(looks.theme, os.environ)
-        self._canvas.has_colors = self.theme != PLAIN.name
 
     def _offsets(self) -> "Offsets":
         if self._known_offsets is None:

@@ -56,6 +56,7 @@ class _Parser:
     def parse(self) -> Invocation:
         """Take it apart. Raises UsageError."""
         while self._rest:
+            argument = self._command.argument if self._command else None
             if self._wraps(self._rest[-1]):
                 self._inner = parse(self._rest[::-1])
                 break
@@ -65,10 +66,12 @@ class _Parser:
                 break
             if word.startswith("--"):
                 self._long(word)
-            elif word.startswith("-") and word != "-" and not self._is_word(word):
-                self._short(word)
-            else:
+            elif not word.startswith("-") or word == "-":
                 self._take_words([word])
+            elif argument is not None and argument.dashes and word not in self._spellings:
+                self._take_words([word])  # as in `jobs -app:srw`, which leaves an app out
+            else:
+                self._short(word)
         settings = {name: tuple(values) for name, values in self._settings.items()}
         command = self._command or DASHBOARD
         return Invocation(command, tuple(self._words), settings, self._flags, self._inner)
@@ -86,11 +89,6 @@ class _Parser:
                 self._command = COMMAND_BY_NAME[word]
             else:
                 self._words.append(word)
-
-    def _is_word(self, word: str) -> bool:
-        """Whether a word with one dash is meant as such: `jobs -app:srw` leaves an app out."""
-        argument = self._command.argument if self._command else None
-        return argument is not None and argument.dashes and word not in self._spellings
 
     def _long(self, word: str) -> None:
         name, equals, value = word.partition("=")
@@ -151,21 +149,17 @@ def _check_flags(invocation: Invocation) -> None:
             raise UsageError(
                 f"--{name} is a flag of {' and '.join(owners)}, not of {_called(invocation.command)}"
             )
-        _check_value(flag, value)
+        if flag.expects is Expects.COUNT and not (value.isdecimal() and value.isascii() and len(value) < 10):
+            raise UsageError(f"--{name} needs a whole number, not {value!r}")
+        if flag.expects is Expects.REGEX:
+            import re
+
+            try:
+                re.compile(value)
+            except (re.error, OverflowError, RecursionError) as error:
+                raise UsageError(f"--{name} {value!r} is not a regular expression: {error}") from error
     if {"json", "csv"} <= invocation.flags.keys():
         raise UsageError("--json and --csv exclude each other")
-
-
-def _check_value(flag: Flag, value: str) -> None:
-    if flag.expects is Expects.COUNT and not (value.isdecimal() and value.isascii() and len(value) < 10):
-        raise UsageError(f"--{flag.name} needs a whole number, not {value!r}")
-    if flag.expects is Expects.REGEX:
-        import re
-
-        try:
-            re.compile(value)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"--{flag.name} {value!r} is not a regular expression: {error}") from error
 
 
 def _check_words(invocation: Invocation) -> None:

@@ -162,17 +162,11 @@ def theme_for(wish: str, environment: Mapping[str, str]) -> str:
         return {"dark": DARK.name, "light": LIGHT.name, "ansi": own, "none": PLAIN.name}[wish]
     if environment.get("NO_COLOR"):
         return PLAIN.name
-    if not has_many_colors(environment):
+    term = environment.get("TERM", "").strip().lower()
+    is_rich = has_true_colors(environment) or term.rpartition("-")[2] in MANY_COLORS
+    if term in SMALL_TERMINALS or not is_rich:
         return own
     return (LIGHT if is_light else DARK).name
-
-
-def has_many_colors(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to have more than 16 colours; known as Textual knows it."""
-    term = environment.get("TERM", "").strip().lower()
-    if term in SMALL_TERMINALS:
-        return False
-    return has_true_colors(environment) or term.rpartition("-")[2] in MANY_COLORS
 
 
 def colors_for(environment: Mapping[str, str]) -> Mapping[str, str]:

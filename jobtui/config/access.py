@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobtui.backends.registry import servers
@@ -16,7 +16,6 @@ KEYS = ("bearer", "user", "password", *FILES, "headers")
 """What may stand in the table of a server."""
 WAYS = ("bearer", "bearer_file", "user", "api_key_file")
 """What logs in; only one can be sent."""
-SEPARATOR = ";"
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 _VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
 
@@ -108,7 +107,13 @@ def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
     if said["basic"] and not (colon and user):
         raise ValueError(f"{prefix}{VARIABLES['basic']}: expected USER:PASSWORD")
     try:
-        return _checked(Access(said["bearer"], "", user, password, tuple(_listed(said["headers"]))))
+        headers = []
+        for part in filter(None, map(str.strip, said["headers"].split(";"))):
+            name, colon, value = part.partition(":")
+            if not colon:
+                raise ValueError("expected NAME: VALUE, several with ; between")
+            headers.append(_header(name.strip(), value.strip()))
+        return _checked(Access(said["bearer"], "", user, password, tuple(headers)))
     except ValueError as error:
         raise ValueError(f"{prefix}_*: {error}") from error
 
@@ -141,14 +146,6 @@ def _text(key: str, value: object, environ: Mapping[str, str]) -> str:
     if not found:
         raise ValueError(f"{key}: the environment variable {value[1:]} is not set")
     return found
-
-
-def _listed(text: str) -> Iterator[tuple[str, str]]:
-    for part in filter(None, map(str.strip, text.split(SEPARATOR))):
-        name, colon, value = part.partition(":")
-        if not colon:
-            raise ValueError("expected NAME: VALUE, several with ; between")
-        yield _header(name.strip(), value.strip())
 
 
 def _header(name: str, value: str) -> tuple[str, str]:
