@@ -33,20 +33,18 @@ class UsageError(Exception):
 _Known = Flag | Setting
 
 
-def _spellings() -> dict[str, _Known]:
-    """Every way to write a flag, over all commands: a flag may stand before its command."""
-    flags = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
-    spellings: dict[str, _Known] = {setting.flag: setting for setting in SETTINGS}
-    spellings |= {flag.flag: flag for flag in flags}
-    return spellings | {f"-{flag.short}": flag for flag in flags if flag.short}
-
-
 class _Parser:
     """One pass over the words of a command line."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._rest = list(reversed(arguments))
-        self._spellings = _spellings()
+        # Every way to write a flag, over all commands: a flag may stand before its command
+        flags = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
+        self._spellings: dict[str, _Known] = {
+            **{setting.flag: setting for setting in SETTINGS},
+            **{flag.flag: flag for flag in flags},
+            **{f"-{flag.short}": flag for flag in flags if flag.short},
+        }
         self._command: Command | None = None
         self._words: list[str] = []
         self._settings: dict[str, list[str]] = {}
@@ -196,13 +194,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
         gc.disable()
-    from jobtui.commands.streams import TerminationSignals, complain, fault, guarded, prepare_streams
+    from jobtui.commands.streams import complain, fault, guarded, prepare_streams, termination_signals
 
     prepare_streams()
     try:
         invocation = parse(sys.argv[1:] if arguments is None else arguments)
-        with TerminationSignals() as ending:
-            return ending.code(guarded(lambda: _run(invocation)))
+        with termination_signals() as code_of:
+            return code_of(guarded(lambda: _run(invocation)))
     except ConfigError as error:
         for line in error.lines:
             complain(line)
@@ -225,10 +223,6 @@ def _run(invocation: Invocation) -> int:
 
         sys.stdout.write(f"jobtui {__version__}\n")
         return 0
-    return _run_command(invocation)
-
-
-def _run_command(invocation: Invocation) -> int:
     from jobtui.commands import runner
     from jobtui.commands.context import make_context
     from jobtui.commands.streams import say_faults

@@ -73,7 +73,6 @@ def _variables(styles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _own(name: str, column: int, *, secondary: str, background: str, surface: str, panel: str) -> Theme:
-    """A theme with its own background."""
     colors = _colors(column)
     return Theme(
         name=name,
@@ -101,25 +100,18 @@ LIGHT = _own(
 
 
 def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme:
-    """A theme that leaves fore- and background to the terminal."""
     parts = ("primary", "secondary", "warning", "error", "success", "accent", "foreground", "background",
              "surface", "panel", "boost")  # fmt: skip
+    both = ("block-cursor", "input-cursor", "input-selection", "screen-selection")
     own = "ansi_default"
     variables = {
         "ansi-background": "ansi_black",
         "ansi-foreground": "ansi_white",
         "border": own,
         "border-blurred": own,
-        "block-cursor-foreground": own,
-        "block-cursor-background": own,
+        **{f"{name}-{ground}": own for name in both for ground in ("foreground", "background")},
         "block-cursor-text-style": "reverse",
-        "input-cursor-background": own,
-        "input-cursor-foreground": own,
         "input-cursor-text-style": "reverse",
-        "input-selection-background": own,
-        "input-selection-foreground": own,
-        "screen-selection-background": own,
-        "screen-selection-foreground": own,
     }
     colors: dict[str, Any] = dict.fromkeys(parts, own)
     return Theme(name=name, ansi=True, dark=dark, variables=variables | _variables(styles), **colors)
@@ -181,7 +173,6 @@ def has_true_colors(environment: Mapping[str, str]) -> bool:
 
 
 def with_colors(theme: Theme, colors: Mapping[str, str]) -> Theme:
-    """The same theme with some styles as a user wants them, by their names."""
     if not colors:
         return theme
     return replace(theme, variables=theme.variables | _variables(colors))

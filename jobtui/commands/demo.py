@@ -26,13 +26,10 @@ from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
 
-LIST = "list"
-DEFAULT_SEED = 1
-
 
 def run(context: Context) -> Exit:
     incident = context.flag("incident")
-    if incident == LIST:
+    if incident == "list":
         rows = [[Cell(name), Cell(known.text)] for name, known in INCIDENTS.items()]
         print_lines(
             table_lines((Head("INCIDENT"), Head("WHAT HAPPENS")), rows, context.width, context.colour)
@@ -46,7 +43,7 @@ def run(context: Context) -> Exit:
     if inner is not None and inner.command.name not in REPLAYED:
         complain(f"{inner.command.name} is nothing that can be asked of the demo")
         return Exit.USAGE
-    seed = whole(context.flag("seed"), DEFAULT_SEED)
+    seed = whole(context.flag("seed"), 1)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)
         demo.prepare()

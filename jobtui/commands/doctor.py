@@ -63,7 +63,6 @@ SKIPPED_SHARE_LIMIT = 0.01
 """Which part of a source may have been skipped."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
-AS_RECORDED = "as it was recorded"
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
 
 
@@ -81,7 +80,6 @@ class Finding:
     seen: Survey | None = None
 
     def understood(self, seen: Survey) -> None:
-        """Take in how many of its lines are understood."""
         self.seen = seen
         if seen.unknown_share > UNKNOWN_SHARE_LIMIT:
             self.faults.append(f"{seen.unknown_share:.1%} of its records have no known shape")
@@ -160,7 +158,7 @@ async def _examine(spec: SourceSpec, finding: Finding, newest_record: Nanos | No
         return
     _note_skips(finding)
     if reader.context.replay is not None:  # the files here are not those that were read
-        finding.remarks.insert(0, AS_RECORDED)
+        finding.remarks.insert(0, "as it was recorded")
     elif gives(spec, Gives.JOBS):
         of_it = [
             job

@@ -20,7 +20,7 @@ from jobtui.analysis.find import (
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering
-from jobtui.commands.printing import Report, answer, candidate_record, first
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
@@ -39,6 +39,7 @@ from jobtui.model.ids import (
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
+from jobtui.render.json_output import fields_of
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.render.text import show
 
@@ -81,8 +82,6 @@ async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
 LONGEST_ID = 200
 SHOWN = 10
 """How many candidates are named on stderr."""
-LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
-"""What only logs know of."""
 
 
 class Found(NamedTuple):
@@ -105,6 +104,10 @@ class Found(NamedTuple):
         return f"user:{best.id}" if best is not None and best.kind == "user" else filter_of(self.jobs)
 
 
+def candidate_record(candidate: Candidate) -> dict[str, object]:
+    return fields_of(candidate, "kind id score why") | {"job": candidate.job}
+
+
 def print_not_found(command: str, body: Mapping[str, object], found: Found, reader: Reader) -> Exit:
     records = [candidate_record(candidate) for candidate in found.candidates]
     return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
@@ -119,7 +122,13 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     if found.job is not None or found.code is not Exit.NOT_FOUND:
         return found
     named = await spans_naming(reader, thing)
-    of_trace = _jobs_traced(reader, {one.id for one in named})
+    store, traces = reader.session.store, {one.id for one in named}
+    written = {job for one in traces for job in store.traces.jobs_of(TraceId(one))}
+    of_trace = [
+        job.id
+        for job in store.jobs.values()
+        if job.trace in traces or any(is_same_job(one, job.id) for one in written)
+    ]
     if len(of_trace) == 1:
         _say_taken(thing, named[0], of_trace[0])
         return await _exact(reader, of_trace[0])
@@ -131,17 +140,6 @@ async def resolve(reader: Reader, thing: str, kinds: Collection[str] = ()) -> Fo
     return found._replace(
         candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
     )
-
-
-def _jobs_traced(reader: Reader, traces: Collection[str]) -> list[JobId]:
-    """The known jobs that were handed one of these traces, or that its spans name."""
-    store = reader.session.store
-    named = {written for one in traces for written in store.traces.jobs_of(TraceId(one))}
-    return [
-        job.id
-        for job in store.jobs.values()
-        if job.trace in traces or any(is_same_job(written, job.id) for written in named)
-    ]
 
 
 async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
@@ -188,7 +186,6 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
 
 
 def _sure(candidates: tuple[Candidate, ...]) -> Candidate | None:
-    """The first candidate, if it is sure and no other is."""
     is_sure = bool(candidates) and candidates[0].score >= SURE and not is_ambiguous(candidates)
     return candidates[0] if is_sure else None
 
@@ -284,7 +281,8 @@ async def candidates_for(
         return told
     session = reader.session
     store, names = session.store, session.logs().names
-    if not any(reference.target in LOG_TARGETS for reference in known):
+    only_logs_know = {Target.OP, Target.AGENT, Target.CONTAINER}
+    if not any(reference.target in only_logs_know for reference in known):
         found = find(thing, store.jobs)
         if any(candidate.is_sure for candidate in found):
             return found

@@ -28,9 +28,6 @@ from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
     from jobtui.commands.context import Context
-
-WIDEST = 100
-NARROWEST = 40
 INDENT = "  "
 
 _TABLE = tables_of("jobtui.commands", "help")
@@ -43,7 +40,7 @@ _Row = Sequence[str]
 
 
 def help_text(command: Command) -> str:
-    width = max(NARROWEST, min(WIDEST, shutil.get_terminal_size().columns))
+    width = max(40, min(100, shutil.get_terminal_size().columns))
     lines = _program(width) if command is DASHBOARD else _command(command, width)
     return "\n".join(lines) + "\n"
 

@@ -179,7 +179,6 @@ def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
     return [job for *_, job in sorted(FAULTS.each("sorting jobs", jobs, ranked), key=itemgetter(0, 1, 2, 3))]
 
 
-LATELY_S = 3600
 NEWEST = 5_000
 """So many records of Sirepo `status` looks at, those that were written last: it is asked again and again."""
 COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down")
@@ -222,7 +221,7 @@ def _counts(reader: Reader) -> dict[str, int]:
     now = reader.now
     jobs = [job for job in reader.session.store.jobs.values() if not job.is_quasi]
     by_status = Counter(job.status for job in jobs)
-    lately = now - LATELY_S * SECOND
+    lately = now - 3600 * SECOND
     failed = (job for job in jobs if job.status is JobStatus.FAILED)
     return {
         "running": by_status[JobStatus.RUNNING],

@@ -55,10 +55,6 @@ def _absolute(setting: Setting, value: str) -> str:
     return head + os.path.abspath(path)
 
 
-WEIGHT_OF_BARE = 0.5
-"""How surely a bare id refers to a trace (`analysis.references`)."""
-
-
 def run(context: Context) -> Exit:
     if context.format is OutputFormat.PLAIN and has_terminal() and not context.words:
         from jobtui.commands import watch
@@ -102,7 +98,8 @@ def trace_meant(context: Context, specs: Sequence[SourceSpec]) -> TraceRef | Non
     referred = {one.target: one.weight for one in references(text)}
     if Target.TRACE not in referred or referred.keys() & {Target.JOB, Target.CONDOR}:
         return None
-    is_sure = referred[Target.TRACE] > WEIGHT_OF_BARE or any(gives(spec, Gives.SPANS) for spec in specs)
+    is_bare = referred[Target.TRACE] <= 0.5  # as surely `analysis.references` takes a mere id for a trace's
+    is_sure = not is_bare or any(gives(spec, Gives.SPANS) for spec in specs)
     return find_trace(text) if is_sure else None
 
 

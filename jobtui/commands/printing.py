@@ -9,12 +9,10 @@ from jobtui.commands.context import OutputFormat
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.health import SourceHealth
 from jobtui.model.numbers import real
-from jobtui.model.secrets import mask_text
 from jobtui.render.sources import labels
 from jobtui.render.text import show
 
 if TYPE_CHECKING:
-    from jobtui.analysis.find import Candidate
     from jobtui.commands.context import Context
     from jobtui.commands.reader import Reader
 
@@ -134,13 +132,3 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
         return f"'{text}" if text.lstrip().startswith(_FORMULA) and real(text) is None else text
 
     writer.writerows([text_of(record.get(name)) for name in columns] for record in records)
-
-
-def candidate_record(candidate: "Candidate") -> dict[str, object]:
-    return {
-        "kind": candidate.kind,
-        "id": mask_text(candidate.id),
-        "score": candidate.score,
-        "why": mask_text(candidate.why),
-        "job": candidate.job,
-    }

@@ -211,7 +211,8 @@ class Reader:
         look_at_all = look_at_all or self.context.replay is not None
         for spec in self.specs:
             if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
-                self.session.add(build(spec, _window_of_traces(self.context)))
+                window = Window(since=self.context.since, until=self.context.until)
+                self.session.add(build(spec, window))
         wanted = kinds_that_give(Gives.SPANS)
         found = {source.kind for source in self.session.sources if source.kind in wanted}
         kinds = {kind for kind in found if look_at_all or not of_kind(kind).is_asked}
@@ -219,14 +220,19 @@ class Reader:
             await self.watched(self.session.catch_up(kinds))
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
-        """Read what the supervisor keeps of cluster agents' logs, of the users who are asked for."""
-        users = _users_asked_for(self.session, detail)
+        session = self.session
+        if detail is not None:
+            is_there = MODE in (detail.job.mode, *(run.mode for run in detail.runs))
+            users: dict[str, None] = {detail.job.owner: None} if is_there else {}
+        else:
+            of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == MODE)
+            of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
+            users = dict.fromkeys((*of_jobs, *of_agents))
         if users and not self.partial:
             read_copies(self.session, self.roots, users)
             await self.watched(self.session.catch_up([AGENT_COPIES.kind]))
 
     async def _read_site_logs(self) -> None:
-        """Read what the sites of Balsam servers wrote, where that can be reached."""
         if self.session.store.sites() and not self.partial:
             source = site_logs(self.session, self.specs, self.context.config.mounts)
             if await source.is_reachable():
@@ -265,7 +271,9 @@ class Reader:
         task = asyncio.ensure_future(reading)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        progress = asyncio.ensure_future(show_progress(words or self._progress))
+        progress = asyncio.ensure_future(
+            show_progress(words or (lambda: f"{sum(source.records for source in self.sources):,} records"))
+        )
         try:
             return await task
         except asyncio.CancelledError:
@@ -276,9 +284,6 @@ class Reader:
             progress.cancel()
             with suppress(asyncio.CancelledError):
                 await progress
-
-    def _progress(self) -> str:
-        return f"{sum(source.records for source in self.sources):,} records"
 
     def settle(self, code: Exit) -> Exit:
         """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
@@ -459,13 +464,9 @@ def journal_window(context: Context, detail: JobDetail | None) -> Window:
     return Window(since=Nanos(max(1, begin)))
 
 
-def _window_of_traces(context: Context) -> Window:
-    return Window(since=context.since, until=context.until)
-
-
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
     if gives(spec, Gives.SPANS):
-        return build(spec, _window_of_traces(context))
+        return build(spec, Window(since=context.since, until=context.until))
     if of_setting(spec.setting).is_journal:
         source = build(spec, journal_window(context, detail))
     elif context.since is not None or detail is not None:
@@ -527,16 +528,6 @@ def watch_clusters(session: Session, roots: Sequence[str]) -> None:
         session.store.subscribe(see)
 
 
-def _users_asked_for(session: Session, detail: JobDetail | None) -> dict[str, None]:
-    """Whose copies a question needs: those of the job's user, without a job of all who are known by now."""
-    if detail is not None:
-        is_there = MODE in (detail.job.mode, *(run.mode for run in detail.runs))
-        return {detail.job.owner: None} if is_there else {}
-    of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == MODE)
-    of_agents = (agent.uid for agent in session.store.correlation.agents() if agent.driver == DRIVER)
-    return dict.fromkeys((*of_jobs, *of_agents))
-
-
 LOOK_EVERY_S = 60.0
 """How often is looked whether a site can be reached by now."""
 
@@ -559,20 +550,20 @@ def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str
     return SiteLogs(places)
 
 
-async def _add_when_reached(session: Session, specs: Sequence[SourceSpec]) -> None:
-    source = site_logs(session, specs, session.mounts)
-    while not await source.is_reachable():  # noqa: ASYNC110 - nothing tells when something is mounted
-        await asyncio.sleep(LOOK_EVERY_S)
-    session.add(source)
-
-
 def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
+    """Read the logs of Balsam's sites as soon as one is known that can be reached."""
     looking: set[asyncio.Task[None]] = set()
+
+    async def add_when_reached() -> None:
+        source = site_logs(session, specs, session.mounts)
+        while not await source.is_reachable():  # noqa: ASYNC110 - nothing tells when something is mounted
+            await asyncio.sleep(LOOK_EVERY_S)
+        session.add(source)
 
     def see(changes: Changes) -> None:
         if session.store.sites():
             unsubscribe()
-            looking.add(asyncio.get_running_loop().create_task(_add_when_reached(session, specs)))
+            looking.add(asyncio.get_running_loop().create_task(add_when_reached()))
 
     if any(BALSAM.names(spec) for spec in specs):
         unsubscribe = session.store.subscribe(see)

@@ -80,7 +80,6 @@ class FinishedRuns:
             await self._changed.wait()
 
     async def take(self) -> None:
-        """Look at all jobs that changed."""
         number = 0
         self._gatherer = Gatherer.of(self._session)
         while self._due:

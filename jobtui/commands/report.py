@@ -52,8 +52,6 @@ from jobtui.store.store import SKIPS_KEPT
 
 PAGES = frozenset({"markdown", "html"})
 """Flags with which it tells what happened to a job."""
-PICTURES = frozenset({"plot", "svg"})
-"""Flags with which a report is drawn."""
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
@@ -111,7 +109,11 @@ async def _report(reader: Reader) -> Exit:
             "times": [one._asdict() for one in times],
         },
         CSV_COLUMNS,
-        lambda: _csv_rows(series),
+        lambda: (
+            {"series": one.name, "unit": one.unit, "x": to_rfc3339(at), "y": value}
+            for one in series
+            for at, value in zip(one.x, one.y, strict=True)
+        ),
         lambda width, colour: _lines(reader, series, times, width, colour),
     )
     return answer(report, reader, Exit.FINE)
@@ -160,13 +162,7 @@ def _exact(
 
 
 def _plots(reader: Reader) -> bool:
-    return bool(PICTURES & reader.context.invocation.flags.keys())
-
-
-def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
-    for one in series:
-        for at, value in zip(one.x, one.y, strict=True):
-            yield {"series": one.name, "unit": one.unit, "x": to_rfc3339(at), "y": value}
+    return bool({"plot", "svg"} & reader.context.invocation.flags.keys())
 
 
 def _lines(

@@ -212,7 +212,6 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
 
 
 def time_text(at: Nanos | None) -> str | None:
-    """A time as UTC text, None when there is none."""
     return None if at is None else f"{date_time(at)}{Zone.mark()}"
 
 

@@ -10,9 +10,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, Self
+from typing import Any
 
 from jobtui.model.secrets import mask_text
 
@@ -97,33 +98,28 @@ def guarded(write: Callable[[], int]) -> int:
     return code
 
 
-class TerminationSignals:
-    """Lets SIGTERM and SIGHUP end a command as ctrl+c does, so that programs it started end with it.
+@contextmanager
+def termination_signals() -> Iterator[Callable[[int], int]]:
+    """Let SIGTERM and SIGHUP end a command as ctrl+c does, so that programs it started end with it.
 
-    A context manager. One of them that is ignored stays so, as under nohup.
+    One of them that is ignored stays so, as under nohup. Gives what makes the exit code of a command's own.
     """
+    received: list[int] = []
+    before: dict[int, Any] = {}
 
-    def __init__(self) -> None:
-        self._number: int | None = None
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    self._before[number] = signal.signal(number, self._end)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _end(self, number: int, frame: object) -> None:
-        self._number = number
+    def end(number: int, frame: object) -> None:
+        received.append(number)
         signal.raise_signal(signal.SIGINT)
 
-    def code(self, code: int) -> int:
-        return code if self._number is None else SIGNALLED + self._number
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, end)
+    try:
+        yield lambda code: SIGNALLED + received[-1] if received else code
+    finally:
+        for signalled, handler in before.items():
+            signal.signal(signalled, handler)
 
 
 def fault(error: Exception) -> int:

@@ -89,7 +89,12 @@ def _lines(
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)
-        rows = [_row(row, names) for row in _folded_rows(timeline_rows(op, reader.now))]
+        steps, done = timeline_rows(op, reader.now), 0
+        shown: list[TimelineRow] = []
+        for fold in folds_in(steps):
+            shown += [*steps[done : fold.first], folded(steps, fold, Times())]
+            done = fold.last + 1
+        rows = [_row(row, names) for row in (*shown, *steps[done:])]
         yield from (INDENT + line for line in table_lines(STEP_HEADS, rows, inner, colour))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
@@ -100,15 +105,6 @@ def _lines(
             at = clock_time(step.at) if step.at is not None else NONE
             place = names.place(step.source, step.line, step.offset, step.cursor)
             yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {place})"
-
-
-def _folded_rows(rows: Sequence[TimelineRow]) -> Iterator[TimelineRow]:
-    at = 0
-    for fold in folds_in(rows):
-        yield from rows[at : fold.first]
-        yield folded(rows, fold, Times())
-        at = fold.last + 1
-    yield from rows[at:]
 
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:

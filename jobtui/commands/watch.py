@@ -145,7 +145,6 @@ LOOK_S = 1.0
 
 UNTIL = ("done", "failed", "stuck")
 """What may be waited for."""
-DEFAULT_UNTIL = "done,stuck"
 
 
 async def _is_stuck(job: Job, reader: Reader) -> bool:
@@ -163,7 +162,7 @@ async def _lost(job: Job, reader: Reader) -> str | None:
 def run_wait(context: Context) -> Exit:
     """Wait. FINE for a job that ended well, FAILED for another end, ATTENTION for stuck, or out of time."""
     given = context.config.settings["until"]  # which is a time for other commands, and in files for all
-    text = (given.values[-1] if given.values and given.origin == "--until" else "") or DEFAULT_UNTIL
+    text = (given.values[-1] if given.values and given.origin == "--until" else "") or "done,stuck"
     wanted = tuple(word for word in text.split(",") if word)
     if not wanted or not set(wanted) <= set(UNTIL):
         complain(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}')

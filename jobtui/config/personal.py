@@ -14,7 +14,6 @@ OF_COLUMNS = ("jobs", "sort", "reverse")
 
 
 def with_personal(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
-    """The same looks, with what the tables of keys, columns and colours say."""
     wishes = tuple(_wishes(file, profile))
     # Keys that mean two things on one screen, and actions nobody can do without
     for key, place, first, second in clashes(wishes):

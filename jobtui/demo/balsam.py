@@ -27,8 +27,6 @@ KEPT_S = 12 * 3600
 """Jobs and allocations that ended longer ago are dropped."""
 WAVE_EVERY_S, WAVE_JOBS = 300, (3, 7)
 ALLOCATION_EVERY_S, ALLOCATION_NODES, WALL_MIN = 1_800, (4, 8, 16), 40
-QUEUED_S = 240
-"""How long an allocation waits in the scheduler's queue."""
 NODES_OF_JOBS = (1, 1, 1, 1, 2, 4)
 DURATIONS_S = (60, 720)
 ERROR_SHARE, RESTART_SHARE = 0.07, 0.5
@@ -38,7 +36,6 @@ ERRORS = (
     ({"error": 'ValueError: lattice has no element "QD7"', "returncode": 1}),
 )
 APPS = ("lammps.Equilibrate", "elegant.Track", "warpx.Stage")
-EXPERIMENTS = ("ffn-1", "lattice-scan", "beam-loss")
 ENDED = frozenset({"JOB_FINISHED", "FAILED"})
 LOOPBACK = "127.0.0.1"
 TOKEN = "demo"
@@ -131,7 +128,7 @@ class BalsamSite:
             self._forget()
 
     def _wave(self) -> None:
-        experiment = self._rng.choice(EXPERIMENTS)
+        experiment = self._rng.choice(("ffn-1", "lattice-scan", "beam-loss"))
         for nth in range(self._rng.randint(*WAVE_JOBS)):
             number = next(self._ids)
             self.jobs[number] = {
@@ -144,7 +141,7 @@ class BalsamSite:
 
     def _submit(self) -> None:
         number = next(self._batch_ids)
-        start_s = self._now_s + QUEUED_S
+        start_s = self._now_s + 240  # as long as it waits in the scheduler's queue
         self._times[number] = (start_s, start_s + WALL_MIN * 60)
         self.batch_jobs[number] = {
             "id": number, "site_id": 1, "state": "queued", "num_nodes": self._rng.choice(ALLOCATION_NODES),

@@ -258,7 +258,6 @@ class Scenario:
         self.world.play(lambda: browser.run(other, good_plan(other.model, 3600)))
 
     async def fill(self) -> None:
-        """Let other users take all slots of parallel runs."""
         while self.world.supervisor.free_slots("parallel"):
             await self.run_other(self.world.browser(self.world.add_user()))
             await self.wait(2)

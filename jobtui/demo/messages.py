@@ -175,8 +175,6 @@ Record = dict[str, Any]
 
 NEW_RECORD: Record = json.loads(TABLES["record"])
 FIELDS: Mapping[str, list[str]] = TABLES["record_fields"]
-NEXT_REQUEST_SECONDS: Mapping[str, int] = {"parallel": 2, "sbatch": 15, "sequential": 1}
-"""How often the browser asks, by run mode."""
 
 
 def new_record(request: Request, previous: Record | None, hash_text: str | None) -> Record:
@@ -193,7 +191,7 @@ def new_record(request: Request, previous: Record | None, hash_text: str | None)
         "simulationType": request.app,
         "uid": request.uid,
         "jobRunMode": mode,
-        "nextRequestSeconds": NEXT_REQUEST_SECONDS[mode],
+        "nextRequestSeconds": {"parallel": 2, "sbatch": 15, "sequential": 1}[mode],
     }
     if previous is not None:
         kept = {key: value for key, value in previous.items() if key not in FIELDS["not_in_history"]}

@@ -26,8 +26,6 @@ from jobtui.model.clock import SECOND, Nanos, from_seconds
 
 START = from_seconds(1_795_206_870)
 """When a simulated site starts unless told otherwise: 2026-11-20 20:34:30 UTC."""
-LINE_COST_NS = (60_000, 420_000)
-"""How long writing a line takes, least and most."""
 SUPERVISOR_LOG = "supervisor.log"
 SERVER_LOG = "server.log"
 
@@ -134,7 +132,7 @@ class Process:
         if not self.alive:
             return ""
         where, words = self._lines[name]
-        self._clock = Nanos(self.clock + self._rng.randint(*LINE_COST_NS))
+        self._clock = Nanos(self.clock + self._rng.randint(60_000, 420_000))  # as long as writing it takes
         second = self._clock // SECOND
         if self._has_head and second != self._head[0]:
             self._head = (second, f"{_stamp(second)} {self.pid:5d} {0:5d} ")

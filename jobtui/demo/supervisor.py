@@ -110,12 +110,7 @@ class Op(Order):
                 self.max_run_secs = settings.max_secs_parallel
         return await driver.prepare(self)
 
-    async def take_slots(self) -> bool:
-        """Take what it needs; whether any had to be waited for. Raises RequestFault."""
-        waited = [await self._take(name) for name in SLOTS_WANTED.get(self.name, ())]
-        return any(waited)
-
-    async def _take(self, name: str) -> bool:
+    async def take(self, name: str) -> bool:
         """Take one slot; whether it had to be waited for. The op may have been given up meanwhile.
 
         The fault is Sirepo's: an op cancelled while it waits for its first slot stumbles over the next.
@@ -149,7 +144,6 @@ class Op(Order):
             self.job.update(jobStatusMessage=reason)
 
     def free(self, name: str) -> None:
-        """Give a slot back, if it has it."""
         if name in self._held:
             self._held.remove(name)
             self._slots[name].put(None)
@@ -410,7 +404,8 @@ class Driver:
         self.check(op)
         if not await self._agent_ready(op):
             return False
-        if await op.take_slots() and (op.is_destroyed or not await self._agent_ready(op)):
+        waited = [await op.take(name) for name in SLOTS_WANTED.get(op.name, ())]
+        if any(waited) and (op.is_destroyed or not await self._agent_ready(op)):
             return False
         self.prepared[op.op_id] = op
         return True
@@ -645,7 +640,12 @@ class Supervisor:
     async def _answer(self, request: Request) -> AgentAnswer:
         match request.api:
             case "api_beginSession":
-                return await self.begin_session(request)
+                op = Op(self, "begin_session", request, kind="sequential", mode="sequential")
+                try:
+                    await op.prepare()
+                finally:
+                    op.destroy()
+                return AgentAnswer()
             case "api_runSimulation":
                 return await self.run_simulation(request)
             case "api_runStatus":
@@ -667,14 +667,6 @@ class Supervisor:
                 message = await self.job(request).ask("io", request, "download_run_file")
         reply = message.reply if message is not None else None
         return AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
-
-    async def begin_session(self, request: Request) -> AgentAnswer:
-        op = Op(self, "begin_session", request, kind="sequential", mode="sequential")
-        try:
-            await op.prepare()
-        finally:
-            op.destroy()
-        return AgentAnswer()
 
     async def run_simulation(self, request: Request) -> AgentAnswer:
         """Start a run, unless one is under way or its result is there. Raises LoginNeeded, RequestFault."""

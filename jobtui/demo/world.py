@@ -25,7 +25,6 @@ from jobtui.model.clock import Nanos
 
 RETRY_S = 3.0
 """How long a browser waits before it asks again when the server could not answer."""
-PLANS = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
 AGENT_TEXT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
 
 
@@ -163,7 +162,6 @@ class Browser:
         return await self._call(uri, msgspec.structs.replace(request, **said), proto)
 
     async def _call(self, uri: str, request: Request, proto: str = "POST") -> AgentAnswer:
-        """Have a request served; it is refused when there is no supervisor."""
         world, process, uri = self._world, self._world.server, quote(uri, safe="/*")
         began = process.clock
         process.log("route_start", self._address, uri, proto, AGENT_TEXT)
@@ -211,7 +209,8 @@ class World(Site):
         return SiteSupervisor(self, self.process(self.stream(SUPERVISOR_LOG)))
 
     def add_user(self, *, on_cluster: bool = False) -> User:
-        user = User(uid=self.ids.draw(SHORT_ID), plan=self._user_rng.choice(PLANS), on_cluster=on_cluster)
+        plans = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
+        user = User(uid=self.ids.draw(SHORT_ID), plan=self._user_rng.choice(plans), on_cluster=on_cluster)
         self.users.append(user)
         return user
 

@@ -56,7 +56,6 @@ _KINDS = {"sequential": "seq", "parallel": "par"}
 
 
 def plain_style(agent: Agent, look: TimeLook) -> str:
-    """The style of most cells: what is settled steps back."""
     return "" if agent.state.is_live or is_trouble(agent, look.now) else "settled"
 
 
@@ -68,7 +67,6 @@ def is_trouble(agent: Agent, now: Nanos) -> bool:
 
 
 def state_style(agent: Agent, look: TimeLook) -> str:
-    """The style of a state; what went wrong long ago is settled."""
     settled = agent.state in _BAD and not is_trouble(agent, look.now)
     return "settled" if settled else _STYLES[agent.state]
 

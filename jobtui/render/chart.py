@@ -90,17 +90,13 @@ STEPS_S = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
     172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,
 )  # fmt: skip
-TICK_GAP = 3
-"""Blank cells between two times at least."""
-FINE_S = 2 * 3_600
-"""Up to this long seconds are told."""
 
 
 def time_text(at: Nanos, span: int) -> str:
     """A time as fine as it matters in a window of this length: "14:20:31", "14:20", "11-20 14:20"."""
     if span > DAY:
         return date_time(at)[5:16]
-    return clock_time(at) if span <= FINE_S * SECOND else clock_time(at)[:5]
+    return clock_time(at) if span <= 2 * 3_600 * SECOND else clock_time(at)[:5]
 
 
 def axis_lines(
@@ -150,7 +146,7 @@ def axis_ticks(since: Nanos, until: Nanos, columns: int) -> Iterator[tuple[int, 
 def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
     """Round times in the window, at the smallest step at which their texts do not touch."""
     span = until - since
-    room = len(time_text(since, span)) + TICK_GAP
+    room = len(time_text(since, span)) + 3  # blank cells between two times
     for step_s in STEPS_S:
         step = step_s * SECOND
         if span / step * room <= columns:
@@ -163,8 +159,6 @@ def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
     return [Nanos(at) for at in range(first, until, step)]
 
 
-AXIS_ROWS = 2
-"""Rows below the dots: the axis, and the times on it."""
 ROWS_BETWEEN = 4
 """Rows from one number at the side to the next."""
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
@@ -176,10 +170,12 @@ AREA_STYLES = ("accent", "dim", STATUS_STYLES[JobStatus.PENDING], "accent revers
 IN_AREA = 3
 """Which of them is of a line that crosses the area."""
 LEGEND_GAP = "   "
-MORE_CELLS = len(LEGEND_GAP) + len("99 more")
-_SETTLED = frozenset({JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED})
-"""Of these that are completed could not be distinguished."""
-_KNOWN_STYLES = {status.value: STATUS_STYLES[status] for status in JobStatus if status not in _SETTLED} | {
+_KNOWN_STYLES = {
+    **{
+        status.value: STATUS_STYLES[status]
+        for status in JobStatus  # those that look settled could not be told from the completed ones
+        if status not in (JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED)
+    },
     "RUNNING": STATUS_STYLES[JobStatus.RUNNING],
     "JOB_FINISHED": STATUS_STYLES[JobStatus.COMPLETED],
     "FAILED": STATUS_STYLES[JobStatus.FAILED],
@@ -246,7 +242,7 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
 
     May take long: not to be called where a screen waits.
     """
-    rows = max(1, frame.rows - AXIS_ROWS)
+    rows = max(1, frame.rows - 2)  # below are the axis, and the times on it
     curves, styles = main_curves(chart, frame), style_names(chart)
     is_area = chart.kind is not ChartKind.STATES
     if chosen is not None:
@@ -307,7 +303,6 @@ def side_values(top: float, rows: int) -> list[float]:
 
 
 def _numbers(top: float, rows: int) -> dict[int, str]:
-    """The numbers at the side by their rows from the top."""
     return {round((rows - 1) * (1 - one / top)): number_text(one) for one in side_values(top, rows)}
 
 
@@ -362,7 +357,7 @@ def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> lis
     for at, entry in enumerate(entries):
         gap = (Span(LEGEND_GAP, "", len(LEGEND_GAP)),) if lines[-1] else ()
         is_last_row, is_last = len(lines) >= most, at == len(entries) - 1
-        room = cells - (MORE_CELLS if is_last_row and not is_last else 0)
+        room = cells - (len(LEGEND_GAP) + len("99 more") if is_last_row and not is_last else 0)
         if lines[-1] and width_of((*lines[-1], *gap, *entry)) > room:
             if is_last_row:
                 lines[-1] = (*lines[-1], *gap, Span(f"{len(entries) - at} more", "dim"))
@@ -469,7 +464,6 @@ def time_of_cursor(drawn: Drawn, column: int, end: Nanos) -> Nanos:
 
 HEADS = ("STATE", "STAYS", "NOW", "HALF WITHIN", "9 OF 10", "LONGEST")
 NAME_CELLS = 20
-FEWEST_BAR_CELLS = 10
 GAP = "  "
 
 
@@ -497,7 +491,7 @@ def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = Non
     lines = [fitting(_spans(HEADS, widths, "heading"), cells)]
     for number, (one, row) in enumerate(zip(times, rows, strict=True)):
         spans = _spans(row, widths, "strong" if number == chosen else "")
-        if bar >= FEWEST_BAR_CELLS and longest > 0:
+        if bar >= 10 and longest > 0:
             half, most = (round(seconds / longest * bar) for seconds in (one.p50_s, one.p90_s))
             spans += [Span("━" * half, "accent", half), Span("─" * (most - half), "dim", most - half)]
         lines.append(fitting(spans, cells))

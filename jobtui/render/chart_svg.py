@@ -20,7 +20,6 @@ STYLE = "text{font:12px sans-serif;fill:#333}.t{font-size:14px;font-weight:bold}
 
 
 def chart_svg(chart: Chart, since: Nanos, until: Nanos) -> Iterator[str]:
-    """The lines of the picture."""
     frame = Frame(since, until, COLUMNS // CELL_WIDTH, ROWS // CELL_HEIGHT)
     curves = main_curves(chart, frame)
     beside = {"nodes available": chart.outline, "jobs waiting": chart.waiting}

@@ -118,6 +118,7 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=Tr
     cell: Callable[[Record, Look], str]
     cells: Cells
     priority: int
+    about: str = ""
     sort: Callable[[Record], SortKey] = lambda record: None
     style: Callable[[Record, Look], str] = no_style
     align: Align = "left"
@@ -136,12 +137,14 @@ def text_column(
     cells: Cells,
     priority: int,
     *,
+    about: str = "",
     style: Callable[[Record, Any], str] = no_style,
+    keeps_ends: bool = False,
     narrow: tuple[Narrow, ...] = (),
 ) -> TableColumn[Record, Any]:
     return TableColumn(
-        key=key, header=header, cell=text_cell(get), sort=text_order(get), cells=cells, priority=priority,
-        style=style, narrow=narrow,
+        key=key, header=header, about=about, cell=text_cell(get), sort=text_order(get), cells=cells,
+        priority=priority, style=style, keeps_ends=keeps_ends, narrow=narrow,
     )  # fmt: skip
 
 
@@ -165,7 +168,6 @@ def time_column(
     *,
     style: Callable[[Record, Any], str] = no_style,
 ) -> TableColumn[Record, TimeLook]:
-    """A time, the latest first."""
     return TableColumn(
         key=key, header=header, cell=lambda record, look: look.since(get(record)), style=style,
         sort=lambda record: None if (at := get(record)) is None else -at, cells=cells, priority=priority,
@@ -201,17 +203,8 @@ def sort_records(
 
 
 def plain_style(job: Job, context: RowContext) -> str:
-    """The style of most cells: what is settled steps back."""
     settled = not job.status.is_live and job.status is not JobStatus.FAILED
     return SETTLED_STYLE if settled else PLAIN_STYLE
-
-
-class Column(TableColumn[Job, RowContext], frozen=True, kw_only=True):
-    """One column of the job table."""
-
-    about: str
-    style: Callable[[Job, RowContext], str] = plain_style
-    is_default: bool = True
 
 
 def text_cell(get: Callable[[Record], str | None]) -> Callable[[Record, object], str]:
@@ -234,7 +227,6 @@ def _glyphs(job: Job, context: RowContext, between: str = "") -> str:
 
 
 def _care(job: Job, context: RowContext) -> str:
-    """Weight only where a person should look."""
     return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else PLAIN_STYLE
 
 
@@ -279,21 +271,7 @@ def fixed(cells: int) -> Cells:
     return Cells(cells, cells, cells)
 
 
-def _text(
-    key: str,
-    header: str,
-    about: str,
-    get: TextOf,
-    cells: Cells,
-    priority: int,
-    *,
-    is_default: bool = True,
-    keeps_ends: bool = False,
-) -> Column:
-    return Column(
-        key=key, header=header, about=about, cell=text_cell(get), sort=text_order(get), cells=cells,
-        priority=priority, is_default=is_default, keeps_ends=keeps_ends,
-    )  # fmt: skip
+Column = TableColumn[Job, RowContext]
 
 
 def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: int) -> Column:
@@ -307,7 +285,7 @@ def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: in
 
     return Column(
         key=key, header=key.upper(), about=about, cell=cell, sort=get, align="right", cells=Cells(8, 19, 19),
-        priority=priority, is_default=False,
+        priority=priority,
     )  # fmt: skip
 
 
@@ -316,7 +294,8 @@ _WIDE = 100
 _WHOLE_HOSTS_FROM = 160
 """Cells of a table in which there is room for the domain of a host."""
 
-JOB_COLUMNS: tuple[Column, ...] = (
+JOB_COLUMNS: tuple[Column, ...] = in_style(
+    plain_style,
     Column(
         key="state", header="  STATE", about="what it is doing; ! where a person should look",
         cell=lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}",
@@ -329,17 +308,14 @@ JOB_COLUMNS: tuple[Column, ...] = (
         sort=lambda job: None if (since := status_since(job)) is None else -since,
         align="right", cells=fixed(6), priority=80,
     ),
-    _text("user", "USER", "whose job it is", lambda job: job.owner, Cells(8, 8, 12), 60),
-    _text("name", "JOB", "name given by the user", lambda job: job.name, Cells(14, 22, 40), 90,
-          keeps_ends=True),
-    _text("app", "APP", "application", lambda job: job.app, Cells(5, 7, 12), 40),
-    _text("model", "MODEL", "what of the application is computed", lambda job: job.model,
-          Cells(12, 21, 32), 50, keeps_ends=True),
-    Column(
-        key="mode", header="MODE", about="sequential, parallel or sbatch",
-        cell=text_cell(lambda job: _MODES.get(job.mode, job.mode)), sort=text_order(lambda job: job.mode),
-        cells=fixed(6), priority=30,
-    ),
+    text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="whose job it is"),
+    text_column("name", "JOB", lambda job: job.name, Cells(14, 22, 40), 90, keeps_ends=True,
+                about="name given by the user"),
+    text_column("app", "APP", lambda job: job.app, Cells(5, 7, 12), 40, about="application"),
+    text_column("model", "MODEL", lambda job: job.model, Cells(12, 21, 32), 50, keeps_ends=True,
+                about="what of the application is computed"),
+    text_column("mode", "MODE", lambda job: _MODES.get(job.mode, job.mode), fixed(6), 30,
+                about="sequential, parallel or sbatch"),
     Column(
         key="host", header="HOST", about="where it runs, as far as known",
         cell=lambda job, context: show(context.host_of(job) or "") or NONE,
@@ -362,36 +338,37 @@ JOB_COLUMNS: tuple[Column, ...] = (
         style=_care, cells=Cells(36, 52, 10_000), priority=70,
         narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000))),
     ),
-    _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False,
-          keeps_ends=True),
+    text_column("id", "ID", lambda job: job.id, Cells(17, 38, 60), 65, keeps_ends=True,
+                about="id of the job"),
     Column(
         key="runs", header="RUNS", about="how often it was run", cell=lambda job, context: str(job.runs),
-        sort=lambda job: job.runs, align="right", cells=fixed(4), priority=28, is_default=False,
+        sort=lambda job: job.runs, align="right", cells=fixed(4), priority=28,
     ),
     Column(
         key="dur", header="DUR", about="how long it runs or ran", cell=_elapsed_cell, sort=_elapsed_order,
-        align="right", cells=fixed(6), priority=48, is_default=False,
+        align="right", cells=fixed(6), priority=48,
     ),
     _time("queued", "when it was submitted", lambda job: job.queued_at, 26),
     _time("started", "when it started", lambda job: job.started_at, 25),
     _time("ended", "when it ended", lambda job: job.ended_at, 24),
-    _text("plan", "PLAN", "the user's plan", lambda job: job.plan, Cells(5, 8, 12), 20, is_default=False),
+    text_column("plan", "PLAN", lambda job: job.plan, Cells(5, 8, 12), 20, about="the user's plan"),
     Column(
         key="driver", header="DRIVER", about="what starts its agent",
         cell=lambda job, context: show(context.driver_of(job) or "") or NONE,
-        sort=text_order(lambda job: job.driver), cells=Cells(6, 12, 20), priority=22, is_default=False,
+        sort=text_order(lambda job: job.driver), cells=Cells(6, 12, 20), priority=22,
     ),
-    _text("system", "SYSTEM", "the system it belongs to", lambda job: job.system, Cells(6, 8, 12), 15,
-          is_default=False),
+    text_column("system", "SYSTEM", lambda job: job.system, Cells(6, 8, 12), 15,
+                about="the system it belongs to"),
     Column(
         key="profile", header="PROFILE", about="which of several profiles names its source",
         cell=lambda job, context: show(context.profile_of(job.source)) or NONE,
-        sort=text_order(lambda job: job.source), cells=Cells(7, 8, 16), priority=80, is_default=False,
+        sort=text_order(lambda job: job.source), cells=Cells(7, 8, 16), priority=80,
     ),
-    _text("source", "SOURCE", "the source it was read from", lambda job: job.source, Cells(6, 20, 40), 10,
-          is_default=False),
+    text_column("source", "SOURCE", lambda job: job.source, Cells(6, 20, 40), 10,
+                about="the source it was read from"),
 )  # fmt: skip
-DEFAULT_COLUMNS = tuple(column for column in JOB_COLUMNS if column.is_default)
+DEFAULT_COLUMNS = JOB_COLUMNS[:10]
+"""Those up to the reason; the others are there for who asks for them."""
 
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""

@@ -59,7 +59,6 @@ def shared_words(one: Incident, fact: Shared) -> str:
 
 
 def earlier_words(window_s: float, earlier: Earlier) -> str:
-    """That nothing failed in a window, and what did before."""
     wider = f" (try --since {duration(earlier.window_s)})" if earlier.window_s is not None else ""
     return f"no failures in the last {duration(window_s)}; {earlier.jobs:,} before{wider}"
 
@@ -74,7 +73,6 @@ def _doubt(one: Incident) -> str:
 
 
 def doubtful_words(jobs: Sequence[JobId]) -> str:
-    """Which jobs may be otherwise than they seem."""
     more = f" and {len(jobs) - 1:,} more" if len(jobs) > 1 else ""
     return f"what is known of {show(jobs[0])}{more} may not be so: jobtui explain tells why"
 
@@ -125,7 +123,6 @@ def rate_bars(one: Incident, now: Nanos) -> str:
 
 
 def incident_facts(one: Incident, now: Nanos) -> Iterator[Paragraph]:
-    """All about a group."""
     count = len(one.jobs)
     yield Paragraph(_why(one), "error" if one.is_ongoing(now) else "warning", LABEL_CELLS)
     if doubt := _doubt(one):

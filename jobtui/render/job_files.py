@@ -141,7 +141,6 @@ STYLES = {
     Piece.VARIABLE: "warning",
     Piece.KEYWORD: "title",
 }
-NO_VALUE = "(no value)"
 
 
 def script_lines(
@@ -199,7 +198,7 @@ def variable_rows(environment: Environment, longest: int | None = None) -> list[
     """The variables by name, values on one line each, at most so many bytes of each."""
     kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
     shown = shown_variables(structs.replace(environment, variables=tuple(kept)))
-    return sorted((safe(one.name), NO_VALUE if one.value is None else safe(one.value)) for one in shown)
+    return sorted((safe(one.name), "(no value)" if one.value is None else safe(one.value)) for one in shown)
 
 
 def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: str) -> dict[str, object]:

@@ -20,8 +20,6 @@ from jobtui.model.secrets import mask_document, mask_line, mask_text
 
 Document = dict[str, object]
 
-CONTRACT_VERSION = 1
-
 
 def dumps(value: object, *, indent: int | None = None) -> str:
     """A value as ASCII JSON. Numbers that JSON cannot write, as a record may hold them, become null."""
@@ -61,7 +59,7 @@ def document(
     command: str, body: Mapping[str, object], sources: Iterable[SourceHealth], now: Nanos, *, partial: bool
 ) -> Document:
     return {
-        "schema": f"jobtui/{command}/{CONTRACT_VERSION}",
+        "schema": f"jobtui/{command}/1",
         **body,
         "partial": partial,
         "sources": [source_record(source, now) for source in sources],

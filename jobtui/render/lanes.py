@@ -19,10 +19,6 @@ SHORT_CELLS = 8
 """Cells of a short name, with a blank after it."""
 TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
-LANE_CELLS = 11
-"""Fewest cells of a lane, so that its name and an arrow fit."""
-TEXT_CELLS = 8
-"""Cells that the last lane has for words at least."""
 
 CERTAINTY_WORDS: Mapping[Certainty, str] = {
     Certainty.FULL_ID: "sure: the line has the op's full id",
@@ -68,8 +64,8 @@ def lanes_in(cells: int, of: Component = Component.SERVER) -> Lanes | None:
     """
     room = cells - 2 * TIME_CELLS - 1
     system = next(lanes for lanes in LANES if of in lanes)
-    each = (room - TEXT_CELLS) // len(system)
-    if each < LANE_CELLS:
+    each = (room - 8) // len(system)  # the last lane has words
+    if each < 11:  # a name and an arrow fit
         return None
     return Lanes({lane: 1 + at * each for at, lane in enumerate(system)}, room)
 
@@ -202,12 +198,10 @@ RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
 }
 """The same by how it ended."""
 FAILED = RESULT_GLYPHS["error"]
-OTHER_RESULT = ("?", "warning")
-"""For a word of the supervisor that is not known here."""
 
 
 def op_glyph(op: Op) -> tuple[str, str]:
     """Sign and style of an op: how it ended where that is known, else how far it has come."""
     if op.result is not None and not op.status.is_open:
-        return FAILED if op.error else RESULT_GLYPHS.get(op.result, OTHER_RESULT)
+        return FAILED if op.error else RESULT_GLYPHS.get(op.result, ("?", "warning"))
     return FAILED if op.error else OP_GLYPHS[op.status]

@@ -58,11 +58,7 @@ WHOLE_SECONDS = "14:20:31"
 CLOCK_CELLS = len(WHOLE_SECONDS) + 1
 GUTTER_CELLS = 3
 LEVEL_STYLES: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.PLAIN: ""}
-BOOKMARK = "◆"
-HIDDEN_HIT = "/"
 GAP = "╌╌"
-UNPROVEN = "±"
-"""Before a line that may as well come before the one above it: clocks do not tell."""
 
 
 class LineLook(NamedTuple):
@@ -115,11 +111,11 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
 def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
     """What stands before the line: a bookmark, the sign of a hit out of sight, or of doubt; and the level."""
     if bookmarked:
-        mark = Span(BOOKMARK, "marked", 1)
+        mark = Span("◆", "marked", 1)
     elif line.unproven and not hides_hit:
-        mark = Span(UNPROVEN, "warning", 1)
+        mark = Span("±", "warning", 1)  # it may as well come before the one above it: clocks do not tell
     else:
-        mark = Span(HIDDEN_HIT if hides_hit else " ", "accent", 1)
+        mark = Span("/" if hides_hit else " ", "accent", 1)
     return (mark, Span(line.level.value or " ", LEVEL_STYLES[line.level], 1), Span(" ", "", 1))
 
 
@@ -128,7 +124,6 @@ NO_GUTTER: Line = (Span(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
 
 JOB_CLOCK_CELLS = 9
 OP_CELLS = 5
-MOST_TAG_CELLS = 16
 LEAST_TEXT_CELLS = 24
 MOST_SHOWN = 2_000
 """Characters of a line that are looked at; no screen is wider."""
@@ -144,7 +139,7 @@ def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[s
 
 
 def tag_cells(names: Iterable[str]) -> int:
-    return min(MOST_TAG_CELLS, max(map(width, names), default=0)) + 1
+    return min(16, max(map(width, names), default=0)) + 1
 
 
 def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:

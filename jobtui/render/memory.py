@@ -81,7 +81,6 @@ def deviation_words(one: Deviation) -> str:
 
 
 def sites_words(sites: tuple[Deviation, ...]) -> str:
-    """All sites that deviate, as one text."""
     return "; ".join(map(deviation_words, sites))
 
 

@@ -95,7 +95,6 @@ def partition_table(cluster: Cluster, width: int | None, colour: bool) -> Iterat
 
 
 def controller_words(controller: Controller | None, now: Nanos) -> str:
-    """How the scheduler's own daemons do, in a line."""
     if controller is None:
         return ""
     parts = []

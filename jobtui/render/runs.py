@@ -206,7 +206,6 @@ def _file_lines(file: FileDiff, colour: bool) -> Iterator[str]:
 
 
 def comparison_record(found: Comparison) -> dict[str, object]:
-    """A comparison as a JSON document, texts masked."""
     return {
         "this": _side_record(found.left),
         "other": _side_record(found.right),

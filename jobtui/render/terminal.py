@@ -38,8 +38,6 @@ CONSOLE_FOR: Mapping[str, str] = {
 """What the console shows better than ASCII does."""
 _OF_CONSOLE = frozenset("─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓") | set(map(chr, range(0xA0, 0x100)))
 _BRAILLE = range(0x2800, 0x2900)
-_DENSITY = " .:-=+*%#"
-"""For braille of so many dots."""
 
 
 class Lowering(dict[int, str]):
@@ -58,7 +56,7 @@ class Lowering(dict[int, str]):
         if char.isascii() or char in self._shown:
             return char
         if ord(char) in _BRAILLE:
-            return _DENSITY[(ord(char) - _BRAILLE.start).bit_count()]
+            return " .:-=+*%#"[(ord(char) - _BRAILLE.start).bit_count()]  # by the number of its dots
         cells = cells_of(char)
         base = unicodedata.normalize("NFKD", char)[:1]
         if cells == 1 and char not in self._known and base.isascii() and base.isprintable():

@@ -27,15 +27,8 @@ Align = Literal["left", "right"]
 ELLIPSIS = "…"
 MAX_MARKS = 4
 """Combining marks kept on one character; living languages use up to three."""
-
-_CONTROL_PICTURES = 0x2400
-_DELETE = 0x7F
-_DELETE_PICTURE = "\u2421"
-_C1_PICTURE = "\u2426"
 _HIDDEN = "\u25ca"
 _MEANINGLESS = "\ufffd"
-_MARK_HOLDER = "\u25cc"
-"""Carries a combining mark that has no character before it."""
 
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
 _VARIATION_SELECTORS = frozenset(
@@ -49,10 +42,8 @@ _UNSETTLED_WIDTHS = frozenset(
 )
 """Signs whose width changed between versions of Unicode."""
 _ALWAYS_HIDDEN = _FILLERS | _VARIATION_SELECTORS | _SKIN_TONES | _UNSETTLED_WIDTHS
-_ASCII = {code: chr(_CONTROL_PICTURES + code) for code in range(32)} | {
-    _DELETE: _DELETE_PICTURE,
-    ord("\t"): " ",
-}
+_ASCII = {code: chr(0x2400 + code) for code in range(32)} | {0x7F: "\u2421", ord("\t"): " "}
+"""Control pictures; a tab is a space."""
 _BY_CATEGORY = {
     "Cf": _HIDDEN, "Zl": _HIDDEN, "Zp": _HIDDEN, "Zs": " ", "Cs": _MEANINGLESS, "Co": _MEANINGLESS,
     "Cn": _MEANINGLESS,
@@ -147,7 +138,7 @@ def _symbol(char: str) -> str:
     if code < 0x80:
         return _ASCII.get(code, char)
     if code < 0xA0:
-        return _C1_PICTURE
+        return "\u2426"
     if char in _ALWAYS_HIDDEN:
         return _HIDDEN
     return _BY_CATEGORY.get(unicodedata.category(char), char)
@@ -166,7 +157,7 @@ def _limit_marks(text: str) -> str:
         if not _is_mark(char):
             marks = 0
         elif not parts:
-            parts.append(_MARK_HOLDER)
+            parts.append("\u25cc")  # carries a mark that has no character before it
             marks = 1
         else:
             marks += 1
@@ -188,15 +179,12 @@ class Zone:
         """What follows a time, so that nobody takes one zone for the other: "Z", or " CET"."""
         if not cls.is_local:
             return "Z"
-        return f" {fit(safe(time.strftime('%Z', time.localtime())), _ZONE_CELLS).rstrip()}"
+        return f" {fit(safe(time.strftime('%Z', time.localtime())), 5).rstrip()}"
 
     @classmethod
     def offset_s(cls, at: Nanos) -> int:
         """How far the zone is before UTC at a time."""
         return _broken_down(at, None).tm_gmtoff
-
-
-_ZONE_CELLS = 5
 
 
 def clock_time(at: Nanos, *, local: bool | None = None, millis: bool = False) -> str:

@@ -20,7 +20,7 @@ from jobtui.analysis.traces.layout import (
     lay_out,
     shown_lines,
 )
-from jobtui.analysis.traces.tree import Tree, Wait, flags_of_span
+from jobtui.analysis.traces.tree import Tree, flags_of_span
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId
 from jobtui.model.numbers import counted
@@ -494,18 +494,30 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
             | {"last": one.is_last}
             for one in found.failures
         ],
-        "waits": [_wait_record(wait) for wait in found.waits],
+        "waits": [
+            {
+                "after": wait.after.span_id,
+                "before": wait.before.span_id,
+                "started_at": time_or_null(wait.start),
+                "duration_s": wait.duration_ns / SECOND,
+            }
+            for wait in found.waits
+        ],
         "skewed": [{"span_id": span.span_id, "early_s": early / SECOND} for span, early in found.skewed],
         "came_twice": tree.doubles,
         "loops": [span.span_id for span in tree.loops],
         "open_spans": [span.span_id for span in tree.spans if span.ended_at is None],
-        "unplaced_logs": [_log(log) for log in found.unplaced],
+        "unplaced_logs": list(map(_log_record, found.unplaced)),
         "notes": [mask_text(note) for note in notes],
     }
 
 
 def cause_records(found: Findings) -> Iterator[Mapping[str, object]]:
     return ({"trace_id": found.tree.trace_id, **_cause(cause)} for cause in found.causes)
+
+
+def _log_record(log: SpanLog) -> dict[str, object]:
+    return fields_of(log, "at span_id level") | {"text": mask_text(log.body)}
 
 
 def _cause(cause: RootCause) -> dict[str, object]:
@@ -521,23 +533,5 @@ def _cause(cause: RootCause) -> dict[str, object]:
             fields_of(event, "at name") | {"attributes": mask_document(dict(event.attributes))}
             for event in span.events
         ],
-        "logs": [_log(log) for log in cause.logs],
-    }
-
-
-def _wait_record(wait: Wait) -> dict[str, object]:
-    return {
-        "after": wait.after.span_id,
-        "before": wait.before.span_id,
-        "started_at": time_or_null(wait.start),
-        "duration_s": wait.duration_ns / SECOND,
-    }
-
-
-def _log(log: SpanLog) -> dict[str, object]:
-    return {
-        "at": time_or_null(log.at),
-        "span_id": log.span_id,
-        "level": mask_text(log.level),
-        "text": mask_text(log.body),
+        "logs": list(map(_log_record, cause.logs)),
     }

@@ -75,7 +75,6 @@ def _step_words(step: NextStep) -> str:
 
 
 def sureness(verdict: Verdict) -> str:
-    """How sure it is: "97 % sure"."""
     return f"{100 * verdict.confidence:.0f} % sure"
 
 
@@ -142,7 +141,6 @@ def _place(told: Fact | Step) -> str:
 
 
 def contradiction_record(one: Contradiction) -> dict[str, object]:
-    """A disagreement as a JSON document, texts masked."""
     return {
         "about": one.about,
         "facts": [fields_of(fact, "text source at line") for fact in (one.one, one.other)],
@@ -185,7 +183,6 @@ def _holder_line(holder: Holder) -> str:
 
 
 def verdict_record(verdict: Verdict) -> dict[str, object]:
-    """A verdict as the JSON contract has it, texts masked."""
     return {
         "verdict": verdict.code.value,
         **fields_of(verdict, "sentence confidence concern last_step last_at missing_step waited_s limit_s"),
@@ -202,7 +199,6 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 
 def pending_record(pending: Pending) -> dict[str, object]:
-    """Why a job waits, as the JSON contract has it."""
     return {
         **fields_of(pending, "category reason words"),
         "since": time_or_null(pending.since),

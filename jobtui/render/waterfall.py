@@ -136,7 +136,6 @@ ROOT_CAUSE, PASSED_ON, HANDLED = ("✗", "error"), ("↑", "error"), ("!", "warn
 """Sign and style: where it failed, what an error only passed through, an error that was handled."""
 HIDDEN_ERROR, OPEN_SPAN, NOT_RECEIVED = ("✗", "warning"), ("●", "good"), ("◌", "warning")
 """The same of what is folded over an error, of what has not ended, of a parent that did not come."""
-NO_SIGN = (" ", "")
 AWAITED = "┄"
 """What stands for time that passed without a span."""
 COLOURS = 6
@@ -187,7 +186,7 @@ def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
         return PASSED_ON
     if is_closed and view.layout.errors[index]:
         return HIDDEN_ERROR
-    return OPEN_SPAN if span is not None and span.ended_at is None else NO_SIGN
+    return OPEN_SPAN if span is not None and span.ended_at is None else (" ", "")
 
 
 def name_of(view: View, line: TraceLine) -> tuple[str, str]:
@@ -347,11 +346,7 @@ def _draw_run(bar: Bar, view: View, run: SpanRun) -> None:
 OPENED, CLOSED = "▾", "▸"
 WAIT_CELLS = 9
 """Of a squeezed stretch, in which its length is written."""
-TOOK_CELLS = 8
-BAR_FROM = 60
-"""From so many cells on there is room for bars."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
-TICK_CELLS = 10
 LEVELS = 30
 """Levels that are indented where names have as many cells as they need."""
 LEGEND_GAP = "  "
@@ -368,9 +363,8 @@ class Columns(NamedTuple):
 
 
 def columns_in(cells: int) -> Columns:
-    """The columns of a waterfall of so many cells."""
-    took = min(TOOK_CELLS, max(0, cells - 12))
-    if cells < BAR_FROM:
+    took = min(8, max(0, cells - 12))
+    if cells < 60:  # there is no room for bars
         return Columns(cells - took, 0, took)
     name = max(LEAST_NAME, min(MOST_NAME, int(cells * NAME_SHARE)))
     return Columns(name, cells - name - took, took)
@@ -415,7 +409,7 @@ def _ruler(view: View, bar: int) -> Iterable[Text]:
         words = f"{AWAITED}{span_time(squeezed.duration_ns)}{AWAITED}"
         _write(cells, squeezed.first, f"{words:{AWAITED}^{squeezed.cells}}"[: squeezed.cells])
     if cells:
-        for tick in view.axis.ticks(view.tree.started_at or 0, TICK_CELLS):
+        for tick in view.axis.ticks(view.tree.started_at or 0, 10):
             sign = "+" if tick.origin_ns else ""
             _write(cells, tick.cell, f"{sign}{span_time(tick.after_ns)}")
     text = "".join(cells)

@@ -55,23 +55,6 @@ def test_a_filter_picks(run: Runner) -> None:
     assert agent["log"].startswith("ssh v1.sirepo.example 'journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD ")
 
 
-def test_nothing_that_passes_is_fine(run: Runner) -> None:
-    ran = run("agents", "host:nowhere", "--json", *sources_of("docker"))
-    assert (ran.code, ran.json["agents"]) == (0, [])
-
-
-def test_a_wrong_filter_is_one_line_and_exit_2(run: Runner) -> None:
-    ran = run("agents", "state:lots", *sources_of("local"))
-    assert (ran.code, ran.out) == (2, "")
-    assert "did you mean lost?" in ran.err
-    assert ran.err.count("\n") == 1
-
-
-def test_without_a_log_that_can_be_read_it_is_exit_5(tmp_path: Path, run: Runner) -> None:
-    ran = run("agents", "--json", "--log", tmp_path / "none.log")
-    assert (ran.code, ran.json["agents"]) == (5, [])
-
-
 def test_the_table_names_what_a_person_looks_for(run: Runner) -> None:
     lines = run("agents", "--plain", "--at", AT, *sources_of("local")).out.splitlines()
     assert lines[0].split() == [

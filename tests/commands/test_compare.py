@@ -34,8 +34,6 @@ def test_another_job_may_be_named(run: Runner) -> None:
     ran = run("compare", BAD, other, "--at", AT, *sources_of("local"))
     assert ran.code == 0
     assert f"beside {other}" in ran.out
-    assert run("compare", BAD, other, GOOD, *sources_of("local")).code == 2
-    assert run("compare", BAD, "AAAAAAAA-BBBBBBBB-model", *sources_of("local")).code == 4
 
 
 def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) -> None:

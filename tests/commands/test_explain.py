@@ -98,11 +98,6 @@ def test_a_good_job_has_no_cause_and_is_named_for_a_failed_one_of_its_kind(run: 
     assert ran.json["history"]["good_job"] == "VUlhaMOD-slPcrZWi-heightWeightReport"
 
 
-def test_an_unknown_job_is_not_explained(run: Runner) -> None:
-    ran = run("explain", "AAAAAAAA-BBBBBBBB-model", "--json", *sources_of("local"))
-    assert (ran.code, ran.json["verdict"]) == (4, None)
-
-
 def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Runner) -> None:
     job = "hZk95g40-4u2Pj0fB-heightWeightReport"
     (db := tmp_path / "supervisor-job").mkdir()

@@ -31,16 +31,6 @@ def test_the_likeliest_comes_first_and_words_need_no_quotes(
     assert scores == sorted(scores, reverse=True)
 
 
-def test_an_ambiguous_thing_and_an_unknown_one_are_exit_4(run: Runner) -> None:
-    ambiguous = run("find", "heightWeightReport", *sources_of("local"))
-    assert ambiguous.code == 4
-    assert "ambiguous" in ambiguous.err
-    assert len(ambiguous.out.splitlines()) > 2
-    unknown = run("find", "no-such-thing-anywhere", *sources_of("local"))
-    assert unknown.code == 4
-    assert "nothing is known of" in unknown.err
-
-
 def test_a_line_can_come_through_a_pipe() -> None:
     line = f"Nov 20 20:34:36 1 0 x.py:1:f ServerReq(api_runSimulation, {JID})\n".encode()
     ran = jobtui("find", "-", "--csv", *sources_of("local"), stdin=line + b"\xff\xfe\n")

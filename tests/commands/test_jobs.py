@@ -24,17 +24,6 @@ def test_a_filter_picks(run: Runner) -> None:
     assert len(ran.json["jobs"]) == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [("status:runing", "did you mean running?"), ("stats:failed", "status"), ("dur>soon", ">>>"), ("(", "")],
-)
-def test_a_wrong_filter_is_one_line_and_exit_2(text: str, says: str, run: Runner) -> None:
-    ran = run("jobs", text, *sources_of("local"))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.count("\n") == 1
-    assert says in ran.err
-
-
 def test_what_needs_a_person_is_first_and_then_the_newest(tmp_path: Path, run: Runner) -> None:
     db = a_db(
         tmp_path,
@@ -112,14 +101,6 @@ def test_a_torn_record_costs_itself_only(tmp_path: Path, run: Runner) -> None:
     (source,) = ran.json["sources"]
     assert (source["state"], source["skipped"]) == ("partial", 1)
     assert "aaaaaaaa-bbbbbbbb-torn" in ran.err
-
-
-@pytest.mark.parametrize("format_flag", ["--json", "--plain"])
-def test_a_missing_database_is_one_line_and_exit_5(format_flag: str, tmp_path: Path, run: Runner) -> None:
-    ran = run("jobs", format_flag, "--srdb", tmp_path / "gone")
-    assert ran.code == 5
-    assert ran.err == f"jobtui: {tmp_path}/gone: no such directory; name the db directory of Sirepo\n"
-    assert ran.out == "" or ran.json["sources"][0]["state"] == "down"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

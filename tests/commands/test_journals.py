@@ -109,12 +109,6 @@ def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: 
     assert "of its records have no known shape" in check["says"][0]
 
 
-def test_doctor_fails_on_a_journal_that_is_not_there(run: Runner, tmp_path: Path) -> None:
-    ran = run("doctor", "--journal", tmp_path / "no")
-    assert ran.code == 5
-    assert str(tmp_path / "no") in ran.out
-
-
 @pytest.mark.parametrize(
     ("source", "unit", "fits"),
     [

@@ -101,9 +101,3 @@ def test_without_a_terminal_it_says_so(run: Runner, monkeypatch: pytest.MonkeyPa
         ran = run("login", "balsam")
     assert ran.code == 2
     assert "it takes a terminal" in ran.err
-
-
-def test_only_what_has_logins_is_named(run: Runner) -> None:
-    ran = run("login", "sirepo")
-    assert ran.code == 2
-    assert 'unknown SYSTEM "sirepo"' in ran.err.replace("'", '"')

@@ -94,13 +94,6 @@ def test_a_secret_in_the_line_after_its_key_is_masked(
     assert "hunter2" not in ran.out
 
 
-@pytest.mark.parametrize("flag", ["--op", "--agent"])
-def test_an_unknown_op_or_agent_is_exit_4_and_those_there_are_named(flag: str, run: Runner) -> None:
-    ran = run("logs", JID, flag, "zzzz", *sources_of("local"))
-    assert (ran.code, ran.out) == (4, "")
-    assert ("7Osx" if flag == "--op" else "dj5k") in ran.err
-
-
 @pytest.mark.parametrize(
     ("thing", "kind", "jobs"),
     [("srj-p-VUlhaMOD", "container", 3), ("t7K7", "agent", 2), ("VUlhaMOD", "user", 6)],
@@ -119,10 +112,6 @@ def test_a_container_an_agent_and_a_user_have_the_lines_of_their_jobs(
         (line["source"], line["line"]) for line in whole
     }
     assert len(lines) == len({(line["source"], line["line"], line["text"]) for line in lines})
-
-
-def test_what_has_no_lines_is_exit_4(run: Runner) -> None:
-    assert run("logs", "srj-p-AAAAAAAA", "--json", *sources_of("docker")).code == 4
 
 
 def test_only_the_last_lines(run: Runner) -> None:

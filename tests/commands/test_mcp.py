@@ -126,12 +126,6 @@ def test_lines_are_bounded_and_a_text_is_no_pattern() -> None:
     assert re.search(asked.flags["grep"], "x(a+)+$y")
 
 
-def test_without_sources_it_says_so(run: Runner) -> None:
-    ran = run("mcp")
-    assert ran.code == 5
-    assert "no source is configured" in ran.err
-
-
 @pytest.mark.parametrize("command", ["jobs", "explain"])
 def test_no_other_command_imports_the_sdk(command: str) -> None:
     code = (

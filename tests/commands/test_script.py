@@ -69,28 +69,6 @@ def test_what_is_not_there_has_its_reason_and_code(run: Runner, tmp_path: Path) 
     assert "of another cluster" in run("script", "snel/7", "--archive", ARCHIVE).out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("script",), "needs ID"),
-        (("script", "7", "--user", "me"), "--grep"),
-        (("script", "7", "--grep", "x"), "not both"),
-        (("script", "--grep", "(", "--archive", ARCHIVE), "regular expression"),
-    ],
-)
-def test_wrong_usage_is_said(run: Runner, words: tuple[str, ...], said: str) -> None:
-    ran = run(*words, *([] if "--archive" in words else ["--archive", ARCHIVE]))
-    assert ran.code == 2
-    assert said in ran.err
-
-
-def test_without_an_archive_it_says_what_to_name(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "supervisor-job").mkdir()
-    ran = run("script", "7", "--srdb", tmp_path)
-    assert ran.code == 5
-    assert "--archive" in ran.err
-
-
 def test_two_jobs_are_compared(run: Runner) -> None:
     document = run("script", "1", "--diff", "6", "--json", "--archive", ARCHIVE).json
     assert document["diff"]["script"] == []

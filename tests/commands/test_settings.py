@@ -51,14 +51,6 @@ def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runne
         assert ran.err == f'jobtui: {path}:1:1: unknown key "srbd"; did you mean "srdb"?\n'
 
 
-@pytest.mark.parametrize("flag", ["--since", "--until", "--at"])
-def test_a_wrong_time_is_one_line_and_exit_2(flag: str, run: Runner) -> None:
-    ran = run("jobs", flag, "teatime")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f'jobtui: {flag}: "teatime" is no time; expected a UTC time such as')
-    assert run("jobs", "--since", "5m", "--until", "2h").code == 2
-
-
 def test_an_unknown_variable_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JOBTUI_SRBD", "/db")
     ran = run("config")

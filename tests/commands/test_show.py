@@ -68,14 +68,6 @@ def test_an_unknown_id_is_exit_4_and_near_ones_are_offered(run: Runner) -> None:
     as_json = run("show", FAILED[:-2] + "xy", "--json", *sources_of("local"))
     assert as_json.json["job"] is None
     assert as_json.json["candidates"][0]["id"] == FAILED
-    assert run("show", "zzzzzzzzzz", *sources_of("local")).code == 4
-
-
-def test_an_ambiguous_thing_is_exit_4_and_its_candidates_are_named(run: Runner) -> None:
-    ran = run("show", "srunit_long_run", *sources_of("local"))
-    assert ran.code == 4
-    assert "ambiguous" in ran.err
-    assert ran.err.count("candidate: job") >= 3
 
 
 def test_what_only_logs_know_is_shown_as_far_as_they_tell(tmp_path: Path, run: Runner) -> None:

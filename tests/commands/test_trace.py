@@ -151,14 +151,6 @@ def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:
     assert "1 too many" in ran.json["notes"][0]
 
 
-@pytest.mark.parametrize("thing", ["f" * 32, "no trace at all", "1", "-x"])
-def test_what_is_not_known_is_not_found(thing: str, run: Runner) -> None:
-    ran = run(*FILES, "trace", "--json", "--", thing)
-    assert ran.code == 4
-    assert "no trace was found for" in ran.err
-    assert ran.json["trace_id"] is None
-
-
 def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path) -> None:
     spans = [{"traceId": f"abc{n}".ljust(32, "0"), "spanId": "1"} for n in range(2)]
     path = tmp_path / "spans.json"
@@ -166,19 +158,6 @@ def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path
     ran = run("--trace-file", path, "trace", "abc")
     assert ran.code == 4
     assert "ambiguous" in ran.err
-
-
-def test_without_a_source_of_traces_that_is_said(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "x.log").write_text("")
-    ran = run("--log", tmp_path / "x.log", "trace", "f" * 32)
-    assert ran.code == 5
-    assert "--trace-file" in ran.err
-
-
-def test_a_file_that_is_not_there_is_a_source_that_is_down(run: Runner, tmp_path: Path) -> None:
-    ran = run("--trace-file", tmp_path / "none.json", "trace", "--json", "f" * 32)
-    assert ran.code == 5
-    assert [source["state"] for source in ran.json["sources"]] == ["down"]
 
 
 def test_doctor_says_what_a_file_of_spans_holds(run: Runner) -> None:

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.render.spans import Line, Span, difference, fitting, padded, spread, styled, width_of
+from jobtui.analysis.counts import MINUTES, STILL, Flow, Pace
+from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
 
 WORDS = st.sampled_from(["", "a", "bb", "表", "ccc", "e\u0301"])
 LINES = st.lists(st.builds(Span, WORDS, st.sampled_from(["", "x"]), st.just(-1)), max_size=6).map(tuple)
@@ -58,3 +59,26 @@ def test_padding_and_styling() -> None:
     assert width_of(padded((Span("表"),), 5)) == 5
     assert padded((Span("abc"),), 2) == (Span("abc"),)
     assert styled((Span("a"), Span("b", "x")), "y") == (Span("a", "y"), Span("b", "x y"))
+
+
+def text_of(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+def flow(*counts: int, per_minute: int = 0) -> Flow:
+    return Flow((0,) * (MINUTES - len(counts)) + counts, per_minute)
+
+
+def test_nothing_is_said_when_nothing_comes_or_ends() -> None:
+    assert pace_line(STILL, with_ends=True) == ()
+
+
+def test_bars_and_numbers_of_both_are_on_one_scale() -> None:
+    pace = Pace(flow(0, 1, 40, 80, per_minute=1_041), flow(20, 0, per_minute=0))
+    assert text_of(pace_line(pace, with_ends=True)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in  ▁▁▁▁▁▁▁▁▃▁ 0 out/min"
+    assert text_of(pace_line(pace, with_ends=False)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in/min"
+
+
+def test_when_only_ends_are_told_arrivals_are_none() -> None:
+    pace = Pace(flow(), flow(5, per_minute=5))
+    assert text_of(pace_line(pace, with_ends=False)) == f"   {'▁' * MINUTES} 0 in/min"

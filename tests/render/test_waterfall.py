@@ -1,12 +1,138 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jobtui.analysis.traces.axis import TraceWindow
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.layout import ServiceMarks, lay_out
-from jobtui.model.traces import Resource
+from jobtui.analysis.traces.layout import ServiceMarks, ShownLines, lay_out
+from jobtui.model.clock import Nanos
+from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.spans import width_of
-from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
-from tests.tracing import a_span, a_trace
+from jobtui.render.text import width
+from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
+from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line, span_time
+from tests.tracing import EXPECTED, a_span, a_trace, captured
+
+MS, SECOND = 10**6, 10**9
+
+
+def drawn(trace: Trace, cells: int | None = None, most: int | None = MOST_ROWS) -> list[str]:
+    _, *lines = waterfall_lines(study_trace(trace), cells, False, most)
+    return lines
+
+
+def work(*spans: Span) -> Trace:
+    return a_trace(a_span(1, start=MS, end=99 * MS), *spans)
+
+
+def events(first: int, count: int, *, bad: int | None = None, open_: int | None = None) -> list[Span]:
+    return [
+        a_span(n, 1, n * MS, None if n == open_ else n * MS + MS // 2, name="event", error=n == bad)
+        for n in range(first, first + count)
+    ]
+
+
+SERVICES = [
+    a_span(n, 1, n * MS, n * MS + 1, name="event", service=Resource(f"worker-{n % 3}", {}))
+    for n in range(2, 10)
+]
+ERRORS = [
+    a_span(1, start=MS, end=9 * MS, error=True), a_span(2, 1, 2 * MS, 3 * MS, error=True),
+    a_span(3, 1, 4 * MS, 8 * MS), a_span(4, 3, 5 * MS, 6 * MS, error=True),
+]  # fmt: skip
+FAR = [
+    a_span(1, start=SECOND, end=2 * SECOND), a_span(2, 1, SECOND, 2 * SECOND),
+    a_span(3, 1, 90 * SECOND, 91 * SECOND),
+]  # fmt: skip
+DEEP = [a_span(n, n - 1 or None, n, 900 - n) for n in range(1, 101)]
+INSIDE = [a_span(100 + n, n, n * MS, n * MS + 1, name="read") for n in range(2, 22)]
+
+
+@pytest.mark.parametrize(
+    ("trace", "row", "words"),
+    [
+        (work(*events(2, 20)), -1, "▸ event × 20 ━━━━━━ 10ms"),
+        (work(*events(2, 20), *INSIDE), -1, "▸ event × 20 ━━━━━━ 10ms"),
+        (work(*events(2, 20, bad=10)), 2, "! event 500µs"),
+        (work(*events(2, 20, open_=10)), 2, "● event open"),
+        (work(*SERVICES), -1, "* ▸ event × 8"),
+        (a_trace(*FAR), 2, "┄┄ nothing ran ┄┄ 1m28s"),
+        (a_trace(a_span(1), a_span(2, 77, 1_500, 1_600)), 1, "◌ 000000000000004d not received"),
+        (a_trace(*ERRORS), 0, "↑ s1"),
+        (a_trace(*ERRORS), 1, "✗ s2"),
+        (a_trace(*ERRORS), 3, "! s4"),
+        (work(a_span(2, 1, 2 * MS, 3 * MS, attributes={"exit_code": 2})), 1, "✗ s2"),
+        (captured("jobsub-fail-condor"), -1, "✗ submit"),
+        (a_trace(a_span(1, start=0, end=None)), 0, "● s1 without a time open"),
+        (a_trace(a_span(1, start=5, end=5)), 0, "s1 │ 0"),
+        (a_trace(*DEEP), -1, "[99] s100 700ns"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cells", [None, 120])
+def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str, cells: int | None) -> None:
+    line = drawn(trace, cells)[row]
+    assert [word for word in words.split() if word not in line] == []
+
+
+def test_without_a_limit_each_of_like_spans_has_its_row_and_no_name_is_cut() -> None:
+    name = "of a very long name " * 20
+    rows = drawn(work(*events(2, 20), a_span(30, 1, 50 * MS, 60 * MS, name=name)), most=None)
+    assert len(rows) == 23
+    assert name.strip() in rows[-1]
+
+
+def test_of_a_large_trace_what_matters_is_drawn() -> None:
+    found = study_trace(captured("big-5000"))
+    note, _, *rows = waterfall_lines(found, None, False, most=14)
+    assert note == "14 of 28 rows, those that lead to errors or took the time; --plain has all"
+    assert [sum(word in row for row in rows) for word in ("✗", "↑", "nothing ran", "× 371")] == [1, 2, 1, 1]
+    assert len(rows) == 14
+    assert len(list(waterfall_lines(found, None, False, most=None))) > 5_000
+
+
+def test_of_a_large_trace_open_spans_and_parents_that_did_not_come_are_drawn() -> None:
+    many = [a_span(n, 1, n * MS, n * MS + 1, name="ab"[n % 2]) for n in range(10, 60)]
+    late = [a_span(2, 99, 2 * MS, 3 * MS, error=True), a_span(3, 1, 95 * MS, None, name="hangs")]
+    _, _, *rows = waterfall_lines(study_trace(work(*many, *late)), None, False, most=5)
+    assert [sum(word in row for row in rows) for word in ("not received", "hangs")] == [1, 1]
+    assert len(rows) == 5
+
+
+SPANS = st.lists(
+    st.tuples(
+        st.integers(1, 40),
+        st.none() | st.integers(1, 6),
+        st.integers(0, 50),
+        st.none() | st.integers(0, 60),
+        st.booleans(),
+        st.sampled_from(("event", "work")),
+    ),
+    max_size=30,
+).map(
+    lambda rows: [
+        a_span(n, parent, start, end, error=error, name=f"{name} {n}")
+        for n, parent, start, end, error, name in rows
+    ]
+)
+
+
+@given(SPANS, st.integers(1, 40))
+@settings(max_examples=100, deadline=None)
+def test_its_rows_are_the_lines_of_the_screen(spans: list[Span], most: int) -> None:
+    trace = a_trace(*spans)
+    shown = ShownLines(lay_out(study_trace(trace)))
+    if spans:
+        assert len(drawn(trace)) == len(shown.numbers)
+        assert len(drawn(trace, most=None)) == len(shown.layout.lines)
+        limited = drawn(trace, most=most)
+        assert len(limited) <= max(most + 1, 2) or len(shown.numbers) <= most
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("cells", [20, 40, 60, 80, 120])
+def test_no_row_is_wider_than_the_terminal(name: str, cells: int) -> None:
+    lines = list(waterfall_lines(study_trace(captured(name)), cells, False, MOST_ROWS))
+    assert max(map(width, lines)) <= cells
 
 
 def legend(cells: int, *services: str) -> str:
@@ -40,3 +166,30 @@ def test_the_legend_names_as_many_services_as_there_is_room_for(
     cells: int, services: tuple[str, ...], text: str
 ) -> None:
     assert legend(cells, *services) == text
+
+
+@pytest.mark.parametrize(
+    ("nanos", "text"),
+    [
+        (None, "–"), (0, "0"), (999, "999ns"), (12_345, "12.3µs"), (187_000, "187µs"), (1_500_000, "1.5ms"),
+        (845_000_000, "845ms"), (2_900_000_000, "2.9s"), (83_000_000_000, "1m23s"), (-5_000_000, "-5.0ms"),
+    ],
+)  # fmt: skip
+def test_times_are_in_the_unit_that_says_most(nanos: int | None, text: str) -> None:
+    assert span_time(nanos) == text
+
+
+def test_what_failed_stands_before_the_waterfall() -> None:
+    lines = list(trace_lines(study_trace(captured("job-fail")), ("a note",), 80, False))
+    assert lines[:2] == [
+        "212c891717bfbac28a34dec05b616f14  ✗ hardWork.step step=7: "
+        "RuntimeError: fail flag triggered at step 7 of 10",
+        "note      a note",
+    ]
+    said = lines.index("✗ hardWork.step  tracingJob  RuntimeError: fail flag triggered at step 7 of 10")
+    assert said < next(at for at, line in enumerate(lines) if line.endswith("took"))
+
+
+def test_spans_at_both_ends_of_time_are_drawn() -> None:
+    spans = [a_span(1, start=1, end=2), a_span(2, 1, (1 << 64) - 1, Nanos(1))]
+    assert list(trace_lines(study_trace(a_trace(*spans)), (), 80, True))

@@ -1,11 +1,24 @@
+"""A script as lines: in colour as far as that is affordable, and told where it ends."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
+from jobtui.model.scripts import ArchivedScript
+from jobtui.render import job_files as rendering
 from jobtui.render.columns import TimeLook
-from jobtui.render.job_files import FILE_COLUMNS, document_lines, formatted, in_order, part_lines, size_text
+from jobtui.render.job_files import (
+    FILE_COLUMNS,
+    colour_facts,
+    document_lines,
+    formatted,
+    in_order,
+    part_lines,
+    script_lines,
+    size_text,
+)
 from tests.builders import ago
 from tests.conftest import NOW
 
@@ -91,3 +104,15 @@ def test_documents_of_any_depth() -> None:
     deep = "[" * 500 + "]" * 500
     assert formatted(deep) is not None
     assert list(document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
+
+
+def test_only_the_beginning_of_a_large_script_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "MOST_COLOURED", 100)
+    script = ArchivedScript(number="1", source="here", script=b'echo "$x"\n' * 50)
+    lines = list(script_lines(script))
+    assert len(lines) == 50
+    assert [len(line) > 1 for line in lines] == [True] * 11 + [False] * 39
+    assert {"".join(span.text for span in line) for line in lines} == {'echo "$x"'}
+    ((_, words),) = colour_facts(script)
+    assert "100" in words
+    assert not list(colour_facts(ArchivedScript(number="1", source="here", script=b"true\n")))
