@@ -4,7 +4,6 @@ Cells are masked and safe for a terminal. Sorting is by the values of the record
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from jobtui.analysis.paths import AgentLog, LogPlace
 from jobtui.model.clock import SECOND, Nanos, seconds_between
@@ -133,32 +132,23 @@ def agent_table(
     return filled_table(heads, rows, width, colour)
 
 
-class AgentFact(NamedTuple):
-    """Something known: what it is, and the name of its style."""
-
-    name: str
-    text: str
-    style: str = ""
-
-
-def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[AgentFact]:
-    """What a person asks about an agent, the most urgent first; what is not known is left out."""
+def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[tuple[str, str, str]]:
+    """What a person asks about an agent, the most urgent first: each with its name and its style."""
     state = state_words(agent.state)
     if agent.since is not None:
         lasts = f"for {age(max(0.0, seconds_between(agent.since, look.now)))}"
         state += f" {lasts}" if look.relative else f" since {_told_ago(agent.since, look)}"
-    yield AgentFact("state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look))
+    yield "state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look)
     for op in agent.ops:
         since = f", sent {_told_ago(op.sent_at, look)}" if op.sent_at is not None else ""
-        yield AgentFact(
-            "holds", f"{show(op.name)} {show(op.op)}{f' of {show(op.jid)}' if op.jid else ''}{since}"
-        )
-    yield AgentFact("agent", f"{show(agent.agent)}, {show(agent.kind)}, by {show(agent.driver)}")
-    yield AgentFact("user", show(agent.uid))
+        of_job = f" of {show(op.jid)}" if op.jid else ""
+        yield "holds", f"{show(op.name)} {show(op.op)}{of_job}{since}", ""
+    yield "agent", f"{show(agent.agent)}, {show(agent.kind)}, by {show(agent.driver)}", ""
+    yield "user", show(agent.uid), ""
     if agent.host:
-        yield AgentFact("host", show(agent.host))
+        yield "host", show(agent.host), ""
     if agent.container:
-        yield AgentFact("container", show(" ".join(filter(None, (agent.container, agent.container_id)))))
+        yield "container", show(" ".join(filter(None, (agent.container, agent.container_id)))), ""
     heard = [counted(agent.messages, "message")]
     for words, at in (
         ("last", agent.last_message_at),
@@ -167,21 +157,21 @@ def agent_facts(agent: Agent, log: AgentLog, look: TimeLook) -> Iterator[AgentFa
     ):
         if at is not None:
             heard.append(f"{words} {_told_ago(at, look)}")
-    yield AgentFact("heard", ", ".join(heard))
+    yield "heard", ", ".join(heard), ""
     if agent.restarts:
-        yield AgentFact("restarts", str(agent.restarts))
+        yield "restarts", str(agent.restarts), ""
     yield from log_facts(log)
 
 
-def log_facts(log: AgentLog) -> Iterator[AgentFact]:
+def log_facts(log: AgentLog) -> Iterator[tuple[str, str, str]]:
     if log.place is not LogPlace.REMOTE and log.described:
-        yield AgentFact("log", show(log.described))
+        yield "log", show(log.described), ""
     if log.place is LogPlace.CLUSTER and log.path and log.path != log.described:
-        yield AgentFact("on the cluster", show(log.path))
+        yield "on the cluster", show(log.path), ""
     if log.note:
-        yield AgentFact("note", show(log.note), "warning")
+        yield "note", show(log.note), "warning"
     if log.command:
-        yield AgentFact("to read it", show(log.command), "accent")
+        yield "to read it", show(log.command), "accent"
 
 
 def _told_ago(at: Nanos, look: TimeLook) -> str:

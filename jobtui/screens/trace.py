@@ -18,9 +18,10 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Paragraph
+from jobtui.render.table import Cell
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
-from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
+from jobtui.render.waterfall import sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.shared import Shared, Taken, open_screen
@@ -260,7 +261,7 @@ class TraceScreen(FilteringScreen):
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
             self._pane.waterfall.set_empty((unknown, *notes) if reader.is_read else ())
-            self._facts.set_facts(Sentence("" if reader.is_read else "reading …", "dim"), "")
+            self._facts.set_facts(Cell("" if reader.is_read else "reading …", "dim"), "")
         counts = picture.counts if picture else ""
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
         self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))

@@ -17,11 +17,11 @@ from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLi
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.ids import TraceId
 from jobtui.render.spans import Line, Span
+from jobtui.render.table import Cell
 from jobtui.render.text import fit, width
 from jobtui.render.waterfall import (
     WAIT_CELLS,
     Path,
-    Sentence,
     View,
     columns_in,
     count_words,
@@ -39,10 +39,10 @@ class TraceFacts(LineView):
 
     DEFAULT_CSS = "TraceFacts { height: 1; }"
 
-    _sentence = Sentence("", "")
+    _sentence = Cell("", "")
     _words = ""
 
-    def set_facts(self, sentence: Sentence, words: str) -> None:
+    def set_facts(self, sentence: Cell, words: str) -> None:
         self._sentence, self._words = sentence, words
         self.repaint()
 
