@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -623,7 +624,7 @@ async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faul
     assert [fault.stage for fault in expected_faults.all()] == ["reading the lines of a step"]
 
 
-@pytest.mark.parametrize("part", ["_OpLog", "_Outputs"])
+@pytest.mark.parametrize("part", ["with_continuations", "_Outputs.fresh"])
 def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     part: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
@@ -631,9 +632,9 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     shutil.copy(CAPTURE / "supervisor.log", log)
     job = "hZk95g40-4u2Pj0fB-heightWeightReport"
     logs = import_module("jobtui.commands.logs")
-    fresh, looks = getattr(logs, part).fresh, 0
+    read, looks = attrgetter(part)(logs), 0
 
-    async def reading(self: Any) -> Any:
+    async def reading(*given: Any) -> Any:
         nonlocal looks
         looks += 1
         with log.open("a") as file:
@@ -642,10 +643,10 @@ def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
             return fail()
         if looks > 3:
             os.kill(os.getpid(), signal.SIGINT)
-        return await fresh(self)
+        return await read(*given)
 
     line = next(one for one in log.read_text().splitlines(keepends=True) if job in one)
-    monkeypatch.setattr(getattr(logs, part), "fresh", reading)
+    monkeypatch.setattr(f"jobtui.commands.logs.{part}", reading)
     monkeypatch.setattr(logs, "FOLLOW_PERIOD_S", 0.01)
     monkeypatch.setattr(logs, "output_places", lambda *given: (("/nowhere", "out"),))
     ran = run("logs", job, "-f", "--log", log, "--srdb", CAPTURE)

@@ -69,12 +69,6 @@ def test_it_is_opened_on_all_that_is_configured(dashboard: Dashboard) -> None:
     assert dashboard.ops == 4
 
 
-def test_it_is_opened_at_the_job_that_was_meant(dashboard: Dashboard) -> None:
-    assert open.run(context(dashboard, "7Osx", *sources_of("local"))) == Exit.FINE
-    assert dashboard.opened == [(JID, "jobtui")]
-    assert dashboard.ops == 4
-
-
 def test_a_large_log_is_read_from_where_the_job_needs_it(
     dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,19 +82,6 @@ def test_a_large_log_is_read_from_where_the_job_needs_it(
 def test_a_time_bounds_what_is_read(dashboard: Dashboard) -> None:
     open.run(context(dashboard, "--until", "2026-11-20T20:35:43Z", *sources_of("local")))
     assert dashboard.ops == 1
-
-
-def test_it_is_not_opened_at_what_is_ambiguous(
-    dashboard: Dashboard, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert open.run(context(dashboard, "srunit_long_run", *sources_of("local"))) == Exit.NOT_FOUND
-    assert dashboard.opened == []
-    assert "candidate: job" in capsys.readouterr().err
-
-
-def test_it_opens_on_sources_that_are_down(dashboard: Dashboard, tmp_path: Path) -> None:
-    assert open.run(context(dashboard, "--srdb", str(tmp_path / "gone"))) == Exit.FINE
-    assert dashboard.opened == [(None, "jobtui")]
 
 
 def test_without_any_source_it_does_not_open(
@@ -177,23 +158,29 @@ PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
 FROM_FILE = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "opened"),
+    [
+        (("7Osx", *sources_of("local")), Exit.FINE, [(JID, "jobtui")]),
+        (("srunit_long_run", *sources_of("local")), Exit.NOT_FOUND, []),
+        (("--srdb", "/no/such/directory"), Exit.FINE, [(None, "jobtui")]),
+        ((TRACE, *sources_of("local")), Exit.NOT_FOUND, []),  # a bare id is of a trace where traces are read
+        ((f"{JID} {PARENT}", *sources_of("local"), *FROM_FILE), Exit.FINE, [(JID, "jobtui")]),
+    ],
+)
+def test_it_is_opened_at_the_job_that_was_meant(
+    dashboard: Dashboard, words: tuple[str, ...], code: Exit, opened: list[object]
+) -> None:
+    assert open.run(context(dashboard, *words)) == code
+    assert dashboard.opened == opened
+
+
 @pytest.mark.parametrize("thing", [TRACE, PARENT, f"https://jaeger.example.org/trace/{TRACE}"])
 def test_it_is_opened_at_the_trace_that_was_meant(dashboard: Dashboard, thing: str) -> None:
     assert open.run(context(dashboard, thing, *FROM_FILE)) == Exit.FINE
     ((opened, _),) = dashboard.opened
     assert isinstance(opened, TraceRef)
     assert opened.trace_id == TRACE
-
-
-def test_a_bare_id_is_one_of_a_trace_only_where_traces_are_read(dashboard: Dashboard) -> None:
-    assert open.run(context(dashboard, TRACE, *sources_of("local"))) == Exit.NOT_FOUND
-    assert dashboard.opened == []
-
-
-def test_a_line_that_names_a_job_and_a_trace_means_the_job(dashboard: Dashboard) -> None:
-    line = f"{JID} {PARENT}"
-    assert open.run(context(dashboard, line, *sources_of("local"), *FROM_FILE)) == Exit.FINE
-    assert dashboard.opened == [(JID, "jobtui")]
 
 
 def test_without_a_terminal_a_trace_is_printed(
