@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jobtui.backends.discovery import Discovered, discover
-from jobtui.backends.suggestions import suggest
+from jobtui.backends.discovery import Discovered, discover, suggest
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import surroundings, warn

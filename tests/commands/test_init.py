@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.discovery import Surroundings
-from jobtui.backends.suggestions import suggest
+from jobtui.backends.discovery import Surroundings, suggest
 from jobtui.commands.config import file_text
 from jobtui.config import ConfigError, check_text, load
 from tests.commands.running import Runner

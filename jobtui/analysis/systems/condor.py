@@ -250,7 +250,6 @@ def _completed(matter: CondorCase) -> Said:
 
 
 def _in_state(matter: CondorCase) -> Said:
-    """What is to be said of a job in its state."""
     state = matter.life.state
     if state in RULES:
         return RULES[state](matter)

@@ -124,7 +124,6 @@ class Questions:
         return True
 
     async def ask(self) -> Batch:
-        """The answer to the first question that is due."""
         batch = await self.due[0]()
         if not batch.more:
             self.due.popleft()

@@ -61,11 +61,9 @@ class RunDirs:
         self._counts = LineCounts()
 
     async def list_files(self, path: str) -> RunListing:
-        """The entries of the directory at `path`. Raises Unreadable."""
         return await self._worker.run(partial(list_files, path, self._most_entries))
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        """The beginning or the end of a regular file in the directory at `path`. Raises Unreadable."""
         return await self._worker.run(
             partial(read_part, path, name, self._part_bytes, tail=tail, count=self._counts.lines_before)
         )

@@ -97,7 +97,6 @@ async def fetch_pending(
 
 
 def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
-    """Why a job waits, as far as the queue tells it."""
     reason, category = reason_of(job.reason or "None"), category_of(job)
     known = Pending(
         category=category,

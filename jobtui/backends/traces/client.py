@@ -21,21 +21,15 @@ AHEAD_S = 3600
 """Clocks of senders may be ahead so much."""
 
 
-class SearchWindow(NamedTuple):
+def window_of(search: TraceSearch, usual: Window, clock: Clock) -> tuple[Nanos, Nanos]:
     """From when to when spans begin."""
-
-    since: Nanos
-    until: Nanos
-
-
-def window_of(search: TraceSearch, usual: Window, clock: Clock) -> SearchWindow:
     until = search.until if search.until is not None else usual.until
     if until is None:
         until = Nanos(clock.now() + AHEAD_S * SECOND)
     since = search.since if search.since is not None else usual.since
     if since is None:
         since = Nanos(until - LOOKBACK_S * SECOND)
-    return SearchWindow(Nanos(max(0, since)), until)
+    return Nanos(max(0, since)), until
 
 
 NAMES_BYTES, SEARCH_BYTES, TRACE_BYTES = 8 << 20, 64 << 20, 128 << 20

@@ -19,7 +19,6 @@ from jobtui.backends.traces.client import (
     TRACE_BYTES,
     AskedServer,
     Refused,
-    SearchWindow,
     ServerAnswer,
     TraceServer,
     said,
@@ -27,7 +26,7 @@ from jobtui.backends.traces.client import (
 )
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
-from jobtui.model.clock import Clock, to_rfc3339
+from jobtui.model.clock import Clock, Nanos, to_rfc3339
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
@@ -81,7 +80,7 @@ class V3:
             return None
         return await asyncio.to_thread(telemetry_of, self._server.document(answer), self._server.name)
 
-    async def search(self, question: Question, window: SearchWindow, most: int) -> list[TraceSummary]:
+    async def search(self, question: Question, window: tuple[Nanos, Nanos], most: int) -> list[TraceSummary]:
         if self._has_summaries:
             answer = await self._ask_for("/api/v3/trace-summaries", question, window, most)
             if answer.document is not None and "summaries" in answer.document:
@@ -99,10 +98,13 @@ class V3:
             summaries_in, self._server.document(answer), self._server.name, question.names
         )
 
-    async def _ask_for(self, path: str, question: Question, window: SearchWindow, most: int) -> ServerAnswer:
+    async def _ask_for(
+        self, path: str, question: Question, window: tuple[Nanos, Nanos], most: int
+    ) -> ServerAnswer:
         """The answer, by the new names, or the old ones where the new are unknown."""
         for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
-            params = _params(question, names, to_rfc3339(window.since), to_rfc3339(window.until), most)
+            since, until = map(to_rfc3339, window)
+            params = _params(question, names, since, until, most)
             answer = await self._server.question(path, params, SEARCH_BYTES)
             if answer.status == 200:
                 self._names = names
@@ -179,7 +181,7 @@ class V1:
             return None
         return await asyncio.to_thread(telemetry_of, {"data": self._data(answer)}, self._server.name)
 
-    async def search(self, question: Question, window: SearchWindow, most: int) -> list[TraceSummary]:
+    async def search(self, question: Question, window: tuple[Nanos, Nanos], most: int) -> list[TraceSummary]:
         since, until = (str(at // MICROSECOND) for at in window)
         params = _params(question, V1_NAMES, since, until, min(most, MOST_WHOLE))
         answer = await self._server.question("/api/traces", params, SEARCH_BYTES)

@@ -15,7 +15,7 @@ import re
 import socket
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from typing import NamedTuple
@@ -58,10 +58,9 @@ log = logging.getLogger(__name__)
 class Refusal(Exception):
     """A request that is not read to its end: the status and why."""
 
-    def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
-        self.headers = headers or {}
 
 
 class Request(NamedTuple):
@@ -77,77 +76,18 @@ class Reply(NamedTuple):
     """An answer. `retry_s` asks for the same again after so many seconds."""
 
     status: int
-    body: bytes = b""
-    kind: str = "text/plain; charset=utf-8"
+    body: bytes
+    kind: str
     retry_s: int | None = None
-
-
-class HttpServer:
-    """A server at an address. `handle` answers requests, `refuse` those that cannot be read."""
-
-    def __init__(
-        self, handle: Callable[[Request], Awaitable[Reply]], refuse: Callable[[Refusal], Reply]
-    ) -> None:
-        self.handle = handle
-        self.refuse = refuse
-        self.held_bytes = 0
-        self.host = ""
-        self._server: asyncio.Server | None = None
-        self._open: dict[_Connection, asyncio.Task[None]] = {}
-        self._is_closing = False
-
-    async def start(self, host: str, port: int) -> int:
-        """Listen; the port, also when 0 was asked for. Raises OSError."""
-        self.host = host
-        self._server = await asyncio.start_server(
-            self._accept, host or None, port, limit=READ_BYTES, backlog=BACKLOG
-        )
-        bound: int = self._server.sockets[0].getsockname()[1]
-        return bound
-
-    async def close(self) -> None:
-        self._is_closing = True
-        if self._server is not None:
-            self._server.close()
-        tasks = list(self._open.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    @property
-    def connections(self) -> int:
-        return len(self._open)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        is_taken = not self._is_closing
-        if is_taken and len(self._open) >= MOST_CONNECTIONS:
-            # the one that was silent longest gives way, if that was long enough
-            silent = min(self._open, key=lambda one: one.heard_at)
-            is_taken = not silent.is_answering and time.monotonic() - silent.heard_at >= GIVES_WAY_S
-            if is_taken:
-                self._open.pop(silent).cancel()
-        if not is_taken:
-            writer.transport.abort()
-            return
-        connection = _Connection(self, reader, writer)
-
-        def ended(task: asyncio.Task[None]) -> None:
-            self._open.pop(connection, None)
-            if not task.cancelled() and (error := task.exception()) is not None:
-                log.error("internal error in a connection", exc_info=error)
-
-        task = asyncio.get_running_loop().create_task(connection.serve())
-        self._open[connection] = task
-        task.add_done_callback(ended)
 
 
 class _Connection:
     """One connection, request after request."""
 
     def __init__(
-        self, server: HttpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, receiver: "Receiver", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._server = server
+        self._receiver = receiver
         self._reader = reader
         self._writer = writer
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
@@ -175,20 +115,19 @@ class _Connection:
             if not isinstance(event, h11.Request):
                 return False
             head = event
-            refuse_browsers(_headers(head), self._server.host)
+            refuse_browsers(_headers(head), self._receiver.host)
             async with asyncio.timeout(REQUEST_S):
                 body = await self._body(_headers(head))
             self.is_answering = True
             target = head.target.decode("ascii", "replace").partition("?")[0]
             request = Request(head.method.decode("ascii", "replace"), target, _headers(head), body)
             del body
-            reply = await self._server.handle(request)
+            reply = await self._receiver.answer(request)
             del request
         except h11.RemoteProtocolError as error:
-            reply = self._server.refuse(Refusal(error.error_status_hint, str(error), _headers(head)))
+            reply = self._receiver.error(error.error_status_hint, str(error), _headers(head))
         except Refusal as refusal:
-            refusal.headers = _headers(head)
-            reply = self._server.refuse(refusal)
+            reply = self._receiver.error(refusal.status, str(refusal), _headers(head))
         finally:
             self.is_answering = False
             self._let_go()
@@ -243,12 +182,12 @@ class _Connection:
 
     def _hold(self, size: int) -> None:
         self._held += size
-        self._server.held_bytes += size
-        if self._server.held_bytes > HELD_BYTES:
+        self._receiver.held_bytes += size
+        if self._receiver.held_bytes > HELD_BYTES:
             raise Refusal(503, "too much is sent at once")
 
     def _let_go(self) -> None:
-        self._server.held_bytes -= self._held
+        self._receiver.held_bytes -= self._held
         self._held = 0
 
     async def _event(self, patience_s: float) -> object:
@@ -313,8 +252,11 @@ class Receiver(PolledSource):
         super().__init__(target)
         self.port = 0
         """At which it listens, 0 as long as it does not."""
-        self._host, self._wanted = listen_place(target)
-        self.server = HttpServer(self._answer, self._refuse)
+        self.host, self._wanted = listen_place(target)
+        self.held_bytes = 0
+        """Bytes of bodies that all connections hold."""
+        self._server: asyncio.Server | None = None
+        self._open: dict[_Connection, asyncio.Task[None]] = {}
         self._worker = Worker(f"spans sent to {target}")
         self._turn = asyncio.Lock()
         self._waiting: deque[Span | SpanLog] = deque()
@@ -325,11 +267,15 @@ class Receiver(PolledSource):
 
     async def read(self, *, begins: bool) -> Batch:
         """What was received since the last poll. Raises SourceError, also when it cannot listen there."""
-        if not self.port:
+        if self._server is None:
+            host = None if self.host in ("", "*") else self.host
             try:
-                self.port = await self.server.start("" if self._host == "*" else self._host, self._wanted)
+                self._server = await asyncio.start_server(
+                    self._accept, host, self._wanted, limit=READ_BYTES, backlog=BACKLOG
+                )
             except OSError as error:
                 raise self._fault(error) from error
+            self.port = self._server.sockets[0].getsockname()[1]
         taken = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
         skipped, skip_count = tuple(self._skips), self._skip_count
         self._skips.clear()
@@ -338,7 +284,7 @@ class Receiver(PolledSource):
             self._waiting_bytes = 0
             self._news.clear()
         whom = ": whoever reaches this machine may send, unencrypted and without a login"
-        if is_loopback(self._host):
+        if is_loopback(self.host):
             whom = ", for this machine only"
         return Batch(
             cursor="",
@@ -369,34 +315,65 @@ class Receiver(PolledSource):
     async def aclose(self) -> None:
         await super().aclose()
         self._news.set()
-        await self.server.close()
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._open.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._worker.close()
 
-    async def _answer(self, request: Request) -> Reply:
+    @property
+    def connections(self) -> int:
+        return len(self._open)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        is_taken = not self.closing.is_set()
+        if is_taken and len(self._open) >= MOST_CONNECTIONS:
+            # the one that was silent longest gives way, if that was long enough
+            silent = min(self._open, key=lambda one: one.heard_at)
+            is_taken = not silent.is_answering and time.monotonic() - silent.heard_at >= GIVES_WAY_S
+            if is_taken:
+                self._open.pop(silent).cancel()
+        if not is_taken:
+            writer.transport.abort()
+            return
+        connection = _Connection(self, reader, writer)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._open.pop(connection, None)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.error("internal error in a connection", exc_info=error)
+
+        task = asyncio.get_running_loop().create_task(connection.serve())
+        self._open[connection] = task
+        task.add_done_callback(ended)
+
+    async def answer(self, request: Request) -> Reply:
         encoding = encoding_of(request.headers.get("content-type", ""))
         if (signal := PATHS.get(request.path)) is None:
-            return self._error(
-                404, f"nothing is taken at {request.path}, but at {', '.join(PATHS)}", encoding
+            return self.error(
+                404, f"nothing is taken at {request.path}, but at {', '.join(PATHS)}", request.headers
             )
         if request.method != "POST":
-            return self._error(405, f"{request.method} is not taken, but POST", encoding)
+            return self.error(405, f"{request.method} is not taken, but POST", request.headers)
         if encoding is None:
             told = request.headers.get("content-type", "nothing")
-            return self._error(415, f"content type {told}, expected {' or '.join(Encoding)}", encoding)
+            return self.error(415, f"content type {told}, expected {' or '.join(Encoding)}", request.headers)
         if signal is Signal.METRICS:
             return Reply(200, answer_to(signal, encoding, 0, NO_METRICS), encoding.value)
         body = request.body
         async with self._turn:
             if len(self._waiting) >= MOST_WAITING or self._waiting_bytes >= WAITING_BYTES:
-                return self._error(503, "too much is sent at once", encoding)
+                return self.error(503, "too much is sent at once", request.headers)
             try:
                 found = await self._worker.run(lambda: read_export(body, signal, encoding, self.name))
             except TooMany as error:
-                return self._error(413, str(error), encoding)
+                return self.error(413, str(error), request.headers)
             except ValueError as error:
-                return self._error(400, str(error), encoding)
+                return self.error(400, str(error), request.headers)
             except Exception as error:  # noqa: BLE001 - it costs what this request brought
-                return self._error(500, FAULTS.note(error, "reading what was sent").words, encoding)
+                return self.error(500, FAULTS.note(error, "reading what was sent").words, request.headers)
         self._waiting.extend((*found.spans, *found.logs))
         self._waiting_bytes += len(body) if found.spans or found.logs else 0
         self._skips.extend(found.skipped)
@@ -406,18 +383,14 @@ class Receiver(PolledSource):
         why = found.skipped[0].why if found.skipped else ""
         return Reply(200, answer_to(signal, encoding, found.skip_count, why), encoding.value)
 
-    def _refuse(self, refusal: Refusal) -> Reply:
-        kind = refusal.headers.get("content-type", "")
-        return self._error(refusal.status, str(refusal), encoding_of(kind))
-
-    def _error(self, status: int, why: str, encoding: Encoding | None) -> Reply:
+    def error(self, status: int, why: str, headers: Mapping[str, str]) -> Reply:
         """An error, in the encoding of the request; counted, unless it is a matter of waiting."""
         retry_s = RETRY_S if status == 503 else None
         if retry_s is None:
             self._skip_count += 1
             self._skips.append(Skip(self.name, f"a request was refused ({status}): {why}"))
             self._news.set()
-        encoding = encoding or Encoding.JSON
+        encoding = encoding_of(headers.get("content-type", "")) or Encoding.JSON
         body = status_of_error(CODES.get(status, INTERNAL), why, encoding)
         return Reply(status, body, encoding.value, retry_s)
 

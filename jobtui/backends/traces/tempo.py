@@ -17,7 +17,6 @@ from jobtui.backends.traces.client import (
     TRACE_BYTES,
     AskedServer,
     Refused,
-    SearchWindow,
     TraceServer,
     said,
     window_of,
@@ -87,8 +86,8 @@ class Tempo(AskedServer):
             lambda _, why: lost.append(f"{self.name}: a trace is not listed: {why}"),
         )
         traces = newest(filter(None, told), search.most)
-        since = self._window(search).since
-        if since != window_of(search, self._usual, self._clock).since:
+        since, _ = self._window(search)
+        if since != window_of(search, self._usual, self._clock)[0]:
             begin = to_rfc3339(Nanos(since - since % SECOND))
             lost.insert(0, f"{self.name}: it searches {self._most_hours} h at most: from {begin} on")
         return TraceList(traces, tuple(dict.fromkeys(lost)))
@@ -117,12 +116,12 @@ class Tempo(AskedServer):
                 return self._server.document(answer)
             self._most_hours = whole(longer[1])
 
-    def _window(self, search: TraceSearch) -> SearchWindow:
+    def _window(self, search: TraceSearch) -> tuple[Nanos, Nanos]:
         since, until = window_of(search, self._usual, self._clock)
         if self._most_hours is None:
-            return SearchWindow(since, until)
+            return since, until
         most = self._most_hours * HOUR_S * SECOND - 2 * SECOND  # both ends are rounded to seconds
-        return SearchWindow(Nanos(max(since, until - most)), until)
+        return Nanos(max(since, until - most)), until
 
 
 def traceql(search: TraceSearch, *, any_job: bool = False) -> str:

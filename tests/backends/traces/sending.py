@@ -96,12 +96,12 @@ async def growth_kb(connections: int) -> int:
     """By how much this process grows when so many connections are opened and dropped."""
     async with listening() as receiver:
         await open_and_drop(receiver.port, 100)
-        await wait_until(lambda: not receiver.server.connections)
+        await wait_until(lambda: not receiver.connections)
         before = resident_kb()
         await open_and_drop(receiver.port, connections)
         assert (await send(receiver, export(SPAN))).status == 200
-        await wait_until(lambda: not receiver.server.connections)
-        assert receiver.server.held_bytes == 0
+        await wait_until(lambda: not receiver.connections)
+        assert receiver.held_bytes == 0
         return resident_kb() - before
 
 

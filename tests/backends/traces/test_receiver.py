@@ -326,7 +326,7 @@ async def test_silent_connections_give_way_to_those_that_send(monkeypatch: pytes
         for _, writer in silent[::2]:
             writer.write(b"POST /v1/traces HT")
         assert (await send(receiver, export(SPAN))).status == 200
-        assert receiver.server.connections <= 5
+        assert receiver.connections <= 5
         for _, writer in silent:
             writer.close()
 
@@ -335,11 +335,11 @@ async def test_when_all_are_busy_one_more_is_turned_away(monkeypatch: pytest.Mon
     monkeypatch.setattr(receiver_module, "MOST_CONNECTIONS", 2)
     async with listening() as receiver:
         held = [await asyncio.open_connection("127.0.0.1", receiver.port) for _ in range(2)]
-        await wait_until(lambda: receiver.server.connections == 2)
+        await wait_until(lambda: receiver.connections == 2)
         assert await raw(receiver, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") == b""
         for _, writer in held:
             writer.close()
-        await wait_until(lambda: receiver.server.connections == 0)
+        await wait_until(lambda: receiver.connections == 0)
         assert (await send(receiver, export(SPAN))).status == 200
 
 
@@ -349,7 +349,7 @@ async def test_a_slow_sender_is_let_go(limit: str, monkeypatch: pytest.MonkeyPat
     async with listening() as receiver:
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
         writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")
-        await wait_until(lambda: receiver.server.connections == 1)
+        await wait_until(lambda: receiver.connections == 1)
 
         async def drip() -> None:
             while True:
@@ -357,10 +357,10 @@ async def test_a_slow_sender_is_let_go(limit: str, monkeypatch: pytest.MonkeyPat
                 await asyncio.sleep(0.01)
 
         dripping = asyncio.create_task(drip()) if limit == "REQUEST_S" else None
-        await wait_until(lambda: receiver.server.connections == 0)
+        await wait_until(lambda: receiver.connections == 0)
         if dripping is not None:
             dripping.cancel()
-        assert receiver.server.held_bytes == 0
+        assert receiver.held_bytes == 0
         writer.close()
         del reader
 
@@ -372,11 +372,11 @@ async def test_bodies_of_all_connections_together_are_bounded(monkeypatch: pytes
         writer.write(
             b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90001\r\n\r\n" + b" " * 90_000
         )
-        await wait_until(lambda: receiver.server.held_bytes == 90_000)
+        await wait_until(lambda: receiver.held_bytes == 90_000)
         sent = await send(receiver, b" " * 60_000, JSON)
         assert (sent.status, sent.headers["retry-after"]) == (503, "2")
         writer.close()
-        await wait_until(lambda: receiver.server.held_bytes == 0)
+        await wait_until(lambda: receiver.held_bytes == 0)
         assert (await send(receiver, export(SPAN))).status == 200
         del first
 
@@ -388,7 +388,7 @@ async def test_a_bomb_is_refused_before_it_goes_off() -> None:
         before = resident_kb()
         for kind in (PROTOBUF, JSON):
             assert (await send(receiver, inner, kind, Content_Encoding="gzip")).status == 413
-        assert receiver.server.held_bytes == 0
+        assert receiver.held_bytes == 0
         assert resident_kb() - before < 4 * receiver_module.BODY_BYTES >> 10
 
 
@@ -420,8 +420,8 @@ async def test_it_ends_at_once_while_senders_are_connected() -> None:
     await receiver.poll(None)
     _, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
     writer.write(b"POST /v1/traces HTTP/1.1\r\n")
-    await wait_until(lambda: receiver.server.connections)
+    await wait_until(lambda: receiver.connections)
     await receiver.aclose()
     await receiver.aclose()
-    assert receiver.server.connections == 0
+    assert receiver.connections == 0
     writer.close()
