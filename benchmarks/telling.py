@@ -9,8 +9,6 @@ raised in a thread, or shown as a toast of an error goes to DIRECTORY/noted.log.
 """
 
 import asyncio
-import ctypes
-import gc
 import itertools
 import json
 import logging
@@ -20,7 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +76,6 @@ class TellingApp(dashboard.JobtuiApp):
     def tell(self) -> None:
         store = self._session.store
         told = {
-            "at": time.time(),
             "jobs": {job.id: job.native_status for job in store.jobs.values()},
             "ops": [
                 [op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates]
@@ -94,9 +90,6 @@ class TellingApp(dashboard.JobtuiApp):
             "tasks": len(asyncio.all_tasks()),
             "faults": [[one.kind, one.stage, one.place, one.count] for one in FAULTS.all()],
             "threads": sorted(thread.name for thread in threading.enumerate()),
-            "objects": len(gc.get_objects()),
-            "blocks": sys.getallocatedblocks(),
-            "heap_mb": heap_mb(),
         }
         draft = self.place / f"{TOLD}.new"
         draft.write_text(json.dumps(told))
@@ -176,31 +169,6 @@ STAGES: Mapping[str, Callable[[Session], None]] = {
     "recorder": break_recorder,
 }
 """Where an exception can be injected. A line or record that this costs is one that no op is known by."""
-
-
-class Heap(ctypes.Structure):
-    """What the C library says of its memory (mallinfo2(3), of glibc)."""
-
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena", "ordblks", "smblks", "hblks", "hblkhd",
-            "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
-        )
-    ]  # fmt: skip
-
-
-def heap_mb() -> int:
-    """Megabytes that the C library has given out. What is smaller than 512 bytes Python keeps apart."""
-    heap = _mallinfo2()()
-    return int(heap.uordblks + heap.hblkhd) >> 20
-
-
-@cache
-def _mallinfo2() -> Callable[[], Heap]:
-    found = ctypes.CDLL(None).mallinfo2
-    found.restype = Heap
-    return found
 
 
 def main() -> int:

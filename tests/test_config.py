@@ -313,17 +313,6 @@ def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
     assert wishes[0].origin == f"{tmp_path / 'c.toml'}:2"
 
 
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [("g", "g"), ("G", "G"), ("/", "slash"), ("?", "question_mark"), ("enter", "enter"), ("Esc", "escape"),
-     ("shift+left", "shift+left"), ("ctrl+Y", "ctrl+y"), ("+", "plus"), ("ctrl++", "ctrl+plus"),
-     ("-", "minus"),
-     ("\\", "backslash"), ("@", "at"), ("pgup", "pageup"), ("F12", "f12"), ("é", "é")],
-)  # fmt: skip
-def test_names_of_keys(text: str, key: str) -> None:
-    assert key_named(text) == key
-
-
 @given(st.text(max_size=8))
 def test_no_text_does_worse_than_be_no_key(text: str) -> None:
     with suppress(NoSuchKey):

@@ -103,20 +103,13 @@ def test_a_table_without_its_place_is_an_error(text: str) -> None:
         renewed(ROOT / "docs" / "reference.md", text)
 
 
-def test_every_layer_is_explained() -> None:
+def test_every_layer_script_and_verdict_is_explained() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     assert not {layer for layer in MAY_IMPORT if layer and f"`{layer}`" not in text}
-
-
-def test_every_script_is_named() -> None:
     text = README + (ROOT / "CONTRIBUTING.md").read_text()
     assert not {path.name for path in (ROOT / "scripts").iterdir() if f"scripts/{path.name}" not in text}
-
-
-def test_every_verdict_has_its_row() -> None:
-    verdicts = (ROOT / "docs" / "verdicts.md").read_text()
-    rows = set(re.findall(r"^\| `(\w+)` \|", verdicts, re.MULTILINE))
-    assert rows == {code.value for code in Code}
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "verdicts.md").read_text(), re.MULTILINE)
+    assert {*rows} == {code.value for code in Code}
 
 
 DOCS = ROOT / "docs"
@@ -167,16 +160,11 @@ def test_every_picture_is_shown_and_can_be_made_again() -> None:
     assert not {path for path in shown if not path.exists()}, "scripts/screenshots NAME makes them"
 
 
-def test_every_picture_says_what_it_shows() -> None:
+def test_every_picture_says_what_it_shows_and_every_page_is_in_the_index() -> None:
     assert not [page for page in DOCUMENTS for words, _ in PICTURE.findall(page.read_text()) if not words]
-
-
-def test_every_page_is_in_the_index() -> None:
-    def check(page: Path) -> None:
-        index = DOCS / "README.md"
-        assert page == index or f"]({page.relative_to(DOCS)})" in index.read_text()
-
-    check_all(check, PAGES)
+    index = DOCS / "README.md"
+    text = index.read_text()
+    assert not [page for page in PAGES if page != index and f"]({page.relative_to(DOCS)})" not in text]
 
 
 def test_the_readme_is_for_five_minutes() -> None:
@@ -292,8 +280,5 @@ def test_what_is_kept_at_most_is_as_the_page_says() -> None:
         value = getattr(import_module(f"jobtui.{row['module']}"), row["name"])
         assert f"{value >> 20 if row['unit'] else value:,}" == row["said"]
 
-    check_all(check, ROWS)
-
-
-def test_the_page_states_bounds() -> None:
     assert len(ROWS) > 10
+    check_all(check, ROWS)

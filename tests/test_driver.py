@@ -9,7 +9,8 @@ import sys
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from functools import cache
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ WORDS = ["-m", "jobtui", "--srdb", str(CAPTURE), "--log", f"supervisor={CAPTURE 
 IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
 
-# So many bytes are written: at the start, between taking the terminal and the first paint, and during that.
 @pytest.mark.parametrize(("nth", "count"), enumerate([1, 20, 100, 1_000, 4_000]))
 def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) -> None:
+    """So many bytes are written: at the start, between taking the terminal and painting, and during that."""
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(b"", count)
         program.hang_up()
@@ -60,10 +61,9 @@ def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) ->
 def test_it_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(READY)
-        if keys:
-            count = len(program.seen)
-            program.press(keys)
-            program.wait_seen(b"", count + 1)
+        count = len(program.seen)
+        program.press(keys)
+        program.wait_seen(b"", count + bool(keys))
         program.hang_up()
         assert program.wait_end(LONG_S / 2) == 128 + signal.SIGHUP
 
@@ -173,12 +173,19 @@ OSC52 = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
 SHOWN = ("-m", "jobtui", "--srdb", str(CAPTURE), "--at", "2026-11-20T21:00:00Z")
 
 
-@cache
-def left_by(*more: str, **environ: str) -> bytes:
-    """Everything that was written when the jobs were seen and the dashboard left with `q`."""
+@contextmanager
+def shown(*more: str, **environ: str) -> Iterator[PtyProgram]:
+    """The dashboard when the jobs are seen."""
     with PtyProgram([*SHOWN, *more], environ=environ) as program:
         program.wait_seen(b"srunit")
         program.wait_seen(READY)
+        yield program
+
+
+@cache
+def left_by(*more: str, **environ: str) -> bytes:
+    """Everything that was written when the jobs were seen and the dashboard left with `q`."""
+    with shown(*more, **environ) as program:
         program.press(b"q")
         wait_for(lambda: ended(program))
         return program.seen
@@ -192,21 +199,29 @@ def ended(program: PtyProgram) -> bool:
     return b"\x1b[?1049l" in program.seen and program.code() is not None
 
 
+SSH = {"SSH_TTY": "/dev/pts/9"}
+# Each start takes a second: some are of several settings, which have nothing to do with each other
+PLAIN = partial(left_by, "--mouse", "off", NO_COLOR="1")
+TITLED = partial(left_by, "--title", "on", "--mouse", "on", **SSH)
+C_LOCALE = partial(left_by, LC_ALL="C", LANG="en_US.UTF-8", **SSH)
+CONSOLE = partial(left_by, "--title", "on", TERM="linux", COLORTERM="")
+
+
 def test_without_colours_none_is_sent() -> None:
-    assert not COLOURS.search(left_by(NO_COLOR="1"))
+    assert not COLOURS.search(PLAIN())
     assert COLOURS.search(left_by())
 
 
 @pytest.mark.parametrize("term", ["screen", "linux", "xterm"])
 def test_a_terminal_of_16_colours_is_sent_its_own(term: str) -> None:
-    seen = left_by(TERM=term, COLORTERM="")
+    seen = CONSOLE() if term == "linux" else left_by(TERM=term, COLORTERM="")
     assert COLOURS.search(seen)
     assert not re.search(rb"[34]8;[25];", seen), "a colour that it may not have"
 
 
-@pytest.mark.parametrize("environ", [{"LC_ALL": "C", "LANG": "en_US.UTF-8"}, {"PYTHONIOENCODING": "latin-1"}])
-def test_in_other_locales_everything_is_ascii(environ: dict[str, str]) -> None:
-    seen = left_by(**environ)
+@pytest.mark.parametrize("left", [C_LOCALE, partial(left_by, PYTHONIOENCODING="latin-1")])
+def test_in_other_locales_everything_is_ascii(left: Callable[[], bytes]) -> None:
+    seen = left()
     assert seen.isascii()
     assert b"x" in seen
     assert b"enter" in seen
@@ -222,7 +237,7 @@ def test_commands_print_ascii_where_the_locale_has_no_more() -> None:
 
 
 def test_the_console_is_sent_what_its_fonts_have() -> None:
-    seen = left_by(TERM="linux", COLORTERM="").decode()
+    seen = CONSOLE().decode()
     assert "─" in seen
     assert {char for char in seen if not char.isascii()} <= {
         *"─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓",
@@ -231,33 +246,41 @@ def test_the_console_is_sent_what_its_fonts_have() -> None:
 
 
 def test_the_title_is_set_and_given_back() -> None:
-    seen = left_by("--title", "on")
+    seen = TITLED()
     kept, set_to, back = (seen.index(part) for part in (b"\x1b[22;2t", b"\x1b]2;jobtui ", b"\x1b[23;2t"))
     assert kept < set_to < back < len(seen)
     assert b"\x1b]2;" not in left_by()
-    assert b"\x1b]2;" not in left_by("--title", "on", TERM="linux")
+    assert b"\x1b]2;" not in CONSOLE()
 
 
 def test_a_title_is_given_back_when_a_signal_ends_it() -> None:
-    with PtyProgram([*SHOWN, "--title", "on"]) as program:
-        program.wait_seen(READY)
+    with shown("--title", "on") as program:
         os.kill(program.pid, signal.SIGTERM)
         wait_for(lambda: ended(program))
         assert program.seen.rindex(b"\x1b[23;2t") > program.seen.index(b"\x1b]2;jobtui ")
 
 
-@pytest.mark.parametrize("way", ["osc52", "off", "file"])
-def test_ways_to_copy(way: str, tmp_path: Path) -> None:
-    with PtyProgram([*SHOWN, "--clipboard", way], environ={"TMPDIR": str(tmp_path)}) as program:
-        program.wait_seen(b"srunit")
-        program.wait_seen(READY)
+@pytest.mark.parametrize(
+    ("words", "environ", "told"),
+    [
+        (("--clipboard", "osc52"), {}, b"copied"),
+        (("--clipboard", "off"), {}, b"copying"),
+        (("--clipboard", "file"), {}, b"written"),
+        ((), {"TERM": "screen", "STY": "1.pts-0.host"}, b"copied"),
+    ],
+    ids=["osc52", "off", "file", "GNU screen"],
+)
+def test_ways_to_copy(words: tuple[str, ...], environ: dict[str, str], told: bytes, tmp_path: Path) -> None:
+    with shown(*words, TMPDIR=str(tmp_path), **environ) as program:
         program.press(b"jy")
-        told = {"osc52": b"copied", "off": b"copying", "file": b"written"}[way]
         program.wait_seen(told)
         sent = OSC52.search(program.seen)
         files = [path.read_text() for path in tmp_path.glob("jobtui-*.txt")]
-    assert bool(sent) is (way == "osc52")
-    assert bool(files) is (way == "file")
+        assert (b"\x1bP\x1b]52;c;" in program.seen) is bool(environ)
+    if environ:
+        return  # screen is handed it in parts
+    assert bool(sent) is (told == b"copied")
+    assert bool(files) is (told == b"written")
     copied = b64decode(sent[1]).decode() if sent else "".join(files)
     assert bool(re.fullmatch(r"\w{8}-\w{8}-\w+|", copied))
 
@@ -269,15 +292,6 @@ def test_in_tmux_it_copies_through_tmux_which_needs_no_setting() -> None:
         copied = window.run("show-buffer").strip()
         assert re.fullmatch(r"\w{8}-\w{8}-\w+", copied)
         window.press("q", until="[ended 0]")
-
-
-def test_gnu_screen_is_handed_the_sequence_in_parts() -> None:
-    with PtyProgram(SHOWN, environ={"TERM": "screen", "STY": "1.pts-0.host"}) as program:
-        program.wait_seen(b"srunit")
-        program.wait_seen(READY)
-        program.press(b"jy")
-        program.wait_seen(b"copied")
-        assert b"\x1bP\x1b]52;c;" in program.seen
 
 
 def test_keys_of_the_user_hold_everywhere(tmp_path: Path) -> None:
@@ -305,8 +319,7 @@ def test_colours_of_the_user_are_used(tmp_path: Path) -> None:
 
 
 def test_the_mouse_is_asked_for_only_where_it_is_wanted() -> None:
-    over_ssh = {"SSH_TTY": "/dev/pts/9"}
-    told = (left_by(), left_by("--mouse", "on", **over_ssh), left_by("--mouse", "off"), left_by(**over_ssh))
+    told = (left_by(), TITLED(), PLAIN(), C_LOCALE())
     assert [b"\x1b[?1000h" in seen for seen in told] == [True, True, False, False]
 
 
@@ -409,7 +422,7 @@ def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
 
 
 def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
-    with dashboard_of(5_000) as terminal:
+    with dashboard_of(2_500) as terminal:
         screen = Screen(terminal, 120, 40)
         screen.all_anew()
         begun, received, pressed = time.monotonic(), terminal.received, 0

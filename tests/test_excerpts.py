@@ -13,7 +13,7 @@ from jobtui.grammar import COMMANDS
 from tests.commands.running import CAPTURES, ROOT, Runner, in_turn
 from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 SHOWN = [one for page in sorted(DOCS.rglob("*.md")) for one in excerpts(page)]
 ASKED = ("why", "who", "was", "where", "what", "which", "how", "one")
 QUESTIONS = [page for page in sorted(DOCS.glob("*-*.md")) if page.stem.split("-", 1)[0] in ASKED]

@@ -50,17 +50,24 @@ WAYS: tuple[tuple[Callable[[Path, Path], object], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("way", "said"), WAYS)
+def rotated(log: Path, other: Path) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.with_name("supervisor.log.1").write_bytes(b"".join(lines[: len(lines) // 2]))
+    log.write_bytes(b"".join(lines[len(lines) // 2 :]))
+
+
+@pytest.mark.parametrize(("way", "said"), [*WAYS, (rotated, "rotated file of")])
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_a_log_under_two_names_counts_once(
     tmp_path: Path, way: Callable[[Path, Path], object], said: str, is_first: bool
 ) -> None:
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
-    shutil.copyfile(CAPTURES / "docker" / "supervisor.log", log)
+    shutil.copyfile(CAPTURES / ("local" if way is rotated else "docker") / "supervisor.log", log)
     alone, _ = await ops_of(LogFile(log))
     way(log, other)
-    names = (other, log) if is_first else (log, other)
-    both, notes = await ops_of(*(LogFile(path) for path in names))
+    if way is rotated:
+        other = tmp_path / "supervisor.log.1"
+    both, notes = await ops_of(*(LogFile(path) for path in ((other, log) if is_first else (log, other))))
     assert both == alone
     assert said in notes
 
@@ -92,20 +99,6 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
         await session.catch_up()
         both = known_to(session)
     assert both == (await ops_of(LogFile(alone)))[0]
-
-
-@pytest.mark.parametrize("is_first", [True, False])
-async def test_a_rotated_file_given_beside_its_log_counts_once(tmp_path: Path, is_first: bool) -> None:
-    lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
-    log, rotated = tmp_path / "supervisor.log", tmp_path / "supervisor.log.1"
-    log.write_bytes(b"".join(lines))
-    alone, _ = await ops_of(LogFile(log))
-    rotated.write_bytes(b"".join(lines[: len(lines) // 2]))
-    log.write_bytes(b"".join(lines[len(lines) // 2 :]))
-    names = (rotated, log) if is_first else (log, rotated)
-    both, notes = await ops_of(*(LogFile(path) for path in names))
-    assert both == alone
-    assert "rotated file of" in notes
 
 
 async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path) -> None:

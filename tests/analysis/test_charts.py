@@ -1,7 +1,5 @@
 """What charts are made of: changes of one system, records of another, and what is left out."""
 
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -42,12 +40,12 @@ def material(*jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -
     return material_of(known, (lambda job: job.app == app) if app else None)
 
 
-def made(kind: ChartKind, found: Material) -> Chart:
-    return chart_of(kind, found)
+def made(kind: ChartKind, *jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -> Chart:
+    return chart_of(kind, material(*jobs, changes=changes, app=app))
 
 
 def test_nodes_are_shown_over_those_that_are_there() -> None:
-    chart = made(ChartKind.UTILIZATION, material(changes=RUN))
+    chart = made(ChartKind.UTILIZATION, changes=RUN)
     assert chart.outline is not None
     assert chart.waiting is not None
     assert (chart.curves[0].at(NOW), chart.outline.at(NOW), chart.waiting.at(NOW)) == (3.0, 4.0, 0.0)
@@ -55,30 +53,21 @@ def test_nodes_are_shown_over_those_that_are_there() -> None:
     assert chart.curves[0].series.unit == "nodes"
 
 
-def test_records_of_jobs_serve_where_no_changes_are_told() -> None:
+def test_records_of_jobs_serve_where_no_changes_are_told_and_two_systems_are_counted_in_jobs() -> None:
     ended = a_job(2, status=JobStatus.COMPLETED, queued_at=ago(90), started_at=ago(80), ended_at=ago(70))
-    chart = made(ChartKind.UTILIZATION, material(a_job(1, started_at=ago(60)), ended))
-    assert chart.outline is None
-    assert chart.curves[0].at(NOW) == 1.0
-    assert chart.curves[0].series.unit == "jobs"
-    assert made(ChartKind.THROUGHPUT, material(ended)).curves[0].at(NOW) == 1.0
+    began = a_job(1, started_at=ago(60))
+    chart = made(ChartKind.UTILIZATION, began, ended)
+    assert (chart.outline, chart.curves[0].at(NOW), chart.curves[0].series.unit) == (None, 1.0, "jobs")
+    assert made(ChartKind.THROUGHPUT, ended).curves[0].at(NOW) == 1.0
+    assert made(ChartKind.UTILIZATION, began, changes=RUN).curves[0].at(NOW) == 2.0
 
 
-def test_two_systems_together_are_counted_in_jobs() -> None:
-    found = material(a_job(1, started_at=ago(60)), changes=RUN)
-    assert made(ChartKind.UTILIZATION, found).curves[0].at(NOW) == 2.0
-
-
-def test_a_filter_lets_only_some_jobs_count() -> None:
-    jobs = (a_job(1, app="srw"), a_job(2, app="warp"))
-    assert made(ChartKind.STATES, material(*jobs, changes=RUN, app="srw")).jobs == 1
-
-
-def test_beside_some_jobs_nodes_of_all_would_look_idle() -> None:
+def test_a_filter_lets_only_some_jobs_count_beside_which_nodes_of_all_would_look_idle() -> None:
+    assert made(ChartKind.STATES, a_job(1, app="srw"), a_job(2, app="warp"), changes=RUN, app="srw").jobs == 1
     own = a_job(1, system="balsam", app="srw")
     jobs = (Job(id=BALSAM, system="balsam", status=JobStatus.RUNNING, native_status="", source="b"), own)
-    assert made(ChartKind.UTILIZATION, material(*jobs, changes=RUN, app="srw")).outline is None
-    assert made(ChartKind.UTILIZATION, material(*jobs, changes=RUN)).outline is not None
+    assert made(ChartKind.UTILIZATION, *jobs, changes=RUN, app="srw").outline is None
+    assert made(ChartKind.UTILIZATION, *jobs, changes=RUN).outline is not None
 
 
 def test_what_is_left_out_is_said() -> None:
@@ -88,14 +77,13 @@ def test_what_is_left_out_is_said() -> None:
         "1 changes that lie in the future are left out",
         "1 jobs ran before: of each only the latest run is known here",
     )
-    assert made(ChartKind.STATES, found).notes == found.notes
+    assert chart_of(ChartKind.STATES, found).notes == found.notes
 
 
-def test_without_anything_there_is_nothing_to_draw() -> None:
-    for kind in ChartKind:
-        chart = made(kind, material())
-        assert chart.jobs == 0
-        assert all(not curve.series.x for curve in chart.curves)
+@pytest.mark.parametrize("kind", ChartKind)
+def test_without_anything_there_is_nothing_to_draw(kind: ChartKind) -> None:
+    assert made(kind).jobs == 0
+    assert all(not curve.series.x for curve in made(kind).curves)
 
 
 HOUR = 3_600 * SECOND
@@ -177,41 +165,30 @@ def test_a_later_minute_moves_the_bars_on_and_what_is_old_is_let_go() -> None:
     assert pulse.pace(NOW).is_still, "it was let go"
 
 
-def test_the_same_news_again_count_once() -> None:
+@pytest.mark.parametrize(
+    ("steps", "arrivals", "ends"),
+    [
+        ([came(30), *(msgspec.structs.replace(came(30), percent=at) for at in (10.0, 20.0))], 1, 0),
+        ([came(50), came(50, ended_s=40), came(30), came(30, ended_s=20)], 2, 2),
+        ([came(55, ended_s=50), came(55, ended_s=20)], 1, 1),
+    ],
+    ids=["the same news again", "a job that runs again", "an end that becomes better known"],
+)
+def test_what_came_and_ended_counts_once(steps: list[Job], arrivals: int, ends: int) -> None:
     pulse = Pulse(lambda: NOW)
-    job = came(30)
-    pulse.note(None, job)
-    for percent in (10.0, 20.0):
-        pulse.note(job, msgspec.structs.replace(job, percent=percent))
-    assert pulse.pace(NOW).arrivals.per_minute == 1
-
-
-def test_a_job_that_runs_again_comes_and_ends_again() -> None:
-    pulse = Pulse(lambda: NOW)
-    steps: Sequence[Job] = [came(50), came(50, ended_s=40), came(30), came(30, ended_s=20)]
     for before, after in zip([None, *steps], steps, strict=False):
         pulse.note(before, after)
     pace = pulse.pace(NOW)
-    assert (pace.arrivals.per_minute, pace.ends.per_minute) == (2, 2)
+    assert (sum(pace.arrivals.by_minute), sum(pace.ends.by_minute)) == (arrivals, ends)
 
 
-def test_an_end_that_becomes_better_known_counts_once() -> None:
-    pulse = Pulse(lambda: NOW)
-    steps = [came(200, ended_s=100), came(200, ended_s=20)]
-    pulse.note(None, steps[0])
-    pulse.note(steps[0], steps[1])
-    assert pulse.pace(NOW).ends.by_minute[-3:] == (0, 1, 0)
-
-
-@pytest.mark.parametrize("seconds", [86_400.0, -86_400.0])
-def test_what_is_long_past_or_to_come_is_not_counted(seconds: float) -> None:
-    pulse = pulse_of(came(seconds))
+@pytest.mark.parametrize(
+    "job", [came(86_400.0), came(-86_400.0), msgspec.structs.replace(came(30), is_quasi=True)]
+)
+def test_what_is_long_past_or_to_come_or_no_job_is_not_counted(job: Job) -> None:
+    pulse = pulse_of(job)
     assert pulse.pace(NOW).is_still
     assert not pulse._arrivals
-
-
-def test_compute_calls_are_not_jobs() -> None:
-    assert pulse_of(msgspec.structs.replace(came(30), is_quasi=True)).pace(NOW).is_still
 
 
 @given(st.lists(st.integers(0, 20 * 60), max_size=50), st.integers(0, 59))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.clock_offset import Bounds, KnownOffsets, telling
-from jobtui.model.clock import HERE, SECOND, Nanos, Offset, Offsets, clock_of, spread_between
+from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, spread_between
 from jobtui.model.ops import Component, Op, OpStatus
 from tests import builders
 from tests.builders import a_step
@@ -85,15 +85,6 @@ def test_what_tells_nothing() -> None:
 
 def test_clocks_that_are_near_enough_do_not_matter() -> None:
     assert telling({("a", "b"): Offset(-0.01, 0.02)}) == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "clock"),
-    [(SUPERVISOR, "v3"), ("sirepo-8001@v3.a.example", "v3.a.example"), ("/var/log/a.log", HERE),
-     ("/a@b/c", HERE)],
-)  # fmt: skip
-def test_whose_clock_it_is(source: str, clock: str) -> None:
-    assert clock_of(source) == clock
 
 
 def test_they_are_worked_out_a_few_ops_at_a_time_and_anew_now_and_then() -> None:

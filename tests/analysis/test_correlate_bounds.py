@@ -2,6 +2,8 @@
 
 import gc
 import tracemalloc
+from collections.abc import Callable
+from functools import partial
 from itertools import count
 from string import ascii_letters, digits
 
@@ -43,27 +45,18 @@ def test_steps_of_an_op_are_the_first_and_the_newest() -> None:
     assert op.steps[-1].step == f"status running{STEPS_KEPT - 1}"
 
 
-def test_the_oldest_ended_ops_go_first() -> None:
-    correlator = Correlator(limit=FEW)
-    log = Log()
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_oldest_go_first_those_that_have_ended(ends: bool) -> None:
+    correlator, log = Correlator(limit=FEW), Log()
     log.feed(correlator, begun("run", "open"))
     for number in range(3 * FEW):
         op = code(number, 4)
-        log.feed(correlator, [*begun("analysis", op), message("ok", op)])
+        log.feed(correlator, [*begun("analysis", op), *([message("ok", op)] if ends else [])])
     kept = [op.op for op in correlator.ops()]
-    assert len(kept) == FEW
-    assert kept[0] == "open"
-    assert kept[-1] == code(3 * FEW - 1, 4)
+    assert (len(kept), kept[-1]) == (FEW, code(3 * FEW - 1, 4))
+    assert ("open" in kept) is ends
     assert correlator.dropped_ops == 3 * FEW + 1 - FEW
     assert [op.op for op in correlator.ops_of(JID)] == kept
-
-
-def test_when_nothing_ends_the_oldest_go_all_the_same() -> None:
-    correlator = Correlator(limit=FEW)
-    log = Log()
-    for number in range(3 * FEW):
-        log.feed(correlator, begun("analysis", code(number, 4)))
-    assert len(list(correlator.ops())) == FEW
 
 
 def test_agent_lines_wait_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,41 +98,40 @@ def day_of_work(correlator: Correlator, numbers: list[int]) -> None:
         agent.feed(correlator, notes)
 
 
-def test_memory_does_not_grow_with_what_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_lines, "WAITING_KEPT", FEW)
-    monkeypatch.setattr(job_events, "JOBS_KEPT", FEW)
-    monkeypatch.setattr(agents, "AGENTS_KEPT", FEW)
-    monkeypatch.setattr(agents, "PROCESSES_KEPT", FEW)
-    monkeypatch.setattr(correlator_module, "LINES_KNOWN", FEW)
-    correlator = Correlator(limit=FEW)
-    numbers = count(1)
+def sizes_of(*rounds: Callable[[], object]) -> list[int]:
+    """Bytes that are taken after each of these."""
     sizes = []
     tracemalloc.start()
     try:
-        for _ in range(3):
-            day_of_work(correlator, [next(numbers) for _ in range(2 * FEW)])
+        for one in rounds:
+            one()
             split_jid.cache_clear()
             jid_of_run_dir.cache_clear()
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
+    return sizes
+
+
+def test_memory_does_not_grow_with_what_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = ((agent_lines, "WAITING_KEPT"), (job_events, "JOBS_KEPT"), (agents, "AGENTS_KEPT"),
+              (agents, "PROCESSES_KEPT"), (correlator_module, "LINES_KNOWN"))  # fmt: skip
+    for module, name in bounds:
+        monkeypatch.setattr(module, name, FEW)
+    correlator, numbers = Correlator(limit=FEW), count(1)
+    sizes = sizes_of(*[lambda: day_of_work(correlator, [next(numbers) for _ in range(2 * FEW)])] * 3)
     assert sizes[-1] < sizes[0] * 1.1, sizes
 
 
 def test_what_an_agent_says_of_one_op_is_remembered_within_bounds() -> None:
     correlator = correlated(*begun())
-    sizes = []
-    tracemalloc.start()
-    try:
-        for start in (0, 2_000, 4_000):
-            agent = Log("agent.log", seconds=3)
-            agent.feed(correlator, [f"cmd={cmd()} stdout={start + number}" for number in range(2_000)])
-            del agent
-            gc.collect()
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
+
+    def says(start: int) -> None:
+        lines = [f"cmd={cmd()} stdout={start + number}" for number in range(2_000)]
+        Log("agent.log", seconds=3).feed(correlator, lines)
+
+    sizes = sizes_of(*(partial(says, start) for start in (0, 2_000, 4_000)))
     assert sizes[-1] - sizes[0] < 50_000, sizes
 
 
@@ -203,14 +195,11 @@ def test_ops_take_no_more_memory_than_given_whatever_their_lines_hold() -> None:
     assert kept[-1].op == code(FEW - 1, 4)
 
 
-def test_one_op_larger_than_the_room_for_all_is_kept() -> None:
+def test_one_op_larger_than_the_room_for_all_is_kept_and_one_that_was_let_go_takes_none() -> None:
     correlator, log = Correlator(most_bytes=1), Log()
     for number in range(3):
         log.feed(correlator, begun("run", code(number, 4)))
     assert [op.op for op in correlator.ops()] == [code(2, 4)]
-
-
-def test_what_is_said_of_an_op_that_was_let_go_takes_no_room() -> None:
     room = Room()
     track = OpTrack(1, OpPrefix("abcd"), "run", "log", None, room)
     assert room.taken > 0

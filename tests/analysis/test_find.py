@@ -148,16 +148,12 @@ def test_an_error_leads_to_the_jobs_that_have_it(thing: str) -> None:
     assert [(one.kind, one.id) for one in found] == [("job", FEL)]
 
 
-def test_further_ids_are_known_too() -> None:
+def test_further_ids_are_known_too_and_jobs_known_only_from_their_ops() -> None:
     other = "LoIEQ6fa-Qq0w9E8r-animation"
     assert find(other, {}) == ()
-    assert find(other, {}, ids=[other])[0].id == other
-    assert find("Qq0w9E8r", {}, ids=[other])[0].id == other
+    for thing, id_ in ((other, other), ("Qq0w9E8r", other), ("LoIEQ6fa-Qq0v9E8r-animation", other)):
+        assert find(thing, {}, ids=[other])[0].id == id_
     assert find("LoIEQ6fa", {}, ids=[other])[0].kind == "user"
-    assert find("LoIEQ6fa-Qq0v9E8r-animation", {}, ids=[other])[0].id == other
-
-
-def test_a_job_known_only_from_its_ops_is_found() -> None:
     assert find(HEIGHTS, {}, OPS)[0].id == HEIGHTS
 
 
@@ -200,26 +196,23 @@ IDS = some_ids(20_000)
 MEANT = IDS[1234]
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        MEANT, MEANT.upper(), f"  {MEANT}\n", MEANT[:2] + "x" + MEANT[3:], MEANT[:2] + MEANT[3:],
-        MEANT[:5] + "yy" + MEANT[5:], MEANT[1:3] + MEANT[0] + MEANT[3:], MEANT[:17], MEANT[:12], MEANT[9:17],
-        MEANT[2:14], MEANT[:8], MEANT[:3] + "_" + MEANT[4:8], MEANT.replace("-", "_", 1),
-        MEANT.rsplit("-", 1)[0] + "-otherModel",
-    ],
+TYPED = (
+    MEANT, MEANT.upper(), f"  {MEANT}\n", MEANT[:2] + "x" + MEANT[3:], MEANT[:2] + MEANT[3:],
+    MEANT[:5] + "yy" + MEANT[5:], MEANT[1:3] + MEANT[0] + MEANT[3:], MEANT[:17], MEANT[:12], MEANT[9:17],
+    MEANT[2:14], MEANT[:8], MEANT[:3] + "_" + MEANT[4:8], MEANT.replace("-", "_", 1),
+    MEANT.rsplit("-", 1)[0] + "-otherModel",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("typed", TYPED)
 def test_the_id_that_was_meant_is_near(typed: str) -> None:
     assert MEANT in dict(near(typed, IDS))
 
 
-@pytest.mark.parametrize("typed", ["", "-", "\x00", "zzzzzzzzzzzzzzzz", "q" * 5000, "???????"])
-def test_nothing_is_near_to_nonsense(typed: str) -> None:
-    assert len(near(typed, ["EPRSqtUW-IVh7w74d-animation"])) <= 1
+def test_nothing_is_near_to_nonsense_and_no_more_than_asked() -> None:
+    for typed in ("", "-", "\x00", "zzzzzzzzzzzzzzzz", "q" * 5000, "???????"):
+        assert len(near(typed, ["EPRSqtUW-IVh7w74d-animation"])) <= 1
     assert near("zzzzzzzzzzzzzzzz", IDS) == ()
-
-
-def test_no_more_than_asked() -> None:
     assert len(near("animation", IDS, n=5)) == 5
 
 

@@ -40,32 +40,27 @@ GRAVE = {"no_progress", "over_limit", "exception", "stale"}
 """Flags that need a person."""
 
 
-def a_case(status: JobStatus, mode: str = "parallel", **fields: Any) -> Job:
+CASES = tomllib.loads((FIXTURES / "flags.toml").read_text())["case"]
+
+
+def a_case(status: str, mode: str = "parallel", **fields: Any) -> Job:
     """A job without other times than `queued`, `started` and `written`, in seconds before now."""
     times = {f"{at}_at": ago(fields.pop(at)) for at in ("queued", "started", "written") if at in fields}
     values = {"plan": "basic", "queued_at": None, "started_at": None, "updated_at": None, **times, **fields}
-    return a_job(id=JobId("EPRSqtUW-IVh7w74d-animation"), status=status, mode=mode, **values)
-
-
-def case_of(told: dict[str, Any]) -> Job:
-    told = {key: value for key, value in told.items() if key not in ("flags", "reason")}
-    return a_case(JobStatus(told.pop("status")), **told)
-
-
-CASES = tomllib.loads((FIXTURES / "flags.toml").read_text())["case"]
+    return a_job(id=JobId("EPRSqtUW-IVh7w74d-animation"), status=JobStatus(status), mode=mode, **values)
 
 
 @pytest.mark.parametrize("told", CASES, ids=str)
 def test_flags_and_reason_and_whether_a_person_is_needed(told: dict[str, Any]) -> None:
-    job, flags = case_of(told), told.get("flags", [])
+    flags = told.get("flags", [])
+    job = a_case(**{key: value for key, value in told.items() if key not in ("flags", "reason")})
     assert [*flags_of(job, NOW)] == flags
     assert waits_for(job, NOW) == told.get("reason")
     assert needs_person(job, NOW) == bool(GRAVE & {*flags})
 
 
 def test_limits() -> None:
-    assert limit_s(a_case(JobStatus.RUNNING)) == 3600
-    assert limit_s(a_case(JobStatus.RUNNING, "sbatch")) is None
+    assert [limit_s(a_case("running", mode)) for mode in ("parallel", "sbatch")] == [3600, None]
 
 
 LIVE = job_id(9_999)
@@ -97,31 +92,27 @@ def known(*jobs: Job) -> dict[JobId, Job]:
 HISTORY = [done(number, 100 + number) for number in range(TELLING_RUNS)]
 
 
+FAILED = [msgspec.structs.replace(job, status=JobStatus.FAILED) for job in HISTORY]
+DAY_S = 86_400
+
+
 @pytest.mark.parametrize(
-    ("one", "words"),
+    ("one", "history", "words"),
     [
-        (live(JobStatus.RUNNING, 100), None),
-        (live(JobStatus.RUNNING, 600), "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
-        (live(JobStatus.PENDING, 5), None),
-        (live(JobStatus.PENDING, 60), "late: waits 1m, usually 2s (p99 2s, n=20)"),
-        (live(JobStatus.RUNNING, 600, model="other"), None),
+        (live(JobStatus.RUNNING, 100), HISTORY, None),
+        (live(JobStatus.RUNNING, 600), HISTORY, "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
+        (live(JobStatus.PENDING, 5), HISTORY, None),
+        (live(JobStatus.PENDING, 60), HISTORY, "late: waits 1m, usually 2s (p99 2s, n=20)"),
+        (live(JobStatus.RUNNING, 600, model="other"), HISTORY, None),
+        (live(JobStatus.RUNNING, DAY_S), HISTORY[1:], None),  # too few
+        (live(JobStatus.RUNNING, DAY_S), FAILED, None),
     ],
 )
-def test_a_job_is_late_beyond_what_is_usual_for_its_like(one: Job, words: str | None) -> None:
-    lateness = Lateness.of(known(one, *HISTORY), NOW)
-    late = lateness.late(one, NOW)
+def test_a_job_is_late_beyond_what_is_usual_for_its_like(
+    one: Job, history: list[Job], words: str | None
+) -> None:
+    late = Lateness.of(known(one, *history), NOW).late(one, NOW)
     assert (late.words if late is not None else None) == words
-
-
-def test_too_few_runs_make_nothing_late() -> None:
-    one = live(JobStatus.RUNNING, 86_400)
-    assert Lateness.of(known(one, *HISTORY[1:]), NOW).late(one, NOW) is None
-
-
-def test_failed_runs_do_not_count() -> None:
-    failed = [msgspec.structs.replace(job, status=JobStatus.FAILED) for job in HISTORY]
-    one = live(JobStatus.RUNNING, 86_400)
-    assert Lateness.of(known(one, *failed), NOW).late(one, NOW) is None
 
 
 def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
@@ -135,15 +126,6 @@ def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
     assert lateness.look(jobs, later, 10.0) == set()
     jobs[LIVE] = a_job(9_999, status=JobStatus.COMPLETED)
     assert lateness.look(jobs, later, 10.0) == {LIVE}
-
-
-def test_lateness_over_the_budget_is_found_next_time() -> None:
-    one = live(JobStatus.RUNNING, 600)
-    jobs = known(one, *HISTORY)
-    lateness = Lateness()
-    lateness.note(jobs)
-    assert lateness.look(jobs, NOW, 0.0) == set()
-    assert lateness.look(jobs, NOW, 10.0) == {LIVE}
 
 
 def test_what_is_kept_has_a_bound() -> None:
@@ -202,14 +184,6 @@ def test_a_change_begins_the_rest_anew() -> None:
     assert looked_at(disputes, knows, jobs, LATER) == {job_id(2)}
 
 
-def test_disputes_over_the_budget_are_found_next_time() -> None:
-    knows, jobs = at_odds(*range(50))
-    disputes = Disputes()
-    disputes.note(jobs, NOW)
-    assert looked_at(disputes, knows, jobs, LATER, budget_s=0.0) == set()
-    assert looked_at(disputes, knows, jobs, LATER, budget_s=10.0) == set(jobs)
-
-
 @pytest.mark.parametrize(
     ("flag", "context"),
     [
@@ -256,6 +230,25 @@ def looked(trouble: Trouble, *jobs: Job, after_s: int = 0) -> set[JobId]:
     return set(trouble.look(known, Nanos(NOW + after_s * SECOND), 10.0))
 
 
+@pytest.mark.parametrize("kind", ["late", "at odds", "trouble"])
+def test_what_is_over_the_budget_is_found_next_time(kind: str) -> None:
+    if kind == "late":
+        jobs, lateness, found = known(live(JobStatus.RUNNING, 600), *HISTORY), Lateness(), {LIVE}
+        lateness.note(jobs)
+        looks = [set(lateness.look(jobs, NOW, budget_s)) for budget_s in (0.0, 10.0)]
+    elif kind == "at odds":
+        knows, jobs = at_odds(*range(50))
+        disputes, found = Disputes(), set(jobs)
+        disputes.note(jobs, NOW)
+        looks = [looked_at(disputes, knows, jobs, LATER, budget_s=budget_s) for budget_s in (0.0, 10.0)]
+    else:
+        jobs, trouble = known(failed(1, ago(5)), failed(2, ago(5))), Trouble(BEGAN)
+        trouble.note(jobs)
+        found = set(jobs)
+        looks = [set(trouble.look(jobs, NOW, budget_s)) for budget_s in (0.0, 10.0)]
+    assert looks == [set(), found]
+
+
 def failed(number: int, ended_at: Nanos) -> Job:
     return a_job(number, status=JobStatus.FAILED, ended_at=ended_at)
 
@@ -271,32 +264,16 @@ def test_a_failure_since_one_looks_is_told_once() -> None:
     assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
 
 
-def test_a_job_that_comes_to_be_stuck_is_told_once() -> None:
-    trouble = Trouble(BEGAN)
-    waits = pending(1, ago(5))
-    assert looked(trouble, waits) == set()
-    assert trouble.look({waits.id: waits}, Nanos(NOW + 60 * SECOND), 10.0) == [waits.id]
-    assert trouble.look({waits.id: waits}, Nanos(NOW + 90 * SECOND), 10.0) == []
+def test_a_job_that_comes_to_be_stuck_is_told_once_and_again_when_it_got_well_meanwhile() -> None:
+    trouble, waits = Trouble(BEGAN), pending(1, ago(5))
+    assert [looked(trouble, waits, after_s=after_s) for after_s in (0, 60, 90)] == [set(), {waits.id}, set()]
+    assert looked(trouble, a_job(1, status=JobStatus.RUNNING, started_at=NOW)) == set()
+    assert looked(trouble, pending(1, NOW), after_s=60) == {job_id(1)}
 
 
 def test_what_was_stuck_before_is_not_new() -> None:
     assert looked(Trouble(BEGAN), pending(1, ago(500))) == set()
     assert looked(Trouble(BEGAN), pending(1, ago(50))) == {job_id(1)}
-
-
-def test_one_that_got_well_and_stuck_again_is_told_again() -> None:
-    trouble = Trouble(BEGAN)
-    assert looked(trouble, pending(1, ago(50))) == {job_id(1)}
-    assert looked(trouble, a_job(1, status=JobStatus.RUNNING, started_at=NOW)) == set()
-    assert looked(trouble, pending(1, NOW), after_s=60) == {job_id(1)}
-
-
-def test_trouble_over_the_budget_is_told_next_time() -> None:
-    trouble = Trouble(BEGAN)
-    known = {job.id: job for job in (failed(1, ago(5)), failed(2, ago(5)))}
-    trouble.note(known)
-    assert trouble.look(known, NOW, 0.0) == []
-    assert set(trouble.look(known, NOW, 10.0)) == set(known)
 
 
 def studied(play: Played) -> tuple[Correlator, Verdict]:

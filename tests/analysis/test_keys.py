@@ -40,36 +40,38 @@ def evidence_of(job: Job, slurm: Job | None) -> Evidence:
     return Evidence(job_id=job.id, now=NOW, job=job, slurm=slurm)
 
 
-def test_its_directory_tells_which_job_of_slurm_it_is() -> None:
-    other = in_slurm(number=5, tags=f"sirepo:{job_id(2)}")
-    assert slurm_of(of_sirepo(), [other, in_slurm(), of_sirepo()]) == in_slurm()
-    assert slurm_of(of_sirepo(), [other]) is None
-    assert sirepo_of(in_slurm()) == job_id(1)
-    assert sirepo_of(in_slurm(tags="")) is None
+OTHER = in_slurm(number=5, tags=f"sirepo:{job_id(2)}")
+AGAIN = in_slurm(number=4800, queued_at=ago(10))
+HERE = in_slurm(tags="")
+THERE = in_slurm(tags="", id=JobId("slurm@theta/4711"), source="ssh://theta")
 
 
-def test_a_number_that_was_noted_counts_for_more() -> None:
-    again = in_slurm(number=4800, queued_at=ago(10))
-    assert slurm_of(of_sirepo(), [in_slurm(), again]) == again
-    assert slurm_of(of_sirepo(), [in_slurm(), again], "4711") == in_slurm()
-    assert slurm_of(of_sirepo(), [in_slurm(tags="")], "4711") == in_slurm(tags="")
-    assert slurm_of(of_sirepo(), [in_slurm()], "9") is None
+@pytest.mark.parametrize(
+    ("job", "jobs", "noted", "found"),
+    [
+        # Its directory tells which it is
+        (of_sirepo(), [OTHER, in_slurm(), of_sirepo()], "", in_slurm()),
+        (of_sirepo(), [OTHER], "", None),
+        # A number that was noted counts for more
+        (of_sirepo(), [in_slurm(), AGAIN], "", AGAIN),
+        (of_sirepo(), [in_slurm(), AGAIN], "4711", in_slurm()),
+        (of_sirepo(), [HERE], "4711", HERE),
+        (of_sirepo(), [in_slurm()], "9", None),
+        # Of two clusters the one of its host is meant
+        (of_sirepo(), [HERE, THERE], "4711", HERE),
+        (of_sirepo(host=None), [HERE, THERE], "4711", None),
+        # A job of an earlier run is not the one of the last; jobs that run elsewhere have none
+        (of_sirepo(queued_at=ago(30)), [in_slurm()], "", None),
+        (of_sirepo(mode="parallel"), [in_slurm()], "", None),
+        (None, [in_slurm()], "", None),
+    ],
+)
+def test_which_job_of_slurm_it_is(job: Job | None, jobs: list[Job], noted: str, found: Job | None) -> None:
+    assert slurm_of(job, jobs, *([noted] if noted else [])) == found
 
 
-def test_of_two_clusters_the_one_of_its_host_is_meant() -> None:
-    here = in_slurm(tags="")
-    there = in_slurm(tags="", id=JobId("slurm@theta/4711"), source="ssh://theta")
-    assert slurm_of(of_sirepo(), [here, there], "4711") == here
-    assert slurm_of(of_sirepo(host=None), [here, there], "4711") is None
-
-
-def test_a_job_of_an_earlier_run_is_not_the_one_of_the_last() -> None:
-    assert slurm_of(of_sirepo(queued_at=ago(30)), [in_slurm()]) is None
-
-
-def test_jobs_that_run_elsewhere_have_none() -> None:
-    assert slurm_of(of_sirepo(mode="parallel"), [in_slurm()]) is None
-    assert slurm_of(None, [in_slurm()]) is None
+def test_its_tags_tell_whose_job_one_of_slurm_is() -> None:
+    assert (sirepo_of(in_slurm()), sirepo_of(HERE)) == (job_id(1), None)
 
 
 def test_its_words_are_slurms() -> None:
@@ -112,8 +114,7 @@ def test_what_is_fresh_may_not_have_been_heard_of_yet() -> None:
 def test_what_waits_in_slurm_waits_for_what_slurm_says() -> None:
     verdict = explain(evidence_of(of_sirepo(), in_slurm(message="free nodes")))
     assert verdict.code is Code.SBATCH_QUEUED
-    assert "slurm/4711" in verdict.sentence
-    assert "free nodes" in verdict.sentence
+    assert all(words in verdict.sentence for words in ("slurm/4711", "free nodes"))
     assert [one.what for one in verdict.evidence] == ["record", "slurm"]
     assert any("jobtui show slurm/4711" in step.command for step in verdict.next)
     assert explain(evidence_of(of_sirepo(), None)).confidence < verdict.confidence

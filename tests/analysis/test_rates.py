@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from statistics import quantiles
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ from jobtui.analysis.reports.rates import (
     utilization,
     within,
 )
-from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, system_job_id
 from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
@@ -34,6 +35,7 @@ from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, n
 SECOND = 10**9
 HOUR = nanos("2026-11-20T16:00:00")
 NOW = Nanos(HOUR + 60 * SECOND)
+LATE = nanos("2026-11-20T19:30:00")
 EVER = Window()
 
 CASES: dict[str, list[StateChange]] = {
@@ -102,41 +104,46 @@ def test_a_job_that_finished_twice_counts_once() -> None:
     assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
 
 
-def test_what_began_before_the_window_counts_in_it() -> None:
-    changes = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
-    window = Window(Nanos(HOUR + 10 * SECOND), Nanos(HOUR + 20 * SECOND))
-    assert seconds(busy(changes, window)) == [(10, 4)]
-    after = Window(Nanos(HOUR + 40 * SECOND), None)
-    assert seconds(busy(changes, after)) == [(40, 0)]
+RUN = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
+OUT_OF_ORDER = [
+    change(1, 10, "READY", "RUNNING", nodes=1), change(2, 9, "RUNNING", "RUN_TIMEOUT"),
+    change(3, 11, "RUN_TIMEOUT", "RUNNING", nodes=1), change(4, 20, "RUNNING", "RUN_DONE"),
+]  # fmt: skip
 
 
-def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() -> None:
-    changes = [change(2, 30, "RUNNING", "RUN_DONE")]
-    window = Window(Nanos(HOUR), None)
-    nodes = {system_job_id("balsam", 1): 3.0}
-    series = busy(changes, window, nodes_of=nodes)
-    assert seconds(series) == [(0, 3), (30, 0)]
-    assert series.notes == (
-        "1 runs began before what is known: counted from the beginning",
-        "1 runs do not say their nodes: those of the job now were taken",
-    )
-
-
-def test_a_missing_end_lasts_until_the_next_change_and_is_said() -> None:
-    changes = [change(1, 0, "READY", "RUNNING", nodes=2), change(3, 30, "RUN_DONE", "JOB_FINISHED")]
-    series = busy(changes, EVER)
-    assert seconds(series) == [(0, 2), (30, 0)]
-    assert "no known end" in series.notes[0]
-
-
-def test_the_order_of_the_system_counts_not_that_of_clocks() -> None:
-    changes = [
-        change(1, 10, "READY", "RUNNING", nodes=1),
-        change(2, 9, "RUNNING", "RUN_TIMEOUT"),
-        change(3, 11, "RUN_TIMEOUT", "RUNNING", nodes=1),
-        change(4, 20, "RUNNING", "RUN_DONE"),
-    ]
-    assert seconds(busy(changes, EVER)) == [(11, 1), (20, 0)]
+@pytest.mark.parametrize(
+    ("changes", "since", "until", "points", "notes"),
+    [
+        pytest.param(RUN, 10, 20, [(10, 4)], [], id="what began before the window counts in it"),
+        pytest.param(RUN, 40, None, [(40, 0)], [], id="what ended before it does not"),
+        pytest.param(
+            RUN[1:], 0, None, [(0, 3), (30, 0)],
+            ["1 runs began before what is known: counted from the beginning",
+             "1 runs do not say their nodes: those of the job now were taken"],
+            id="an end without a beginning counts from the beginning of the window",
+        ),
+        pytest.param(
+            [RUN[0], change(3, 30, "RUN_DONE", "JOB_FINISHED")], None, None, [(0, 4), (30, 0)],
+            ["no known end"], id="a missing end lasts until the next change",
+        ),
+        pytest.param(
+            OUT_OF_ORDER, None, None, [(11, 1), (20, 0)], ["ended before they began by their clocks"],
+            id="the order of the system counts, not that of clocks",
+        ),
+    ],
+)  # fmt: skip
+def test_utilization_of_what_is_not_whole(
+    changes: list[StateChange],
+    since: int | None,
+    until: int | None,
+    points: list[tuple[float, float]],
+    notes: list[str],
+) -> None:
+    edges = (None if at is None else Nanos(HOUR + at * SECOND) for at in (since, until))
+    series = busy(changes, Window(*edges), nodes_of={system_job_id("balsam", 1): 3.0})
+    assert seconds(series) == points
+    assert len(series.notes) == len(notes)
+    assert all(words in note for words, note in zip(notes, series.notes, strict=True))
 
 
 def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> None:
@@ -146,7 +153,7 @@ def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> Non
         for job in load("dump_jobs")
         if job["state"] == "RUNNING"
     )
-    series = busy(changes, EVER, nanos("2026-11-20T19:30:00"))
+    series = busy(changes, EVER, LATE)
     assert min(series.y) >= 0
     assert series.y[-1] == pytest.approx(running)
 
@@ -155,23 +162,17 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
     allocations = [allocation_of(row) for row in load("dump_batch_jobs")]
     exact = rates_exact.available_nodes(allocations)
     running = next(one for one in allocations if one.state == "running")
-    left_out = available_nodes(allocations, EVER, nanos("2026-11-20T19:30:00"))
+    left_out = available_nodes(allocations, EVER, LATE)
     assert left_out.notes == ("1 allocation without known times is left out",)
-    begun = allocation_with(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
-    series = available_nodes([*allocations, begun], EVER, nanos("2026-11-20T19:30:00"))
+    begun = msgspec.structs.replace(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
+    series = available_nodes([*allocations, begun], EVER, LATE)
     assert series.y[-1] == exact.y[-1] + running.nodes
     assert "1 allocation has an estimated start" in series.notes
 
 
-def allocation_with(one: Allocation, **changes: object) -> Allocation:
-    import msgspec
-
-    return msgspec.structs.replace(one, **changes)
-
-
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
     changes = [change_of(event) for event in load("dump_events")]
-    series = jobs_per_state(by_job(changes), EVER, nanos("2026-11-20T19:30:00"), BALSAM.unborn)
+    series = jobs_per_state(by_job(changes), EVER, LATE, BALSAM.unborn)
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
     jobs = [str(job["state"]) for job in load("dump_jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}

@@ -18,7 +18,6 @@ from jobtui.analysis.scripts import (
     unified,
     wanted_of_sirepo,
     wanted_of_slurm,
-    without_noise,
 )
 from jobtui.formats.slurm import filled
 from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
@@ -112,27 +111,24 @@ def test_any_pattern_can_be_filled(pattern: str, values: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "is_noise"),
     [
-        ("date 2026-11-20T20:50:23Z", "date 2025-01-02 03:04:05"),
-        ("run_20261120_2050", "run_20250102_0304"),
-        ("id 6f1c2a3b-1111-2222-3333-444455556666", "id 00000000-aaaa-bbbb-cccc-ddddeeeeffff"),
-        ("url http://h:8001/x", "url http://h:43210/x"),
-        ("--port=8001", "--port=9999"),
-        ("t=1795207823", "t=1795999999"),
-        ("out-7.log", "out-8.log"),
+        ("date 2026-11-20T20:50:23Z", "date 2025-01-02 03:04:05", True),
+        ("run_20261120_2050", "run_20250102_0304", True),
+        ("id 6f1c2a3b-1111-2222-3333-444455556666", "id 00000000-aaaa-bbbb-cccc-ddddeeeeffff", True),
+        ("url http://h:8001/x", "url http://h:43210/x", True),
+        ("--port=8001", "--port=9999", True),
+        ("t=1795207823", "t=1795999999", True),
+        ("out-7.log", "out-8.log", True),
+        ("seed 1000", "seed 1001", False),
+        ("a=b", "a=c", False),
+        ("x 12", "x 13", False),
     ],
 )
-def test_noise_is_folded(one: str, other: str) -> None:
+def test_noise_is_folded(one: str, other: str, is_noise: bool) -> None:
     found = diff_scripts(a_script(f"a\n{one}\nb\n", "7"), a_script(f"a\n{other}\nb\n", "8"))
-    assert found.is_same
-    assert found.folded == 1
-    assert not list(unified(found.rows))
-
-
-@pytest.mark.parametrize(("one", "other"), [("seed 1000", "seed 1001"), ("a=b", "a=c"), ("x 12", "x 13")])
-def test_what_is_no_noise_is_not(one: str, other: str) -> None:
-    assert without_noise(one) != without_noise(other)
+    assert (found.is_same, found.folded) == (is_noise, int(is_noise))
+    assert bool(list(unified(found.rows))) is not is_noise
 
 
 def test_scripts_and_environments_are_compared() -> None:
@@ -205,10 +201,6 @@ def slurm(native: str, **fields: object) -> Job:
     )
 
 
-def detail_of(job: Job, runs: tuple[Run, ...] = (), **native: Any) -> JobDetail:
-    return JobDetail(job=job, runs=runs, history=(), native=native)
-
-
 @pytest.mark.parametrize(
     ("native", "number", "task"),
     [("slurm/22", "22", ""), ("slurm/22_1", "22", "1"), ("slurm@login1/22_1", "22", "1")],
@@ -218,22 +210,19 @@ def test_a_task_means_the_script_of_its_array(native: str, number: str, task: st
     assert wanted_of_slurm(job) == Wanted(number, task, submitted_at=job.queued_at)
 
 
-def test_the_cluster_is_the_one_that_slurm_names_and_not_where_it_is_asked() -> None:
-    job = slurm("slurm@login1/22")
-    found = wanted_of_slurm(job, detail_of(job, slurm={"cluster": "huppel"}))
+def wanted_of(job: Job, *runs: Run, **native: Any) -> Wanted:
+    found = wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native))
     assert found is not None
-    assert found.cluster == "huppel"
+    return found
 
 
-def test_a_job_that_was_requeued_was_submitted_the_first_time() -> None:
-    job = slurm("slurm/22")
-    runs = tuple(
+def test_the_cluster_is_the_one_that_slurm_names_and_a_requeued_job_was_submitted_the_first_time() -> None:
+    assert wanted_of(slurm("slurm@login1/22"), slurm={"cluster": "huppel"}).cluster == "huppel"
+    runs = (
         Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))
         for n, at in ((1, 900), (2, 100))
     )
-    found = wanted_of_slurm(job, detail_of(job, runs))
-    assert found is not None
-    assert found.submitted_at == ago(900)
+    assert wanted_of(slurm("slurm/22"), *runs).submitted_at == ago(900)
 
 
 @pytest.mark.parametrize(
@@ -249,18 +238,11 @@ def test_a_job_that_was_requeued_was_submitted_the_first_time() -> None:
     ],
 )
 def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: JobStatus, is_batch: bool) -> None:
-    job = slurm("slurm/22", status=status)
-    found = wanted_of_slurm(job, detail_of(job, **native))
-    assert found is not None
-    assert found.is_batch is is_batch
+    assert wanted_of(slurm("slurm/22", status=status), **native).is_batch is is_batch
 
 
-def test_other_jobs_have_none() -> None:
-    assert wanted_of_slurm(a_job(1)) is None
-    assert wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
-
-
-def test_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
+def test_other_jobs_have_none_and_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
+    assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
     noted = SbatchStatus("running", "4007", submitted_at=ago(50))
     assert wanted_of_sirepo(noted) == Wanted("4007", submitted_at=ago(50))
     assert wanted_of_sirepo(SbatchStatus("pending")) is None
@@ -287,23 +269,15 @@ def reading(files: Mapping[str, str] | None = None, *scripts: ArchivedScript) ->
     return cast(JobReader, Shelf(files or {}, {script.number: script for script in scripts}))
 
 
-def archived(number: str, script: bytes, **variables: str) -> ArchivedScript:
-    kept = tuple(Variable(name.encode(), value.encode()) for name, value in variables.items())
-    return ArchivedScript(
-        number=number, script=script, source=f"/archive/{number}", environment=Environment(kept)
-    )
-
-
 def side(job: Job, *dirs: str) -> Side:
     return Side(job, None, (), None, dirs, JobDetail(job=job))
 
 
-def side_of_slurm(number: int) -> Side:
-    return side(a_job(number, id=f"slurm/{number}", system="slurm"))
+SEVEN, EIGHT = (side(a_job(number, id=f"slurm/{number}", system="slurm")) for number in (7, 8))
 
 
-def named(files: tuple[FileDiff, ...]) -> dict[str, FileDiff]:
-    return {file.name: file for file in files}
+async def differing(reader: JobReader, this: Side = SEVEN, other: Side = EIGHT) -> dict[str, FileDiff]:
+    return {file.name: file for file in await texts_compared(reader, this, other)}
 
 
 async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
@@ -312,7 +286,7 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
         "/b/in.json": '{"password": "hush2", "size": 4}',
         "/b/parameters.py": "x = 1",
     }
-    found = named(await texts_compared(reading(files), side(a_job(1), "/gone", "/a"), side(a_job(2), "/b")))
+    found = await differing(reading(files), side(a_job(1), "/gone", "/a"), side(a_job(2), "/b"))
     assert {'- "size": 4', '+ "size": 3'} <= set(found["in.json"].lines)
     assert "hush" not in str(found)
     assert found["parameters.py"].note == "/gone/parameters.py: is not there"
@@ -320,15 +294,14 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
 
 
 async def test_jobs_of_slurm_have_no_files_of_inputs_to_miss() -> None:
-    for other in (side_of_slurm(7), side_of_slurm(8)):
-        found = named(await texts_compared(reading(), side_of_slurm(7), other))
-        assert not found.keys() & {"in.json", "parameters.py"}
+    for other in (SEVEN, EIGHT):
+        assert not (await differing(reading(), SEVEN, other)).keys() & {"in.json", "parameters.py"}
 
 
 async def test_scripts_and_environments_where_both_are_archived() -> None:
-    one = archived("7", b"#!/bin/sh\nsrun a\n", N="1", API_TOKEN="hush", SAME="x")
-    two = archived("8", b"#!/bin/sh\nsrun b\n", N="2", API_TOKEN="hush2", SAME="x")
-    found = named(await texts_compared(reading({}, one, two), side_of_slurm(7), side_of_slurm(8)))
+    one = a_script("#!/bin/sh\nsrun a\n", "7", N="1", API_TOKEN="hush", SAME="x")
+    two = a_script("#!/bin/sh\nsrun b\n", "8", N="2", API_TOKEN="hush2", SAME="x")
+    found = await differing(reading({}, one, two))
     assert found["script"].lines == ("-srun b", "+srun a")
     assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
     assert "hush" not in str(found)
@@ -336,16 +309,13 @@ async def test_scripts_and_environments_where_both_are_archived() -> None:
 
 
 async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
-    one, two = (archived(str(n), b"date 2026-11-2%d\nsrun a\n" % n) for n in (7, 8))
-    found = named(await texts_compared(reading({}, one, two), side_of_slurm(7), side_of_slurm(8)))
-    assert found["script"].lines == ()
-    assert found["script"].note == "the same; 1 more differ in dates, ids and ports only"
+    found = await differing(reading({}, *(a_script(f"date 2026-11-2{n}\nsrun a\n", str(n)) for n in (7, 8))))
+    told = found["script"]
+    assert (told.lines, told.note) == ((), "the same; 1 more differ in dates, ids and ports only")
 
 
 async def test_a_script_that_is_not_archived_is_said_to_be_missing() -> None:
-    found = named(
-        await texts_compared(reading({}, archived("7", b"x\n")), side_of_slurm(7), side_of_slurm(8))
-    )
+    found = await differing(reading({}, a_script("x\n", "7")))
     assert found["script"].note == "none of slurm/8 was found (/archive: not there)"
 
 

@@ -6,18 +6,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from jobtui.analysis.compare import CLUTTER
-from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.sirepo.client import MAX_BYTES
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from tests.analysis.explain.balsam_cases import ID, SITE, a_job, allocation, changes
-from tests.builders import ago
+from tests.analysis.explain.balsam_cases import evidence_of
 from tests.commands.running import Runner
-from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -62,13 +58,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
-    here = tuple(
-        allocation(**(one["is"] | {name: ago(seconds) for name, seconds in one.get("ago", {}).items()}))
-        for one in row.get("allocations", ())
-    )
-    job = a_job(row["state"], needs=tuple(map(tuple, row.get("needs", ()))))
-    sites, went = (msgspec.structs.replace(SITE, seen_at=ago(row["seen_s"])),), tuple(changes(*row["states"]))
-    found = explain(Evidence(job_id=ID, now=NOW, job=job, changes=went, sites=sites, allocations=here))
+    found = explain(evidence_of(row))
     return {"verdict": found.code, "sentence": found.sentence}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,6 @@ from jobtui.analysis.timeline import (
     LEAST_TIMES,
     MOST_TOGETHER,
     Fold,
-    JobLine,
     folds_in,
     in_time_order,
     job_lines,
@@ -78,49 +78,51 @@ def test_folds_hold_what_they_say(steps: list[str]) -> None:
 JID = job_id()
 
 
-def texts(lines: list[JobLine]) -> list[str]:
-    return [line.text for line in lines]
+def line_at(text: str, at_s: float, offset: int, **fields: Any) -> Step:
+    return a_step("s", at_s, text=text, offset=offset, **fields)
 
 
-def test_sources_are_merged_by_time_and_the_server_comes_first() -> None:
-    late = a_step("s", 2.0, text="late", offset=30)
-    called = a_step("s", 1.0, text="called", source="server.log", component=Component.SERVER, offset=5)
-    made = a_step("s", 1.0, text="made", offset=20)
-    op = an_op(steps=[late, made, called])
-    assert texts(job_lines(JID, [op], ())) == ["called", "made", "late"]
+@pytest.mark.parametrize(
+    ("steps", "shown"),
+    [
+        pytest.param(
+            [line_at("late", 2.0, 30), line_at("made", 1.0, 20),
+             line_at("called", 1.0, 5, source="server.log", component=Component.SERVER)],
+            "called made late", id="sources are merged by time and the server comes first",
+        ),
+        pytest.param(
+            [line_at("a", 0.0, 1), line_at("b", 0.0, 2, at=None), line_at("c", 5.0, 3),
+             line_at("other", 2.0, 1, source="b.log")],
+            "a b other c", id="a line without a time is where it was written",
+        ),
+        pytest.param(
+            [line_at("old", 0.0, 9_000), line_at("new", 1.0, 10)],
+            "old new", id="lines of a log that was rotated come after those before",
+        ),
+    ],
+)  # fmt: skip
+def test_lines_come_in_order(steps: list[Step], shown: str) -> None:
+    """Whether one op has them all, or each its own."""
+    for ops in ([an_op(steps=steps)], [an_op(steps=[step]) for step in steps]):
+        assert [line.text for line in job_lines(JID, ops, ())] == shown.split()
 
 
-def test_a_line_without_a_time_stays_where_it_was_written() -> None:
-    steps = [
-        a_step("s", 0.0, text="a", offset=1),
-        a_step("s", text="b", offset=2, at=None),
-        a_step("s", 5.0, text="c", offset=3),
-        a_step("s", 2.0, text="other", source="b.log", offset=1),
-    ]
-    assert texts(job_lines(JID, [an_op(steps=steps)], ())) == ["a", "b", "other", "c"]
-
-
-def test_a_line_of_two_ops_is_given_once_with_its_surest_link() -> None:
+def test_a_line_of_two_ops_is_given_once_with_its_surest_link_and_an_unlinked_one_is_of_none() -> None:
     weak = an_op(steps=[a_step("s", offset=1, text="x", certainty=Certainty.ADJACENT)], op="aaaa")
     sure = an_op(steps=[a_step("s", offset=1, text="x", certainty=Certainty.JID)], op="bbbb")
     (line,) = job_lines(JID, [weak, sure], ())
-    assert line.certainty is Certainty.JID
-    assert line.op is sure
-
-
-def test_unlinked_lines_belong_to_no_op() -> None:
-    loose = Unlinked(JID, a_step("s", text="loose", line=-5), "no op")
-    (line,) = job_lines(JID, (), [loose])
+    assert (line.certainty, line.op) == (Certainty.JID, sure)
+    (line,) = job_lines(JID, (), [Unlinked(JID, a_step("s", text="loose", line=-5), "no op")])
     assert (line.text, line.op, line.line) == ("loose", None, 0)
 
 
-def test_a_level_is_only_read_where_python_logging_wrote_it() -> None:
-    def level(text: str) -> str | None:
-        return job_lines(JID, [an_op(steps=[a_step("s", text=text)])], ())[0].level
-
-    assert level("ERROR:tornado.application:boom") == "error"
-    assert level("INFO:tornado.access:200 POST /x") == "info"
-    assert level("_Op(run, abcd) error=ERROR: x") is None
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [("ERROR:tornado.application:boom", "error"), ("INFO:tornado.access:200 POST /x", "info"),
+     ("_Op(run, abcd) error=ERROR: x", None)],
+)  # fmt: skip
+def test_a_level_is_only_read_where_python_logging_wrote_it(text: str, level: str | None) -> None:
+    assert [line.level for line in job_lines(JID, [an_op(steps=[a_step("s", text=text)])], ())] == [level]
 
 
 _STEPS = st.lists(
@@ -134,12 +136,6 @@ _STEPS = st.lists(
     ),
     max_size=20,
 )
-
-
-def test_lines_of_a_log_that_was_rotated_come_after_those_before() -> None:
-    old = a_step("s", 0.0, text="old", offset=9_000)
-    new = a_step("s", 1.0, text="new", offset=10)
-    assert texts(job_lines(JID, [an_op(steps=[old]), an_op(steps=[new])], ())) == ["old", "new"]
 
 
 @given(_STEPS)
@@ -193,18 +189,11 @@ def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
     assert "no such element" in first.steps[3].text
 
 
-def test_the_order_in_which_changes_were_learnt_counts() -> None:
-    late = change(4, 60, "RUNNING", "RUN_DONE")
-    (op,) = ops_of_changes(None, (late, *FIRST[:3]))
+def test_the_order_in_which_changes_were_learnt_counts_and_what_waits_is_known_to_wait() -> None:
+    (op,) = ops_of_changes(None, (change(4, 60, "RUNNING", "RUN_DONE"), *FIRST[:3]))
     assert [step.line for step in op.steps] == [1, 2, 3, 4]
-
-
-def test_what_waits_is_known_to_wait() -> None:
     (op,) = ops_of_changes(None, FIRST[:2])
     assert (op.status, op.result, op.sent_at) == (OpStatus.WAITING, None, None)
-
-
-def test_a_job_without_changes_has_no_timeline() -> None:
     assert ops_of_changes(a_job(1), ()) == ()
 
 

@@ -36,16 +36,6 @@ def test_names_of_every_kind_and_era(kind: str) -> None:
     assert named(f"20200224213911-{kind}.log").kind == kind
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "x", "20261120204749.log", "20261120204749-.log", "2026112020474-start.log", "20261120204749-start",
-     "20261399204749-start.log", "20261120204749-../../x.log", "20261120204749-start.log.pkio-tmp-x",
-     "99999999999999-start.log"],
-)  # fmt: skip
-def test_what_is_no_name_of_a_copy(name: str) -> None:
-    assert read_name(name) is None
-
-
 def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> None:
     names = [
         "20261120204744-remote-before-start.log",

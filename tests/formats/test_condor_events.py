@@ -13,10 +13,8 @@ from jobtui.formats.condor_events import (
     EventReader,
     Form,
     attribute,
-    environment,
     form_of,
     texts_of,
-    texts_of_xml,
     trace_of,
 )
 from jobtui.formats.job_output import read_date
@@ -123,6 +121,11 @@ def test_the_head_of_a_log_of_a_whole_schedd_is_of_no_job(head: str) -> None:
     assert [(fact.what, fact.job) for fact in facts_of(head.encode())] == [("generic", "")]
 
 
+@pytest.mark.parametrize("torn", ['<c>\n<a n="Cluster"><i>7</i></a>\n', "</c>\n"], ids=["no end", "no begin"])
+def test_a_torn_event_in_xml_costs_only_itself(torn: str) -> None:
+    assert [fact.what for fact in facts_of((GLOBAL[2] + torn + GLOBAL[2]).encode())] == ["generic"] * 2
+
+
 def test_such_a_head_costs_nothing() -> None:
     data = (GLOBAL[0] + submitted()).encode()
     assert [(fact.what, fact.job) for fact in facts_of(data)] == [("generic", ""), ("submit", JOB)]
@@ -215,21 +218,6 @@ PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
 
 
 @pytest.mark.parametrize(
-    ("text", "variables"),
-    [
-        ("A=1;B=x y;C=", {"A": "1", "B": "x y", "C": ""}),
-        ("\"A=1 B='x y' C='it''s' D=say\"\"hi\"\"\"", {"A": "1", "B": "x y", "C": "it's", "D": 'say"hi"'}),
-        ("A=1 B='x y'", {"A": "1", "B": "x y"}),
-        ("A=1", {"A": "1"}),
-        ("A=a=b;;=x; ;", {"A": "a=b"}),
-        ("", {}),
-    ],
-)
-def test_both_ways_to_write_an_environment_are_read(text: str, variables: dict[str, str]) -> None:
-    assert environment(text) == variables
-
-
-@pytest.mark.parametrize(
     ("values", "trace"),
     [
         ({"TraceParent": PARENT}, TRACE),
@@ -246,30 +234,6 @@ def test_the_trace_of_a_job_is_in_its_attribute_or_environment(
 ) -> None:
     ref = trace_of(values)
     assert (ref.trace_id if ref else None) == trace
-
-
-@pytest.mark.parametrize(
-    ("line", "pair"),
-    [
-        ('Owner = "me"', ("Owner", "me")),
-        (r'A = "a \"b\" \\ c"', ("A", r'a "b" \ c')),
-        ("+JobsubCmd = \"x.sh\"", ("JobsubCmd", "x.sh")),
-        ("N = 4", ("N", "4")),
-        ("R = a == b && c", ("R", "a == b && c")),
-        ("no attribute", None),
-        ("= 3", None),
-    ],
-)  # fmt: skip
-def test_an_attribute_is_a_name_and_a_value(line: str, pair: tuple[str, str] | None) -> None:
-    assert attribute(line) == pair
-
-
-def test_the_types_of_xml_are_texts() -> None:
-    text = (
-        '<a n="A"><s>x &lt;1&gt; &amp;</s></a><a n="B"><i>-3</i></a>'
-        '<a n="C"><b v="t"/></a><a n="D"><e>1+</e></a>'
-    )
-    assert texts_of_xml(text) == {"A": "x <1> &", "B": "-3", "C": "true", "D": "1+"}
 
 
 def test_a_long_run_of_blanks_in_a_value_is_read_at_once() -> None:

@@ -181,20 +181,27 @@ def test_no_bytes_raise(data: st.DataObject) -> None:
         split_line(text.decode("utf-8", "replace"))
 
 
-def test_an_agents_line_that_comes_again_is_the_same() -> None:
-    line = f"{HEAD}{AGENT}opName=run o=S89I runDir={RUN_DIR}\n".encode()
-    other = line.replace(b"20:34:30", b"20:34:31")
-    assert [r.line for r in records_of(line + other + line + other)] == [1, 2]
+def arrived(op: str, second: int = 30) -> bytes:
+    head = HEAD.replace("20:34:30", f"20:34:{second}")
+    return f"{head}{AGENT}opName=run o={op} runDir={RUN_DIR}\n".encode()
 
 
-def test_what_names_no_op_is_known_by_the_line_before_it() -> None:
-    def arrived(op: str) -> bytes:
-        return f"{HEAD}{AGENT}opName=run o={op} runDir={RUN_DIR}\n".encode()
+CMD_STARTED = f"{HEAD}{AGENT}cmd=('/bin/bash', '-l') stdin=b\"source $HOME/.bashrc\n".encode()
+WAITS = f"{HEAD}{SUPERVISOR}_Op(run, 5N6c) await _reply_q.get()\n".encode()
 
-    started = f"{HEAD}{AGENT}cmd=('/bin/bash', '-l') stdin=b\"source $HOME/.bashrc\n".encode()
-    both = arrived("S89I") + started + arrived("wxyz") + started
-    assert [record.line for record in records_of(both)] == [1, 2, 3, 4]
-    assert [record.line for record in records_of(both * 2)] == [1, 2, 3, 4]
+
+@pytest.mark.parametrize(
+    ("lines", "given"),
+    [
+        ([arrived("S89I"), arrived("S89I", 31)] * 2, [1, 2]),
+        # what names no op is known by the line before it
+        ([arrived("S89I"), CMD_STARTED, arrived("wxyz"), CMD_STARTED] * 2, [1, 2, 3, 4]),
+        ([WAITS] * 2, [1, 2]),
+    ],
+    ids=["an agent's line is the same", "what names no op", "a supervisor's may come again"],
+)
+def test_what_comes_again(lines: list[bytes], given: list[int]) -> None:
+    assert [record.line for record in records_of(b"".join(lines))] == given
 
 
 def test_lines_are_remembered_without_their_text() -> None:
@@ -208,11 +215,6 @@ def test_lines_are_remembered_without_their_text() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 1_000_000
-
-
-def test_a_supervisors_line_may_come_again() -> None:
-    line = f"{HEAD}{SUPERVISOR}_Op(run, 5N6c) await _reply_q.get()\n".encode()
-    assert [r.line for r in records_of(line * 2)] == [1, 2]
 
 
 def test_an_echo_of_a_cluster_log_adds_only_what_is_new() -> None:
@@ -264,6 +266,9 @@ CMD = f"_Cmd(a=9mgt jid=VUlhaMOD-slPcrZWi-heightWeightReport o=S89I job_cmd=comp
 EXITED = f"Nov 20 20:49:24 10038     0 {JOB_AGENT}868:_on_exit _Process(pid=31 cmd={CMD}) returncode=0"
 
 
+BOTH = [("op_arrived", "S89I"), ("job_cmd_started", None)]
+
+
 def forwarded(*texts: str, container: str = A) -> bytes:
     return "".join(f"{WRITE}{container} {text}\n" for text in texts).encode()
 
@@ -286,35 +291,27 @@ def test_a_forwarded_line_is_the_containers_own() -> None:
         ("'" + ARRIVED, STARTED),
         ("export A='/srv/si", "repo/prod'" + ARRIVED + STARTED),
         (ARRIVED, "set -e", STARTED, "set -e"),
+        (ARRIVED + STARTED + EXITED,),
     ],
 )
 def test_glued_lines_are_taken_apart(texts: tuple[str, ...]) -> None:
     records = records_of(forwarded(*texts))
-    assert [record.shape for record in records] == ["op_arrived", "job_cmd_started"]
+    whole = [*BOTH, ("job_cmd_exited", "S89I")]
+    assert told(records) == whole[: 3 if EXITED in texts[0] else 2]
     assert records[0].fields["run_dir"] == PROD_DIR
-
-
-def test_three_glued_lines_are_three() -> None:
-    records = records_of(forwarded(ARRIVED + STARTED + EXITED))
-    assert told(records) == [("op_arrived", "S89I"), ("job_cmd_started", None), ("job_cmd_exited", "S89I")]
     assert [record.at for record in records] == sorted(record.at or 0 for record in records)
 
 
-BOTH = [("op_arrived", "S89I"), ("job_cmd_started", None)]
+IN_DIR = len(ARRIVED) - len(PROD_DIR)
 
 
-def test_a_line_cut_before_its_run_directory_is_joined() -> None:
-    for cut in range(1, ARRIVED.index("runDir=")):
-        records = records_of(forwarded('"' + ARRIVED[:cut], ARRIVED[cut:] + STARTED))
-        assert told(records) == BOTH, cut
-        assert records[0].fields["run_dir"] == PROD_DIR, cut
-
-
-def test_a_line_cut_in_its_run_directory_is_there_in_part() -> None:
-    for cut in range(len(ARRIVED) - len(PROD_DIR) + 1, len(ARRIVED)):
-        records = records_of(forwarded(ARRIVED[:cut], ARRIVED[cut:] + STARTED))
+def test_a_line_that_was_cut_is_joined_or_cut_in_its_run_directory_there_in_part() -> None:
+    for cut in (*range(1, ARRIVED.index("runDir=")), *range(IN_DIR + 1, len(ARRIVED))):
+        quote = '"' if cut <= IN_DIR else ""
+        records = records_of(forwarded(quote + ARRIVED[:cut], ARRIVED[cut:] + STARTED))
         assert told(records) == BOTH, cut
         assert PROD_DIR.startswith(records[0].fields["run_dir"] or "-"), cut
+        assert cut > IN_DIR or records[0].fields["run_dir"] == PROD_DIR, cut
 
 
 def test_a_line_glued_to_another_and_cut_in_its_head_is_joined() -> None:
@@ -325,12 +322,9 @@ def test_a_line_glued_to_another_and_cut_in_its_head_is_joined() -> None:
         assert records[0].fields["run_dir"] == PROD_DIR + (STARTED[:cut] if cut <= 2 else ""), cut
 
 
-LIKE_A_KILL = EXITED.index(" returncode")
-"""What is before this place is a whole line itself: that of a kill."""
-
-
 def test_a_process_line_cut_anywhere_is_what_it_was() -> None:
-    for cut in {*range(1, len(EXITED) - 1)} - {LIKE_A_KILL}:
+    like_a_kill = EXITED.index(" returncode")  # what is before it is a whole line itself
+    for cut in {*range(1, len(EXITED) - 1)} - {like_a_kill}:
         records = records_of(forwarded(EXITED[:cut], EXITED[cut:]))
         assert told(records) == [("job_cmd_exited", "S89I")], cut
 

@@ -25,3 +25,4 @@ def test_what_has_few_parts_is_counted_exactly_where_it_could_have_many() -> Non
     # resource spans, scope spans; of each span: itself, and of its attribute key, value, array and element
     assert count_parts(spans(10, 2), TRACES_DATA, 130) == 2 + 10 * (1 + 2 * 5)
     assert count_parts(spans(1, 0), TRACES_DATA, MOST) == 0
+    assert 0 <= count_parts(b"\x0a" + b"\xff" * 20, TRACES_DATA, 1) <= 2, "a number without an end"

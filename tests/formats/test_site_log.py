@@ -60,11 +60,6 @@ def test_the_number_of_a_batch_job_is_none_of_a_job() -> None:
     assert matched is None
 
 
-@pytest.mark.parametrize("text", ["", "2026-11-20", "2026-13-20 17:31:39.707", "x" * 23])
-def test_what_is_no_time(text: str) -> None:
-    assert read_time(text) is None
-
-
 def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     at = []
     for zone in ("UTC", "America/Chicago"):

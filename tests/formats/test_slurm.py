@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from jobtui.formats.slurm import (
     SQUEUE,
-    duration_of,
     ends_in_json,
     jobs_with_steps,
     queued_job,
     rows_of,
     shown_jobs,
-    state_of,
-    time_of,
 )
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
@@ -93,6 +90,7 @@ def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
     ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
     assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
     assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
+    assert [*shown_jobs("JobId=1 JobState=FAILED\n")] == []
 
 
 def test_the_json_of_sacct_tells_what_its_tables_do() -> None:
@@ -131,28 +129,6 @@ def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
         assert ends_in_json(text.encode()) == {}
     except ValueError:
         assert "jobs" not in text or text == '{"jobs": {}}'
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("30:00", 1800), ("5:00", 300), ("1:00:00", 3600), ("2-00:00:00", 172_800), ("1-12", 129_600),
-     ("90", 5400), ("UNLIMITED", None), ("Partition_Limit", None), ("NOT_SET", None), ("", None)],
-)  # fmt: skip
-def test_durations(text: str, seconds: float | None) -> None:
-    assert duration_of(text) == seconds
-
-
-def test_times_are_utc_as_text_or_in_seconds_or_none() -> None:
-    assert time_of("2026-11-20T20:50:23") == time_of("1795207823") == 1795207823 * SECOND
-    for text in ("", "N/A", "Unknown", "None", "2026-02-30T00:00:00", "0", "now", "²"):
-        assert time_of(text) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "state"), [("CANCELLED by 1001", ("CANCELLED", "1001")), ("CANCELLED+", ("CANCELLED", ""))]
-)
-def test_a_state_tells_who_canceled(text: str, state: tuple[str, str]) -> None:
-    assert state_of(text) == state
 
 
 @pytest.mark.parametrize("state", sorted(STATUSES))

@@ -13,8 +13,7 @@ from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.lines import LineView
 from tests.hostile.texts import SECRET, TEXTS, cells, faults_in
-from tests.hostile.traces import TraceTable
-from tests.hostile.widgets import BASES, CASES
+from tests.hostile.widgets import BASES, CASES, TraceTable
 from tests.widgets.widget_app import Stack
 
 COLUMNS, ROWS = [100, 9], 10

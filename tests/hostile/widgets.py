@@ -6,7 +6,7 @@ asks to be given safe is given so, as screens do; it is still all of it wide, lo
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from textual.widget import Widget
@@ -16,6 +16,9 @@ from jobtui.analysis.counts import Counts, ProfileState
 from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.timeline import JobLine
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.filters import Judged, ListedTrace, Standing
+from jobtui.analysis.traces.layout import ServiceMarks
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
@@ -23,12 +26,16 @@ from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
+from jobtui.model.traces import Resource, SpanEvent, SpanLog, Trace, summary_of
+from jobtui.model.traces import Span as TraceSpan
 from jobtui.model.verdicts import Verdict
 from jobtui.render.agents import AGENT_COLUMNS
 from jobtui.render.columns import JOB_COLUMNS, RowContext, TimeLook
 from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import show
+from jobtui.render.traces import TRACE_COLUMNS
 from jobtui.render.verdicts import why_parts
+from jobtui.render.waterfall import sentence_of, stage_words
 from jobtui.screens.text import HelpPane
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import (
@@ -65,11 +72,12 @@ from jobtui.widgets.record_list import (
     RecordTable,
 )
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import TextPane, WhyList
+from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
+from jobtui.widgets.waterfall import TraceFacts, Waterfall, path_of, picture_of
 from tests.conftest import NOW
 from tests.hostile.records import hostile
-from tests.hostile.traces import TRACE_CASES
+from tests.tracing import TRACE_ID, a_span, span_id
 
 AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
@@ -113,29 +121,6 @@ def typed_into(bar: AnyWidget, text: str) -> Case:
     return case(bar, lambda bar: bar.query_one(FilterInput).insert_text_at_cursor(text))
 
 
-def a_chart_view(text: str) -> Case:
-    series = Series(text, text, [Nanos(NOW - 10**12), Nanos(NOW - 10**11)], [1.0, 2.0], (text,))
-    curves = (Curve(series),) * 3
-    chart = Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW)
-    return case(ChartView(now), lambda view: view.set_chart(chart))
-
-
-def job_facts(text: str) -> Case:
-    job = hostile(Job, text, status=JobStatus.FAILED)
-
-    def told(facts: JobFacts) -> None:
-        facts.set_job(job, absolute=False)
-        facts.verdict = hostile(Verdict, text)
-
-    return case(JobFacts(lambda _: now(), job.id), told)
-
-
-def a_job_table(text: str) -> Case:
-    table = JobTable(lambda: RowContext(now=NOW))
-    table.set_columns(JOB_COLUMNS)
-    return case(table, lambda table: table.apply(jobs(text)))
-
-
 class HostileLines:
     """A log of one line, again and again."""
 
@@ -160,6 +145,59 @@ class HostileLines:
         return hostile(LogLine, self._text, place=number * 10, end=number * 10 + 10)
 
 
+class TraceTable(RecordTable[ListedTrace]):
+    """A table of records, as that of agents is another."""
+
+
+def a_hostile_trace(text: str) -> Trace:
+    """Spans of every kind with hostile words: like ones, one that failed, one whose parent did not come."""
+    resource = Resource(text, {text: text})
+    event = SpanEvent(Nanos(5), "exception", {"exception.type": text, "exception.stacktrace": text})
+
+    spoken: dict[str, Any] = {"message": text, "attributes": {text: text}, "events": (event,), "scope": text}
+
+    def span(number: int, parent: int | None, **more: Any) -> TraceSpan:
+        return a_span(number, parent, name=text, service=resource, warnings=(text,), **(spoken | more))
+
+    logs = (SpanLog(TRACE_ID, span_id(3), Nanos(6), text, text, resource),)
+    like = [span(number, 1, start=10**10 * number, end=10**10 * number + 9) for number in range(10, 20)]
+    spans = (span(1, None), span(2, 1, end=None), span(3, 1, error=True), span(4, 99), *like)
+    return Trace(trace_id=TRACE_ID, spans=spans, logs=logs)
+
+
+def a_waterfall(text: str) -> Case:
+    waterfall = Waterfall(ServiceMarks())
+
+    def tell() -> None:
+        waterfall.set_trace(picture_of(study_trace(a_hostile_trace(text))))
+        waterfall.toggle_path()
+        assert waterfall.found is not None
+        waterfall.set_path(waterfall.found, path_of(waterfall.found))
+
+    return waterfall, tell
+
+
+def a_chart(text: str) -> Chart:
+    series = Series(text, text, [Nanos(NOW - 10**12), Nanos(NOW - 10**11)], [1.0, 2.0], (text,))
+    return Chart(ChartKind.STATES, (Curve(series),) * 3, Nanos(NOW - 10**12), NOW)
+
+
+def job_facts(text: str) -> Case:
+    job = hostile(Job, text, status=JobStatus.FAILED)
+
+    def told(facts: JobFacts) -> None:
+        facts.set_job(job, absolute=False)
+        facts.verdict = hostile(Verdict, text)
+
+    return case(JobFacts(lambda _: now(), job.id), told)
+
+
+def a_job_table(text: str) -> Case:
+    table = JobTable(lambda: RowContext(now=NOW))
+    table.set_columns(JOB_COLUMNS)
+    return case(table, lambda table: table.apply(jobs(text)))
+
+
 def one_line(text: str) -> Case:
     line = OneLine(lambda _: now())
     line.display = True
@@ -175,27 +213,40 @@ def a_step_detail(text: str) -> Case:
     return case(StepDetail(), tell)
 
 
-def an_agent_table(text: str) -> Case:
-    agents = [hostile(Agent, text, state=state) for state in AgentState]
-    table = RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), lambda agent: agent.agent)
-    return case(table, lambda table: table.set_records(agents))
-
-
-def a_log_header(text: str) -> Case:
-    status = LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
-    return case(LogHeader(now), lambda header: setattr(header, "status", status))
-
-
 def choices(text: str) -> list[Choice]:
     return [Choice(show(text), show(text)), Choice("plain", "too")]
 
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
-    RecordTable: an_agent_table,
+    RecordTable: lambda text: case(
+        RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), lambda agent: agent.agent),
+        lambda table: table.set_records([hostile(Agent, text, state=state) for state in AgentState]),
+    ),
+    TraceTable: lambda text: case(
+        TraceTable(TRACE_COLUMNS, lambda: TimeLook(NOW), lambda one: one.told.trace_id),
+        lambda table: table.set_records(
+            [
+                ListedTrace(summary_of(a_hostile_trace(text), text), Judged(standing, text, text), (text,))
+                for standing in Standing
+            ]
+        ),
+    ),
+    TraceFacts: lambda text: case(
+        TraceFacts(),
+        lambda one: one.set_facts(
+            sentence_of(study_trace(a_hostile_trace(text)), text),
+            stage_words(study_trace(a_hostile_trace(text))),
+        ),
+    ),
+    Waterfall: a_waterfall,
+    SpanPane: lambda text: case(
+        SpanPane(),
+        lambda pane: pane.set_lines([(Span(show(text), "warn"),), (Span(show(text), "warn"), Span(" = "))]),
+    ),
     ProfileLines: lambda text: case(
         ProfileLines(lambda: [ProfileState(text, 1, 2, 3, 4, 1, 0.5, 60.0)] * 2), ProfileLines.tick
     ),
-    ChartView: a_chart_view,
+    ChartView: lambda text: case(ChartView(now), lambda view: view.set_chart(a_chart(text))),
     ChoiceList: lambda text: case(ChoiceList(choices(text))),
     ColumnList: lambda text: case(ColumnList(JOB_COLUMNS, [text, "id"])),
     CommandBar: lambda text: completing(CommandBar, text),
@@ -216,7 +267,10 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     ),
     JobTable: a_job_table,
     KeyLine: lambda text: case(KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)])),
-    LogHeader: a_log_header,
+    LogHeader: lambda text: case(
+        LogHeader(now),
+        lambda one: setattr(one, "status", LogStatus((show(text), "other"), 0, ((show(text), "warning"),))),
+    ),
     LogHistogram: lambda text: case(
         LogHistogram(), lambda one: setattr(one, "overview", Overview((), 3, 1, complete=True))
     ),
@@ -237,6 +291,5 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
     HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),
     WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
-    **TRACE_CASES,
 }
 """The case of each widget."""

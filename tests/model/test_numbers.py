@@ -54,34 +54,16 @@ TIMEISH = st.one_of(
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("12", 12), ("-3", -3), ("007", 7), (str(MOST), MOST), (str(LEAST), LEAST), (b"41", 41),
-        (str(MOST + 1), None), (LONG, None), ("1_0", None), ("٣", None), ("²", None), ("1.0", None),
-        ("--1", None), (" 1", None), ("", None), (None, None),
-    ],
-)  # fmt: skip
-def test_whole_numbers(text: str | bytes | None, number: int | None) -> None:
-    assert whole(text) == number
-    assert whole(text, 8) == (8 if number is None else number)
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("8.", 8.0), ("2e-3", 0.002), ("8..", None), ("1e999", None), ("nan", None),
-     ("inf", None), ("1_0", None)],
-)  # fmt: skip
-def test_real_numbers(text: str, number: float | None) -> None:
-    assert real(text) == number
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
         ("81a4", 0o100644), ("FF", 255), ("8" + "0" * 15, MOST + 1), ("f" * 16, MOST_UNSIGNED),
         ("1" + "0" * 16, None), (LONG, None), ("-1", None), ("g", None), ("", None), (None, None),
     ],
 )  # fmt: skip
 def test_whole_numbers_of_another_base_have_64_bits_at_most(text: str | None, number: int | None) -> None:
     assert of_base(text, 16) == number
+
+
+def test_a_number_may_have_a_default_and_be_in_bytes() -> None:
+    assert (whole("x", 8), whole("3", 8), whole(b"41"), whole(None), whole(LONG)) == (8, 3, 41, None, None)
 
 
 @given(NUMBERISH)

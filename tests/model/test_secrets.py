@@ -248,6 +248,15 @@ def test_a_secret_in_a_key_is_masked_too() -> None:
     assert masked == {"a": {f"password={MASK}": MASK, "plain": [f"token={MASK}"]}, 3: "x"}
 
 
+@pytest.mark.parametrize("head", ["", "Nov 20 20:34:30 7 0 a.py:1:f ", "  "])
+@pytest.mark.parametrize("key", ["password:", "'token':", "  api_key: |"])
+def test_a_word_of_its_own_below_its_key_is_masked(head: str, key: str) -> None:
+    indent = key[: len(key) - len(key.lstrip())]
+    lines = [head + key, f"{head}{indent}hunter2", f"{head}{indent}plain"]
+    masked = [head + key, f"{head}{indent}***", f"{head}{indent}plain"]
+    assert list(masked_lines(lines)) == list(masked_lines(masked)) == masked
+
+
 @pytest.mark.parametrize("after", ["user: bob", "user=bob", "[section]", "", "no such user", "}"])
 def test_what_is_no_value_in_the_next_line_is_left(after: str) -> None:
     assert list(masked_lines(["password:", after])) == ["password:", after]

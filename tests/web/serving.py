@@ -35,7 +35,8 @@ class Served(NamedTuple):
 @asynccontextmanager
 async def serving(*words: str, cwd: Path, **environ: str) -> AsyncIterator[Served]:
     """A server on a free port of this machine; ends it as ctrl+c does, which must be in good order."""
-    command = [sys.executable, "-m", "jobtui", "serve", "--listen", "0", "--", *words]
+    before = ["--"] if words[0] == "demo" else []
+    command = [sys.executable, "-m", "jobtui", "serve", "--listen", "0", *before, *words]
     process = await asyncio.create_subprocess_exec(
         *command, cwd=cwd, env=environment(**environ), stdout=asyncio.subprocess.PIPE
     )

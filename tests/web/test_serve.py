@@ -27,14 +27,20 @@ def dashboards_of(server: int) -> list[int]:
     return [int(pid) for pid in children.split()]
 
 
+CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+SITE = ("--srdb", str(CAPTURE))
+SHOWN = "srunit"
+"""An app of its jobs."""
+
+
 async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None:
     views = {"XDG_CONFIG_HOME": str(tmp_path)}
-    async with serving("demo", "--seed", "3", cwd=tmp_path, **views) as served, browser(served) as session:
+    async with serving(*SITE, cwd=tmp_path, **views) as served, browser(served) as session:
         async with session.ws_connect(
             f"{served.url}/ws?width=132&height=30", headers=served.origin()
         ) as opened:
             screen = Screen(opened)
-            await screen.seen("jobtui demo")
+            await screen.seen(SHOWN)
             assert len(dashboards_of(served.process.pid)) == 1
             await screen.press("?")
             await screen.seen("Open the job under the cursor")
@@ -44,17 +50,22 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
         await wait_until(lambda: not dashboards_of(served.process.pid))
         async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
             screen = Screen(opened)
-            await screen.seen("jobtui demo")
+            await screen.seen(SHOWN)
             await screen.press("q")
             await screen.ended()
+        for wrong in ("not json", '["resize", {"width": "x"}]'):
+            async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
+                await opened.send_str(wrong)
+                await Screen(opened).ended()
+        assert await status(session, f"{served.url}/") == 200
         await wait_until(lambda: not dashboards_of(served.process.pid))
         assert not (tmp_path / "jobtui" / "views.json").exists()
 
 
 async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
     """The page names it, the dashboard opens on it, and no option or command can be named instead."""
-    job = "zqynl7wZ-9JJffJZv-heightWeightReport"
-    async with serving("demo", cwd=tmp_path) as served, browser() as session:
+    job = "hZk95g40-4u2Pj0fB-heightWeightReport"
+    async with serving(*SITE, cwd=tmp_path) as served, browser() as session:
         url = f"{served.url}/job/{job}"
         assert await status(session, url) == 403
         assert await status(session, f"{url}?token={served.token}") == 303
@@ -64,21 +75,11 @@ async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
         assert f"<title>{job} - jobtui</title>" in page
         assert f"/ws/job/{job}" in page
         async with session.ws_connect(f"{served.url}/ws/job/{job}", headers=served.origin()) as opened:
-            await Screen(opened).seen("gun 2 emittance")
+            await Screen(opened).seen(job)
         for other in ("--log=%2Fetc%2Fpasswd", "record", "a%00b"):
             with pytest.raises(WSServerHandshakeError) as caught:
                 await session.ws_connect(f"{served.url}/ws/job/{other}", headers=served.origin())
             assert caught.value.status == 404
-
-
-async def test_a_dashboard_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
-    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
-        opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
-        await Screen(opened).seen("jobtui demo")
-        (pid,) = dashboards_of(served.process.pid)
-        served.process.kill()
-        await served.process.wait()
-        await wait_until(lambda: not _runs(pid))
 
 
 def _runs(pid: int) -> bool:
@@ -89,7 +90,18 @@ def _runs(pid: int) -> bool:
     return state != "Z"
 
 
-FOREIGN = "http://evil.example"
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+async def test_a_dashboard_ends_with_its_server(tmp_path: Path, number: signal.Signals) -> None:
+    async with serving(*SITE, cwd=tmp_path) as served, browser(served) as session:
+        opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
+        screen = Screen(opened)
+        await screen.seen(SHOWN)
+        (pid,) = dashboards_of(served.process.pid)
+        served.process.send_signal(number)
+        if number == signal.SIGINT:
+            await screen.ended()
+        await served.process.wait()
+        await wait_until(lambda: not _runs(pid))
 
 
 async def status(session: ClientSession, url: str, **headers: str) -> int:
@@ -107,38 +119,21 @@ async def refused(session: ClientSession, served: Served, **headers: str) -> int
 
 
 async def test_others_see_nothing(tmp_path: Path) -> None:
-    async with serving("demo", cwd=tmp_path) as served:
+    async with serving(*SITE, cwd=tmp_path) as served:
         async with browser() as stranger:
-            assert await status(stranger, f"{served.url}/") == 403
-            assert await status(stranger, f"{served.url}/?token=wrong") == 403
-            assert await status(stranger, f"{served.url}/?token=%C3%A4") == 403
-            assert await status(stranger, f"{served.url}/static/js/textual.js") == 403
+            for path in ("", "?token=wrong", "?token=%C3%A4", "static/js/textual.js"):
+                assert await status(stranger, f"{served.url}/{path}") == 403
             assert await refused(stranger, served, Origin=served.url) == 403
+        # A page of another site, in the browser that has the cookie; one of another server on this machine,
+        # to which the cookie is of the same site; a name that was made to point here
+        rebound = f"evil.example:{served.host.rpartition(':')[2]}"
+        foreign = [{"Origin": one} for one in ("http://evil.example", "null", "http://127.0.0.1:1")]
         async with browser(served) as session:
             assert await status(session, f"{served.url}/") == 200
-            # A page of another site, in the browser that has the cookie
-            assert await refused(session, served, Origin=FOREIGN) == 403
-            assert await refused(session, served, Origin="null") == 403
-            # One of another server on this machine, to which the cookie is of the same site
-            assert await refused(session, served, Origin="http://127.0.0.1:1") == 403
-            assert await refused(session, served) == 403
-            # A name that was made to point here
-            rebound = f"evil.example:{served.host.rpartition(':')[2]}"
+            for headers in (*foreign, {}, {"Host": rebound, "Origin": f"http://{rebound}"}):
+                assert await refused(session, served, **headers) == 403
             assert await status(session, f"{served.url}/?token={served.token}", Host=rebound) == 403
-            assert await refused(session, served, Host=rebound, Origin=f"http://{rebound}") == 403
         assert not dashboards_of(served.process.pid)
-
-
-async def test_ctrl_c_ends_what_is_open(tmp_path: Path) -> None:
-    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
-        opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
-        screen = Screen(opened)
-        await screen.seen("jobtui demo")
-        (pid,) = dashboards_of(served.process.pid)
-        served.process.send_signal(signal.SIGINT)
-        await screen.ended()
-        await served.process.wait()
-        await wait_until(lambda: not _runs(pid))
 
 
 async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,16 +143,6 @@ async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.Mo
         request = make_mocked_request("GET", "/ws", headers={"Origin": "http://127.0.0.1"})
         with pytest.raises(web.HTTPServiceUnavailable, match="Service Unavailable"):
             await server.handle_websocket(request)
-
-
-async def test_a_wrong_message_ends_its_dashboard_only(tmp_path: Path) -> None:
-    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
-        for wrong in ("not json", '["resize", {"width": "x"}]'):
-            async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
-                await opened.send_str(wrong)
-                await Screen(opened).ended()
-        assert await status(session, f"{served.url}/") == 200
-        await wait_until(lambda: not dashboards_of(served.process.pid))
 
 
 @pytest.mark.parametrize(
@@ -220,18 +205,16 @@ def test_what_ends_while_it_begins_leaves_nothing(tmp_path: Path) -> None:
     assert (ran.stderr, ran.stdout.count(b"\n")) == (b"", 1)
 
 
-NAMES = [
-    ("127.0.0.1:8417", True), ("127.0.0.1", True), ("[::1]:8417", True), ("localhost:9000", True),
-    ("LocalHost", True), ("10.1.2.3:8417", True), ("evil.example:8417", False),
-    ("localhost.evil.example:8417", False), ("127.0.0.1.evil.example", False),
-    ("evil.example#127.0.0.1", False), ("user@evil.example", False), ("[::1", False), ("[x]:1", False),
-    ("", False),
-]  # fmt: skip
+OURS = ("127.0.0.1:8417", "127.0.0.1", "[::1]:8417", "localhost:9000", "LocalHost", "10.1.2.3:8417")
+FOREIGN = (
+    "evil.example:8417", "localhost.evil.example:8417", "127.0.0.1.evil.example", "[x]:1", "",
+    "evil.example#127.0.0.1", "user@evil.example", "[::1",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(("host", "ours"), NAMES)
-def test_foreign_names_are_not_ours(host: str, ours: bool) -> None:
-    assert Guard({"localhost", "v3.example.org"}, 8417).is_ours(host) is ours
+@pytest.mark.parametrize("host", [*OURS, *FOREIGN])
+def test_foreign_names_are_not_ours(host: str) -> None:
+    assert Guard({"localhost", "v3.example.org"}, 8417).is_ours(host) is (host in OURS)
 
 
 @given(st.text(max_size=30))
@@ -249,18 +232,5 @@ def test_any_size_becomes_one_that_a_screen_can_have(columns: int, lines: int) -
         assert least <= got <= most
 
 
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("132x30", (132, 30)),
-        ("0x0", SMALLEST),
-        ("99999x99999", LARGEST),
-        ("", USUAL),
-        ("80", USUAL),
-        ("-1x3", USUAL),
-        ("²x3", USUAL),
-        ("9" * 50 + "x1", USUAL),
-    ],
-)
-def test_a_size_out_of_a_text(text: str, size: tuple[int, int]) -> None:
-    assert size_of(text) == size
+def test_a_size_out_of_a_text() -> None:
+    assert [size_of(text) for text in ("0x0", "99999x99999", "9" * 50 + "x1")] == [SMALLEST, LARGEST, USUAL]

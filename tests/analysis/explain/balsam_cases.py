@@ -1,13 +1,19 @@
 """Jobs of Balsam, their states and allocations, as cases of verdicts have them."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+
+from jobtui.analysis.explain.case import Evidence
 from jobtui.backends.balsam.records import STATUSES
 from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobDetail
 from tests.builders import ago
+from tests.conftest import NOW
 
 ID = JobId("balsam/17")
 RAN = ("PREPROCESSED", "RUNNING")
@@ -42,4 +48,31 @@ def allocation(state: str, **fields: Any) -> Allocation:
     return Allocation(source="api", site_id=1, state=state, nodes=4, **(values | fields))
 
 
-LIVING, STALE = allocation("running"), allocation("running", heartbeat_at=ago(900))
+LIVING = allocation("running")
+
+
+def evidence_of(row: Mapping[str, Any]) -> Evidence:
+    """What a row of `tests/fixtures/balsam/verdicts.toml` stands for."""
+    went = changes(*row.get("states", ()), **row.get("last", {}))
+    errors = (number for number, change in enumerate(went) if change.after == "RUN_ERROR")
+    for number, (code, text) in zip(errors, row.get("errors", ()), strict=False):
+        went[number] = msgspec.structs.replace(went[number], detail={"returncode": code, "error": text})
+    fields = row.get("job", {}) | _times(row) | {"needs": tuple(map(tuple, row.get("needs", ())))}
+    job, facts = a_job(row["state"], **fields), (("nodes", row.get("nodes", "")),)
+    here = (
+        allocation(**(one["is"] | _times(one) | dict.fromkeys(one.get("no", ()))))
+        for one in row.get("allocations", ())
+    )
+    return Evidence(
+        job_id=ID,
+        now=NOW,
+        job=job,
+        detail=JobDetail(job=job, runs=(), history=(), native={}, facts=facts) if "nodes" in row else None,
+        changes=tuple(went),
+        allocations=tuple(here),
+        sites=(msgspec.structs.replace(SITE, seen_at=ago(row.get("seen_s", 10))),),
+    )
+
+
+def _times(row: Mapping[str, Any]) -> dict[str, Nanos]:
+    return {name: ago(seconds) for name, seconds in row.get("ago", {}).items()}

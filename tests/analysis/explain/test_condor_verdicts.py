@@ -99,32 +99,22 @@ def test_what_a_verdict_rests_on_is_what_was_written() -> None:
     ]
 
 
-def test_of_a_job_known_by_its_output_alone_that_is_said() -> None:
-    verdict = verdict_on(BEGIN)
-    assert "neither an event log nor a job ad of it was read" in verdict.blind_spots
-    assert "a job that is killed writes no last line" in verdict.blind_spots
-
-
-def test_a_program_that_has_ended_while_its_job_runs_is_told() -> None:
-    verdict = verdict_on(RAN, BEGIN)
-    assert verdict.code is Code.RUNNING
+def test_what_only_its_output_tells_is_said_and_a_program_that_has_ended_while_its_job_runs() -> None:
+    spots = {"neither an event log nor a job ad of it was read", "a job that is killed writes no last line"}
+    assert spots <= {*verdict_on(BEGIN).blind_spots}
+    assert verdict_on(RAN, BEGIN).code is Code.RUNNING
     done = verdict_on(RAN, BEGIN + END.format(3))
     assert done.code is Code.PROGRAM_FAILED
     assert done.blind_spots == ("its wrapper says that it ended, and HTCondor has not said so yet",)
 
 
-def test_files_that_tell_different_ends_make_it_less_sure() -> None:
+def test_files_that_tell_different_ends_and_a_source_that_is_down_make_it_less_sure() -> None:
     log = RAN + ended("(1) Normal termination (return value 0)")
     assert verdict_on(log, BEGIN + END.format(0)).confidence >= SURE
     verdict = verdict_on(log, BEGIN + END.format(3))
-    assert verdict.code is Code.COMPLETED
-    assert verdict.confidence <= 0.75
-
-
-def test_a_source_that_is_down_is_a_blind_spot() -> None:
-    job, facts = told(facts_of(RAN.encode()))
+    assert (verdict.code, verdict.confidence <= 0.75) == (Code.COMPLETED, True)
     down = SourceHealth(name="b.log", kind="condor_log", state=SourceState.DOWN, error="gone")
-    assert "b.log cannot be read: gone" in explained(job, facts, down).blind_spots
+    assert "b.log cannot be read: gone" in explained(*told(facts_of(RAN.encode())), down).blind_spots
 
 
 def test_the_captured_disagreement_is_named_with_both_facts() -> None:

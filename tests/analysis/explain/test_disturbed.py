@@ -58,13 +58,13 @@ def on_server(job_state: str, health: SourceHealth, **fields: object) -> Evidenc
 FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago(1), was_at_end=True)
 
 
+DOWN = {"state": SourceState.DOWN, "error": "api: refused", "read_at": ago(600)}
+
+
 @pytest.mark.parametrize(
     ("health", "words"),
     [
-        (
-            {"state": SourceState.DOWN, "error": "api: refused", "read_at": ago(600)},
-            "Api cannot be read: refused",
-        ),
+        (DOWN, "Api cannot be read: refused"),
         ({"read_at": ago(QUIET_S + 5)}, "Api does not answer, what it last told is 1m05s old"),
         ({"is_behind": True, "was_at_end": False}, "Api is still being read"),
         ({"news_late": (700.0, 300.0)}, "Api is late, or its clock is behind"),

@@ -101,19 +101,13 @@ def test_what_ended_late_by_such_a_signal_may_have_run() -> None:
     assert explained(told).confidence == SURE
 
 
-def test_a_source_that_is_down_is_a_blind_spot() -> None:
+def test_a_source_that_is_down_is_a_blind_spot_and_told_as_of_when_it_was_last_read() -> None:
     job = job_of(a_slurm_job("RUNNING"), SOURCE)
-    down = SourceHealth(name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n")
-    assert any(
-        "slurmctld hangs" in blind
-        for blind in explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(down,))).blind_spots
+    down = SourceHealth(
+        name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n", read_at=ago(300)
     )
-
-
-def test_a_live_job_is_told_as_of_when_slurm_was_last_read() -> None:
-    job = job_of(a_slurm_job("RUNNING"), SOURCE)
-    read = SourceHealth(name=SOURCE, kind="slurm", state=SourceState.DOWN, read_at=ago(300))
-    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(read,)))
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(down,)))
+    assert any("slurmctld hangs" in blind for blind in verdict.blind_spots)
     assert "on n1 for 5m" in verdict.sentence
     assert {(one.source, one.at) for one in verdict.evidence} == {(SOURCE, ago(300))}
 
