@@ -57,6 +57,11 @@ TrueOp = tuple[object, ...]
 """Prefix, name, job, agent, sends, replies, updates."""
 
 
+def op_of(op: Any) -> TrueOp:
+    """What is compared of an op, as it is known or as it was."""
+    return op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates
+
+
 class Lived(NamedTuple):
     """What a site did until now. `seconds` are without the times at which it was held at rest."""
 
@@ -146,9 +151,7 @@ class Site:
         return Lived(self._begun, self._witness.count, self._seconds)
 
     def ops(self) -> list[TrueOp]:
-        return [
-            (op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates) for op in self._witness.ops
-        ]
+        return [*map(op_of, self._witness.ops)]
 
     def idle_records(self, count: int) -> list[Path]:
         """Records of jobs of which nothing runs; to be asked for while it is at rest."""

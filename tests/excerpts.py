@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from jobtui.demo.live import LiveDemo
 from jobtui.memory.database import FILE_NAME
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
 from tests.memory.runs import a_run, written
 from tests.slurm_stand_in import StandIn
@@ -91,24 +91,21 @@ def capture(name: str, at: str = AT) -> Callable[[Path], Mapping[str, str]]:
     def build(place: Path) -> Mapping[str, str]:
         for entry in (CAPTURES / name).iterdir():
             place.joinpath(entry.name).symlink_to(entry)
-        return {
-            "JOBTUI_SRDB": ".",
-            "JOBTUI_LOG": "supervisor=supervisor.log;server=server.log",
-            "JOBTUI_AT": at,
-        }
+        logs = "supervisor=supervisor.log;server=server.log"
+        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": logs, "JOBTUI_AT": at}
 
     return build
 
 
 def public_incident(name: str) -> Callable[[Path], Mapping[str, str]]:
     def build(place: Path) -> Mapping[str, str]:
-        case = json.loads((FIXTURES / "incidents" / name / "case.json").read_text())
+        folder = FIXTURES / "incidents" / name
+        case = json.loads((folder / "case.json").read_text())
         (place / "supervisor-job").mkdir()
-        record = place / "supervisor-job" / f"{case['job']}.json"
-        record.symlink_to(FIXTURES / "incidents" / name / "record.json")
-        (place / "supervisor.log").symlink_to(FIXTURES / "incidents" / name / "supervisor.log")
-        at = Nanos(case["now"] * SECOND)
-        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": "supervisor=supervisor.log", "JOBTUI_AT": _iso(at)}
+        (place / "supervisor-job" / f"{case['job']}.json").symlink_to(folder / "record.json")
+        (place / "supervisor.log").symlink_to(folder / "supervisor.log")
+        at = to_rfc3339(Nanos(case["now"] * SECOND))
+        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": "supervisor=supervisor.log", "JOBTUI_AT": at}
 
     return build
 
@@ -121,7 +118,7 @@ def demo(incident: str, seed: int = 7) -> Callable[[Path], Mapping[str, str]]:
             "JOBTUI_LOG": "supervisor=supervisor.log;server=server.log",
             "JOBTUI_TRACE_FILE": "spans.jsonl",
             "JOBTUI_ARCHIVE": "archive",
-            "JOBTUI_AT": _iso(Nanos(DEMO_AT * SECOND)),
+            "JOBTUI_AT": to_rfc3339(Nanos(DEMO_AT * SECOND)),
         }
 
     return build
@@ -156,12 +153,6 @@ def waiting(place: Path) -> Mapping[str, str]:
 
 def gone(place: Path) -> Mapping[str, str]:
     return {"HOME": str(place)}
-
-
-def _iso(at: Nanos) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(at / SECOND, UTC).isoformat().replace("+00:00", "Z")
 
 
 def memory(place: Path) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from benchmarks.endurance import ROW, STATUS_WORDS, Found, Records, differences,
 from benchmarks.faults import FAULTS, Place
 from benchmarks.painted import CLIPBOARD, Painted
 from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report
-from benchmarks.site import Site, held
+from benchmarks.site import Site, held, op_of
 from benchmarks.site_logs import WAYS
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
@@ -52,22 +52,18 @@ OF_FILES = [name for name in FAULTS if name.startswith(("records", "logs rotated
 JID = "EPRSqtUW-IVh7w74d-heightWeightReport"
 
 
-def told(session: Session) -> dict[str, Any]:
+def problems(session: Session, site: Site, records: Records) -> list[str]:
     correlation, sources = session.store.correlation, session.store.sources()
-    ops = [[op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates] for op in correlation.ops()]
-    return {
-        "ops": ops,
+    told = {
+        "ops": [*map(op_of, correlation.ops())],
         "dropped": correlation.dropped_ops,
         "sources": [[source.name, source.state, source.error, source.read_at] for source in sources],
     }
-
-
-def problems(session: Session, site: Site, records: Records) -> list[str]:
     known = {str(job.id): job.native_status for job in session.store.jobs.values()}
     wrong = [job for job, status in records.now().items() if known.get(job) != status]
-    found = differences(told(session), site)
+    found = differences(told, site)
     wrong += [f"{found.lost} lost, {found.doubled} doubled"] if found.lost or found.doubled else []
-    return [*wrong, *found.others, *sources_down(told(session))]
+    return [*wrong, *found.others, *sources_down(told)]
 
 
 @pytest.mark.parametrize("name", OF_FILES)

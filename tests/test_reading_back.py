@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from benchmarks.endurance import differences
-from benchmarks.site import Site, held
+from benchmarks.site import Site, held, op_of
 from benchmarks.site_logs import WAYS
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.journal.source import Journal
@@ -48,10 +48,8 @@ async def check(session: Session, site: Site) -> None:
     with held(site, at_rest=True):
         await session.catch_up()
         correlation = session.store.correlation
-        ops = [
-            [op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates] for op in correlation.ops()
-        ]
-        assert differences({"ops": ops, "dropped": correlation.dropped_ops}, site) == (0, 0, ())
+        told = {"ops": [*map(op_of, correlation.ops())], "dropped": correlation.dropped_ops}
+        assert differences(told, site) == (0, 0, ())
 
 
 class JournalOfLog(MemoryJournal):

@@ -5,7 +5,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -71,22 +70,26 @@ def line_settings(window: Tmux) -> str:
     return subprocess.run(["stty", "-a", "-F", tty], check=True, capture_output=True, text=True).stdout
 
 
+def untouched() -> tuple[str, str]:
+    """How a terminal of 80x24 is before any dashboard: its state, and how its line is set."""
+    with Tmux(["sh", "-c", "echo ready; read line"], 80, 24) as plain:
+        plain.wait_text("ready")  # tmux sets up the line after it made the window
+        return state_of(plain), line_settings(plain)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
 )
 def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(number: int, code: int) -> None:
-    with Tmux(["sh", "-c", "echo ready; read line; echo now $line"], 80, 24) as plain:
-        plain.wait_text("ready")  # tmux sets up the line after it made the window
-        before, settings = state_of(plain), line_settings(plain)
+    before = untouched()
     with dashboard("--srdb", str(CAPTURE), columns=80, rows=24) as window:
         window.wait_text("q quit")
-        assert state_of(window) != before
+        assert state_of(window) != before[0]
         os.kill(pid_of(window), number)
         left = window.wait_text(f"[ended {code}]")
         assert "srunit" not in left
         assert "Traceback" not in left
-        assert state_of(window) == before
-        assert line_settings(window) == settings
+        assert (state_of(window), line_settings(window)) == before
 
 
 def test_it_stops_and_comes_back(tmp_path: Path) -> None:
@@ -122,28 +125,6 @@ def test_a_pager_on_a_record_and_back() -> None:
         window.press("j", "q", until="[ended 0]")
 
 
-JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
-USER, MODEL = "hZk95g40", "heightWeightReport"
-
-
-@pytest.fixture
-def walk(request: pytest.FixtureRequest) -> Iterator[Tmux]:
-    """The dashboard on a capture; afterwards it was left by `q`, and the terminal is as it was before."""
-    columns, rows = request.param
-    logs = [word for role in ("supervisor", "server") for word in ("--log", f"{role}={CAPTURE / role}.log")]
-    with Tmux(["sh", "-c", "echo ready; read line"], columns, rows) as plain:
-        plain.wait_text("ready")  # tmux sets up the line after it made the window
-        before, settings = state_of(plain), line_settings(plain)
-    with dashboard("--srdb", str(CAPTURE), *logs, columns=columns, rows=rows) as window:
-        window.wait_text("srunit")
-        yield window
-        left = window.press("q", until="[ended 0]")
-        assert "Traceback" not in left
-        assert "srunit" not in left, "what it drew is still there"
-        assert state_of(window) == before
-        assert line_settings(window) == settings
-
-
 def say(window: Tmux, sign: str, text: str) -> None:
     window.press(sign, until=lambda shown: f"\n {sign} " in shown)
     window.type(text)
@@ -156,8 +137,28 @@ def back(window: Tmux, gone: str) -> None:
     window.press("Escape", until=lambda text: gone not in text)
 
 
-@pytest.mark.parametrize("walk", [(80, 24)], indirect=True)
-def test_the_screens_of_a_job(walk: Tmux) -> None:
+JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
+USER, MODEL = "hZk95g40", "heightWeightReport"
+
+
+def test_a_walk_through_the_screens_in_three_sizes() -> None:
+    """Then it is left by `q`, and the terminal is as it was before."""
+    before = untouched()
+    logs = [word for role in ("supervisor", "server") for word in ("--log", f"{role}={CAPTURE / role}.log")]
+    with dashboard("--srdb", str(CAPTURE), *logs, columns=80, rows=24) as window:
+        window.wait_text("srunit")
+        the_screens_of_a_job(window)
+        for columns, rows, part in ((40, 10, the_screens_with_numbers), (120, 40, help_columns_and_filter)):
+            window.resize(columns, rows)
+            part(window)
+        window.resize(80, 24)
+        left = window.press("q", until="[ended 0]")
+        assert "Traceback" not in left
+        assert "srunit" not in left, "what it drew is still there"
+        assert (state_of(window), line_settings(window)) == before
+
+
+def the_screens_of_a_job(walk: Tmux) -> None:
     say(walk, ":", f"goto {JID}")
     walk.wait_text(lambda text: USER in text and "exited 0" in text)
     for key, sign in (("l", "lines of 2 logs"), ("h", "RUN "), ("f", "director"), ("r", "written")):
@@ -169,8 +170,7 @@ def test_the_screens_of_a_job(walk: Tmux) -> None:
     walk.wait_text("srunit")
 
 
-@pytest.mark.parametrize("walk", [(40, 10)], indirect=True)
-def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
+def the_screens_with_numbers(walk: Tmux) -> None:
     walk.press("2", until="following")
     say(walk, "/", "_ComputeJob(")
     walk.wait_text("/_Comp")
@@ -182,8 +182,7 @@ def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
     walk.wait_text("srunit")
 
 
-@pytest.mark.parametrize("walk", [(120, 40)], indirect=True)
-def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
+def help_columns_and_filter(walk: Tmux) -> None:
     walk.press("?", until="On this screen (jobs)")
     back(walk, "On this screen")
     walk.press("c", until="✓ state")

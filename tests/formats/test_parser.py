@@ -46,6 +46,7 @@ def one(text: str) -> LogRecord:
         ("Nov 20 20:34:30 123456789 140000000000000 ", AT, 123456789),
         ("Nov  2 20:34:30 30699     0 ", Nanos(AT - 18 * 86_400 * SECOND), 30699),
         (f"Nov 20 20:34:30 {'7' * 5_000}     0 ", AT, None),
+        ("Nov 31 20:34:30 30699     0 ", None, 30699),  # no such day
         ("", None, None),
     ],
 )
@@ -64,10 +65,10 @@ def test_a_line_has_its_head_or_none(head: str, site: str, at: Nanos | None, pid
     assert record.container is None
 
 
-def test_a_head_with_an_impossible_day_has_no_time() -> None:
-    record = one(f"Nov 31 20:34:30 30699     0 {SUPERVISOR}{CREATED}")
-    assert record.at is None
-    assert record.pid == 30699
+@pytest.mark.parametrize("ending", ["\r", "\r\r"])
+def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
+    record = one(f"{HEAD}{SUPERVISOR}{CREATED}{ending}")
+    assert (record.text, record.fields["run_dir"]) == (CREATED, RUN_DIR)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,6 @@ def test_a_head_with_an_impossible_day_has_no_time() -> None:
 )
 def test_what_is_no_line_of_its_own_gives_nothing(line: str) -> None:
     assert records_of(line.encode() + b"\n") == []
-
-
-@pytest.mark.parametrize("ending", ["\r", "\r\r"])
-def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
-    record = one(f"{HEAD}{SUPERVISOR}{CREATED}{ending}")
-    assert record.text == CREATED
-    assert record.fields["run_dir"] == RUN_DIR
 
 
 def test_bytes_that_are_no_text_become_visible_ones() -> None:
@@ -355,14 +349,13 @@ def test_a_held_beginning_waits_over_blocks_and_other_lines() -> None:
     ]
 
 
-def test_what_was_held_when_the_agent_ended_is_joined() -> None:
-    data = forwarded(EXITED[:100]) + f"{REST}{A} {EXITED[100:]}\n".encode()
-    assert [r.shape for r in records_of(data)] == ["job_cmd_exited", "container_rest"]
-
-
-def test_a_whole_line_held_when_the_agent_ended_is_read() -> None:
-    records = records_of(f"{REST}{A} {EXITED}\n".encode())
-    assert [(r.shape, r.container) for r in records] == [("job_cmd_exited", A), ("container_rest", None)]
+@pytest.mark.parametrize("held", [0, 100])
+def test_what_was_held_when_the_agent_ended_is_joined(held: int) -> None:
+    data = (forwarded(EXITED[:held]) if held else b"") + f"{REST}{A} {EXITED[held:]}\n".encode()
+    assert [(r.shape, r.container) for r in records_of(data)] == [
+        ("job_cmd_exited", A),
+        ("container_rest", None),
+    ]
 
 
 def test_beginnings_are_held_within_bounds() -> None:

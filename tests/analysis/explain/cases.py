@@ -55,14 +55,14 @@ def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, n
     )
 
 
-def detail_of(world: World, jid: str) -> JobDetail | None:
+def detail_of(record: Mapping[str, object] | None, jid: str) -> JobDetail | None:
     """What a simulated site has in its record of a job."""
-    record = world.records().get(jid)
     return read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record") if record else None
 
 
 def jobs_of(world: World) -> list[Job]:
-    return [detail.job for jid in world.records() if (detail := detail_of(world, jid)) is not None]
+    found = (detail_of(record, jid) for jid, record in world.records().items())
+    return [detail.job for detail in found if detail is not None]
 
 
 def gatherer_of(correlator: Correlation, jobs: Iterable[Job], now: Nanos) -> Gatherer:
@@ -135,8 +135,8 @@ class Played:
         self.jid = scenario.jid or ""
         self.now = world.kernel.now
         self.logs = {log: world.log(log) for log in (SUPERVISOR_LOG, SERVER_LOG)}
-        self.records = {jid: json.dumps(one).encode() for jid, one in world.records().items()}
-        self.detail = detail_of(world, self.jid)
+        self._records = world.records()
+        self.detail = detail_of(self._records.get(self.jid), self.jid)
         self.expected = INCIDENTS[name].verdict
 
     def evidence(self, *spoils: "Spoil", detail: JobDetail | None = None) -> Evidence:
@@ -155,8 +155,8 @@ class Played:
         """Leave it as a site would have it; the flags that name it."""
         records = place / "supervisor-job"
         records.mkdir(parents=True)
-        for jid, record in self.records.items():
-            (records / f"{jid}.json").write_bytes(record)
+        for jid, record in self._records.items():
+            (records / f"{jid}.json").write_text(json.dumps(record))
         flags = ["--srdb", str(place)]
         for role, log in (("supervisor", SUPERVISOR_LOG), ("server", SERVER_LOG)):
             (place / log).write_bytes(self.logs[log])

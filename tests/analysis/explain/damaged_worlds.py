@@ -169,7 +169,9 @@ def told(number: int) -> Iterator[Told]:
     draw = random.Random(f"damaged/{number}")
     incident = draw.choice(list(INCIDENTS))
     world, jid = _played(draw, incident)
-    whole = Sources({name: world.log(name) for name in world.logs()}, detail_of(world, jid))
+    whole = Sources(
+        {name: world.log(name) for name in world.logs()}, detail_of(world.records().get(jid), jid)
+    )
     yield Told(number, incident, (), explain(evidence_of(jid, *whole, world.kernel.now)))
     for _ in range(DAMAGES):
         left, ways = damaged(draw, whole)

@@ -137,25 +137,33 @@ def test_the_errors_of_the_recovered_capture_were_all_handled() -> None:
     assert [cause.is_handled for cause in causes] == [True, True, True]
 
 
-def test_a_refused_submission_has_no_error_span() -> None:
-    tree = build_tree(captured("jobsub-fail-condor"))
+CODES = a_trace(a_span(1, attributes={"process.exit.code": 2}), a_span(2, attributes={"exit_code": 0}))
+
+
+@pytest.mark.parametrize(
+    ("trace", "texts"),
+    [
+        (captured("jobsub-fail-condor"), ["submit returned None and not True"]),  # it has no error span
+        (captured("jobsub-ok"), []),
+        (CODES, ["s1 ended with status 2"]),
+    ],
+    ids=["a refused submission", "a good one", "a status in an attribute"],
+)
+def test_what_failed_without_an_error_span(trace: Trace, texts: list[str]) -> None:
+    assert [failure.text for failure in failures(build_tree(trace))] == texts
+
+
+def test_an_attempt_that_was_killed_is_named_by_its_last_span_and_a_queue_is_a_wait() -> None:
+    tree = build_tree(captured("queue-3h"))
     (failure,) = failures(tree)
-    assert failure.text == "submit returned None and not True"
-    assert failures(build_tree(captured("jobsub-ok"))) == ()
-
-
-def test_a_status_in_an_attribute_is_a_failure() -> None:
-    tree = build_tree(
-        a_trace(a_span(1, attributes={"process.exit.code": 2}), a_span(2, attributes={"exit_code": 0}))
-    )
-    assert [failure.text for failure in failures(tree)] == ["s1 ended with status 2"]
-
-
-def test_an_attempt_that_was_killed_is_named_by_its_last_span() -> None:
-    (failure,) = failures(build_tree(captured("queue-3h")))
-    assert failure.span.span_id == "012d0ea67ff12229"
-    assert not failure.is_last
+    assert (failure.span.span_id, failure.is_last) == ("012d0ea67ff12229", False)
     assert "killed, or still running" in failure.text
+    assert [
+        (wait.after.name, wait.before.name, round(wait.duration_ns / 1e9)) for wait in waits_of(tree)
+    ] == [
+        ("jobsub_submit", "stage-in", 5698),
+        ("step", "analyze", 11238),
+    ]
 
 
 def test_the_jobs_log_records_are_those_of_the_step_that_failed() -> None:
@@ -164,14 +172,6 @@ def test_the_jobs_log_records_are_those_of_the_step_that_failed() -> None:
     assert [log.body for log in cause.logs] == ["Fail flag triggered. Failing executable now."]
     assert [event.name for event in cause.span.events] == ["Doing really hard work (7 / 10)", "exception"]
     assert cause.exception is not None
-
-
-def test_a_queue_is_a_wait() -> None:
-    waits = waits_of(build_tree(captured("queue-3h")))
-    assert [(wait.after.name, wait.before.name, round(wait.duration_ns / 1e9)) for wait in waits] == [
-        ("jobsub_submit", "stage-in", 5698),
-        ("step", "analyze", 11238),
-    ]
 
 
 SPANS = st.lists(
@@ -473,16 +473,15 @@ async def test_without_either_there_are_candidates_where_its_time_is_known_and_n
     assert submission_search(timeless) is None
 
 
-def why(job: Job, name: str) -> str:
-    (found,) = candidates([captured(name)], job, JOB_ATTRIBUTES)
-    return "; ".join(found.why)
-
-
-def test_the_nearest_in_time_comes_first_and_says_so() -> None:
+def test_the_nearest_in_time_comes_first() -> None:
     found = candidates(TRACES[:2], a_condor_job(1.5), JOB_ATTRIBUTES)
     assert [one.trace_id for one in found] == [EXPECTED[name]["traceID"] for name in NAMES[:2]]
     assert "before the job was in the queue" in found[0].why[0]
     assert "after the job was in the queue" in found[1].why[0]
+
+
+AT_JOB_FAIL = Nanos(EXPECTED["job-fail"]["start_unix_nano"] + 2 * SECOND)
+LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
 
 
 @pytest.mark.parametrize(
@@ -494,24 +493,20 @@ def test_the_nearest_in_time_comes_first_and_says_so() -> None:
         ("jobsub-ok", a_condor_job(), "it went to jobsub02.fnal.gov"),
         ("jobsub-fail-condor", a_condor_job(8.0), "its submission was refused"),
         ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was handed to a schedd"),
+        ("job-fail", LATE, "name another job, 81419552.0@jobsub02.fnal.gov"),
+        *(("jobsub-ok", a_condor_job(after_s), None) for after_s in (-10.0, 100.0, 10_000.0)),
     ],
 )
-def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str) -> None:
-    assert words in why(job, name)
+def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str | None) -> None:
+    """What was submitted at another time is none."""
+    found = candidates([captured(name)], job, JOB_ATTRIBUTES)
+    assert len(found) == (words is not None)
+    assert all(words in "; ".join(one.why) for one in found if words is not None)
 
 
 def test_a_submission_of_another_job_is_unlikely() -> None:
-    queued = Nanos(EXPECTED["job-fail"]["start_unix_nano"] + 2 * SECOND)
-    job = msgspec.structs.replace(a_condor_job(), queued_at=queued)
-    assert "name another job, 81419552.0@jobsub02.fnal.gov" in why(job, "job-fail")
-    (other,) = candidates([captured("job-fail")], job, JOB_ATTRIBUTES)
-    (mine,) = candidates([captured("job-fail")], job, ())
+    (other,), (mine,) = (candidates([captured("job-fail")], LATE, names) for names in (JOB_ATTRIBUTES, ()))
     assert other.score < mine.score
-
-
-@pytest.mark.parametrize("after_s", [-10.0, 100.0, 10_000.0])
-def test_what_was_submitted_at_another_time_is_none(after_s: float) -> None:
-    assert candidates([captured("jobsub-ok")], a_condor_job(after_s), JOB_ATTRIBUTES) == ()
 
 
 SUBMISSION = 15
@@ -519,29 +514,31 @@ SUBMISSION = 15
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("job_id", ["81430102.{}@jobsub02.fnal.gov", "81430102.{}"])
 @pytest.mark.parametrize("proc", range(4))
-def test_each_of_them_is_shown_alone(proc: int, job_id: str, form: str) -> None:
+def test_each_of_them_is_shown_alone(proc: int, form: str) -> None:
     trace = captured("cluster-4", form)
-    mine = alone(trace, job_id.format(proc), JOB_ATTRIBUTES)
-    assert len(mine.others) == 3
-    assert len(mine.trace.spans) == SUBMISSION + (3 if proc == 2 else 7)
-    assert len(mine.trace.spans) + sum(mine.others.values()) == len(trace.spans)
-    causes = root_causes(build_tree(mine.trace))
-    assert [cause.span.name for cause in causes] == (["read"] if proc == 2 else [])
-    assert build_tree(mine.trace).missing == {}
+    for job_id in (f"81430102.{proc}@jobsub02.fnal.gov", f"81430102.{proc}"):
+        mine = alone(trace, job_id, JOB_ATTRIBUTES)
+        assert len(mine.others) == 3
+        assert len(mine.trace.spans) == SUBMISSION + (3 if proc == 2 else 7)
+        assert len(mine.trace.spans) + sum(mine.others.values()) == len(trace.spans)
+        causes = root_causes(build_tree(mine.trace))
+        assert [cause.span.name for cause in causes] == (["read"] if proc == 2 else [])
+        assert build_tree(mine.trace).missing == {}
 
 
 @pytest.mark.parametrize(
-    "job_id", ["81430102.9", "9.2@jobsub02.fnal.gov", "81430102.2@other.fnal.gov", "", "x"]
-)
-def test_what_is_none_of_them_takes_nothing_away(job_id: str) -> None:
+    ("job_id", "names"),
+    [
+        *((job_id, JOB_ATTRIBUTES) for job_id in (
+            "81430102.9", "9.2@jobsub02.fnal.gov", "81430102.2@other.fnal.gov", "", "x")),
+        ("81430102.2", ("my.job",)),  # an attribute that nobody looks for
+    ],
+)  # fmt: skip
+def test_what_is_none_of_them_takes_nothing_away(job_id: str, names: tuple[str, ...]) -> None:
     trace = captured("cluster-4")
-    assert alone(trace, job_id, JOB_ATTRIBUTES).trace == trace
-
-
-def test_an_attribute_nobody_looks_for_tells_no_process() -> None:
-    assert alone(captured("cluster-4"), "81430102.2", ("my.job",)).others == {}
+    mine = alone(trace, job_id, names)
+    assert (mine.trace, mine.others) == (trace, {})
 
 
 def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
