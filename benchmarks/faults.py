@@ -39,27 +39,23 @@ class Place(NamedTuple):
     order: Callable[[str], None]
 
 
-def torn_records(place: Place) -> None:
-    _changed(place, lambda path, data: path.write_bytes(data[: len(data) // 2]))
+def torn(path: Path, data: bytes) -> None:
+    path.write_bytes(data[: len(data) // 2])
 
 
-def other_records(place: Place) -> None:
-    """Records that are something else for a while: not JSON, another job's, bytes."""
+def another(path: Path, data: bytes) -> None:
+    """Something else for a while: not JSON, another job's, bytes."""
     others = (b"[]", b'{"computeJid": "x"}', b"\xff\xfe\x00", b"{" * 1000)
-    _changed(place, lambda path, data: path.write_bytes(others[len(data) % len(others)]))
+    path.write_bytes(others[len(data) % len(others)])
 
 
-def unreadable_records(place: Place) -> None:
-    """Records in whose place there is for a while what cannot be read: a pipe that nobody writes into."""
-
-    def replace(path: Path, data: bytes) -> None:
-        path.unlink()
-        os.mkfifo(path)
-
-    _changed(place, replace)
+def a_pipe(path: Path, data: bytes) -> None:
+    """What cannot be read: a pipe that nobody writes into."""
+    path.unlink()
+    os.mkfifo(path)
 
 
-def rotated_logs(place: Place, way: str) -> None:
+def _rotated(place: Place, way: str) -> None:
     place.site.rotate(way)
 
 
@@ -71,28 +67,12 @@ def rotated_twice(place: Place) -> None:
     os.kill(place.terminal.pid, signal.SIGCONT)
 
 
-def nul_run(place: Place) -> None:
-    place.site.break_off()
-
-
 def directory_gone(place: Place) -> None:
     away = (records := place.site.records()).with_name("away")
     with held(place.site, at_rest=False):
         records.rename(away)
         place.wait(LASTS_S)
         away.rename(records)
-
-
-def server_fails(place: Place) -> None:
-    _in_mood(place, Mood.FAILS)
-
-
-def server_hangs(place: Place) -> None:
-    _in_mood(place, Mood.HANGS)
-
-
-def server_gone(place: Place) -> None:
-    _in_mood(place, Mood.BREAKS)
 
 
 def clock_jumps(place: Place) -> None:
@@ -114,16 +94,16 @@ def resized(place: Place) -> None:
 
 
 FAULTS: Mapping[str, Callable[[Place], None]] = {
-    "records torn": torn_records,
-    "records replaced": other_records,
-    "records unreadable": unreadable_records,
-    **{f"logs rotated: {way}": partial(rotated_logs, way=way) for way in WAYS},
+    "records torn": lambda place: _changed(place, torn),
+    "records replaced": lambda place: _changed(place, another),
+    "records unreadable": lambda place: _changed(place, a_pipe),
+    **{f"logs rotated: {way}": partial(_rotated, way=way) for way in WAYS},
     "logs rotated twice at once": rotated_twice,
-    "a run of NULs in the logs": nul_run,
+    "a run of NULs in the logs": lambda place: place.site.break_off(),
     "directory gone": directory_gone,
-    "server answers 500": server_fails,
-    "server hangs": server_hangs,
-    "server breaks off": server_gone,
+    "server answers 500": lambda place: _in_mood(place, Mood.FAILS),
+    "server hangs": lambda place: _in_mood(place, Mood.HANGS),
+    "server breaks off": lambda place: _in_mood(place, Mood.BREAKS),
     "clock jumps": clock_jumps,
     "suspended, resumed": suspended,
     "resized over and over": resized,

@@ -78,10 +78,6 @@ def test_no_module_opens_files_in_a_way_of_its_own() -> None:
     assert ALLOWED.keys() - names == {"transport/files.py"} - names, "these no longer open files"
 
 
-def a_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def a_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         here = os.open(path.parent, os.O_RDONLY)
@@ -91,26 +87,18 @@ def a_socket(path: Path) -> None:
             os.close(here)
 
 
-def an_endless_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
+ODD: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a socket": a_socket,
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a directory": Path.mkdir,
+    "a terminal": lambda path: path.symlink_to("/dev/tty"),
+}
 
 
-def a_directory(path: Path) -> None:
-    path.mkdir()
-
-
-def a_terminal(path: Path) -> None:
-    path.symlink_to("/dev/tty")
-
-
-ODD = (a_pipe, a_socket, an_endless_device, a_directory, a_terminal)
-
-
-@pytest.mark.parametrize("make", ODD)
-def test_what_is_no_regular_file_is_refused_with_its_kind(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
-    make(odd := tmp_path / "odd")
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_regular_file_is_refused_with_its_kind(tmp_path: Path, kind: str) -> None:
+    ODD[kind](odd := tmp_path / "odd")
     with pytest.raises(OSError, match=r"it is a (pipe|socket|device|directory); name a regular file"):
         read_small(odd, 10)
 
@@ -128,19 +116,19 @@ def written(pipe: Path, content: bytes) -> threading.Thread:
 
 
 def test_a_pipe_that_a_user_named_is_read_once_and_to_its_bound(tmp_path: Path) -> None:
-    a_pipe(pipe := tmp_path / "pipe")
+    os.mkfifo(pipe := tmp_path / "pipe")
     writing = written(pipe, b"x = 1\n" * 100_000)
     assert read_given(pipe, 1 << 20) == b"x = 1\n" * 100_000
     writing.join()
     assert read_given(pipe, 1 << 20).startswith(b"x = 1"), "what came of it is kept"
-    a_pipe(longer := tmp_path / "longer")
+    os.mkfifo(longer := tmp_path / "longer")
     written(longer, b"y" * 10_000)
     assert read_given(longer, 100) == b"y" * 100
 
 
 def test_a_pipe_that_has_no_end_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "PIPE_S", 0.1)
-    a_pipe(pipe := tmp_path / "pipe")
+    os.mkfifo(pipe := tmp_path / "pipe")
     with pytest.raises(OSError, match=r"it is a pipe that was not written to its end in 0\.1 s"):
         read_given(pipe, 100)
     monkeypatch.setattr(files, "PIPE_S", LONG_S)
@@ -172,9 +160,9 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("make", [a_pipe, an_endless_device])
-def test_no_command_hangs_on_a_file_that_is_odd(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    make(odd := tmp_path / "odd")
+@pytest.mark.parametrize("kind", ["a pipe", "an endless device"])
+def test_no_command_hangs_on_a_file_that_is_odd(tmp_path: Path, kind: str) -> None:
+    ODD[kind](odd := tmp_path / "odd")
     lines = [[word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words] for words in COMMANDS]
     told = in_turn(*lines, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
     offenders = [

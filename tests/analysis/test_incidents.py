@@ -1,6 +1,7 @@
 """Failures grouped by how they went and what they share, and the line or event each is found by."""
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine
 from math import comb
 
 import msgspec
@@ -340,53 +341,50 @@ async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
     job = failed_in_slurm(1)
     steps = (("step 1.0", "OUT_OF_MEMORY"),)
     job_reader = StillJobReader(JobDetail(job=job, runs=(), history=(), native={}, facts=steps))
-    gatherer = Gatherer(in_store("slurm", [job]), job_reader, NOW)
+    gatherer = Gatherer(in_store("slurm", job), job_reader, NOW)
     verdict = explain(await gatherer.whole(job.id))
     assert verdict.code is Code.OUT_OF_MEMORY
     check_incidents_say_the_same(verdict, await gatherer.sample(job))
 
 
+async def survey(
+    store: Store, job_reader: StillJobReader | None = None, reads: Reads | None = None
+) -> Incidents:
+    gatherer = Gatherer(store, job_reader or StillJobReader(), NOW, reads=reads)
+    return await gatherer.survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
+
+
 async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
     """The next look asks for others; those that are as they were are not asked for again."""
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
-    job_reader, store, reads = StillJobReader(), in_store("slurm", jobs), Reads()
+    job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), Reads()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
-        gatherer = Gatherer(store, job_reader, NOW, reads=reads)
-        (group,) = (await gatherer.survey(Nanos(0), NOW, rests)).groups
+        (group,) = (await survey(store, job_reader, reads)).groups
         assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)
         assert (group.confidence < 0.5) is bool(doubtful)
 
 
 async def test_records_on_a_disk_are_all_read() -> None:
     jobs = [a_job(n, source="cluster", status=JobStatus.FAILED, ended_at=NOW) for n in range(MOST_ASKED + 5)]
-    job_reader = StillJobReader()
-    await Gatherer(in_store("sirepo_db", jobs), job_reader, NOW).survey(Nanos(0), NOW, rests)
+    await survey(in_store("sirepo_db", *jobs), job_reader := StillJobReader())
     assert job_reader.asked == len(jobs)
 
 
-async def test_a_completed_job_that_another_record_contradicts_is_not_taken_for_well() -> None:
+async def test_a_contradicted_job_or_a_source_that_is_down_is_not_taken_for_well() -> None:
+    job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)
     other = a_job(status=JobStatus.FAILED, source="/elsewhere", ended_at=NOW)
-    job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW, others=(other,))
-    found = await Gatherer(in_store("sirepo_db", [job]), StillJobReader(), NOW).survey(Nanos(0), NOW, rests)
+    found = await survey(in_store("sirepo_db", msgspec.structs.replace(job, others=(other,))))
     assert (found.groups, found.alone, found.doubtful, found.is_well) == ((), (), (job.id,), False)
-
-
-async def test_with_a_source_down_nothing_is_said_to_be_well() -> None:
-    store = in_store("sirepo_db", [a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)])
-    gatherer = Gatherer(store, StillJobReader(), NOW)
-    assert (await gatherer.survey(Nanos(0), NOW, rests)).is_well
+    store = in_store("sirepo_db", job)
+    assert (await survey(store)).is_well
     store.fail("cluster", "cluster: no answer")
-    found = await Gatherer(store, StillJobReader(), NOW).survey(Nanos(0), NOW, rests)
+    found = await survey(store)
     assert not found.is_well
     assert found.blind_spots[0].startswith("cluster cannot be read: no answer")
 
 
-def in_store(kind: str, jobs: Sequence[Job]) -> Store:
+def in_store(kind: str, *jobs: Job) -> Store:
     store = Store(Correlator(), FixedClock(NOW))
     store.add_source("cluster", kind)
-    store.apply("cluster", Batch(cursor="", jobs=tuple(jobs)))
+    store.apply("cluster", Batch(cursor="", jobs=jobs))
     return store
-
-
-async def rests() -> None:
-    """Nothing else is to be done."""

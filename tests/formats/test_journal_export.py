@@ -30,10 +30,6 @@ def in_chunks(data: bytes, size: int, parser: ExportParser | None = None) -> lis
     return [raw for at in range(0, len(data), size) for raw in parser.feed(data[at : at + size])]
 
 
-def as_lists(raw: Raw) -> dict[bytes, list[bytes]]:
-    return {name: value if isinstance(value, list) else [value] for name, value in raw.items()}
-
-
 def encoded(fields: list[tuple[str, bytes, bool]]) -> tuple[bytes, dict[bytes, list[bytes]]]:
     out, wanted = b"", dict[bytes, list[bytes]]()
     for name, value, binary in [*((name, value, False) for name, value in HEAD.items()), *fields]:
@@ -50,7 +46,8 @@ def test_what_was_written_is_read_however_it_is_cut_up(
     pairs = [encoded(fields) for fields in entries]
     parser = ExportParser()
     found = in_chunks(b"".join(text for text, _ in pairs), size, parser)
-    assert [as_lists(raw) for raw in found] == [wanted for _, wanted in pairs]
+    lists = [{n: v if isinstance(v, list) else [v] for n, v in raw.items()} for raw in found]
+    assert lists == [wanted for _, wanted in pairs]
     assert (parser.skipped, parser.pending) == (0, False)
 
 
@@ -160,8 +157,7 @@ def test_a_broken_length_costs_its_entry(length: int) -> None:
     parser = ExportParser()
     text = entry(0, "before") + broken_by(length) + b"".join(entry(nth, f"m{nth}") for nth in range(2, 5))
     found = [raw[b"MESSAGE"] for raw in in_chunks(text, 50, parser)]
-    assert found == [b"before", b"m2", b"m3", b"m4"]
-    assert parser.skipped == 1
+    assert (found, parser.skipped) == ([b"before", b"m2", b"m3", b"m4"], 1)
 
 
 @pytest.mark.parametrize("length", [1_000_000, 50 << 20])
@@ -170,8 +166,7 @@ def test_a_believable_broken_length_is_found_out_at_its_end(length: int) -> None
     found = in_chunks(entry(0, "before") + broken_by(length) + entry(2, "swallowed"), 50, parser)
     assert parser.pending
     found += parser.feed(b"\0" * length + entry(3, "still") + entry(4, "end"))
-    assert found[0][b"MESSAGE"] == b"before"
-    assert found[-1][b"MESSAGE"] == b"end"
+    assert (found[0][b"MESSAGE"], found[-1][b"MESSAGE"]) == (b"before", b"end")
     assert parser.skipped >= 1
 
 

@@ -76,24 +76,18 @@ def test_only_shapes_of_jobs_and_ops_are_shown_in_a_timeline() -> None:
     assert [shape.name for shape in load("known").shapes if shape.step] == []
 
 
+NEW = (
+    "frobnicated 3 widgets", "widget=3 frobnicated", "{'widget': 3}", "INFO:frob.nicate:widget 3",
+    "INFO:root:widget 3", "LocalDriver(a=3jJv k=sequential u=hZk9 []) frobnicated",
+    "_Op(run, 4b4q) frobnicated", "opName=run frobnicated", "",
+    "_ComputeJob(hZk95g40-4u2Pj0fB-heightWeightReport u=hZk95g40 running []) frobnicated",
+    "ServerReq(api_runSimulation, hZk95g40-4u2Pj0fB-heightWeightReport) frobnicated",
+    "_Cmd(a=dj5k jid=DJouDZ9T-8ll2VWdK-heightWeightReport o=hF8y job_cmd=compute run_dir=/x) frobnicated",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("func", ["_frob", "receive", "__init__", "_log", "<module>"])
-@pytest.mark.parametrize(
-    "message",
-    [
-        "frobnicated 3 widgets",
-        "widget=3 frobnicated",
-        "{'widget': 3}",
-        "INFO:frob.nicate:widget 3",
-        "INFO:root:widget 3",
-        "LocalDriver(a=3jJv k=sequential u=hZk9 []) frobnicated",
-        "_Op(run, 4b4q) frobnicated",
-        "_ComputeJob(hZk95g40-4u2Pj0fB-heightWeightReport u=hZk95g40 running []) frobnicated",
-        "ServerReq(api_runSimulation, hZk95g40-4u2Pj0fB-heightWeightReport) frobnicated",
-        "_Cmd(a=dj5k jid=DJouDZ9T-8ll2VWdK-heightWeightReport o=hF8y job_cmd=compute run_dir=/x) frobnicated",
-        "opName=run frobnicated",
-        "",
-    ],
-)
+@pytest.mark.parametrize("message", NEW)
 def test_a_new_message_is_not_known(message: str, func: str) -> None:
     assert not is_known(message, func)
 
@@ -158,23 +152,18 @@ def test_a_format_may_be_read_from_text() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ('component = "agent"', 'component = "printer"', "printer"),
-        (r"(?P<n>\d+)", r"(?P<n>\d+", "missing )"),
-        (r"(?P<n>\d+)", "{nowhere}", "nowhere"),
-        ('heads = ["widget"]', 'heads = ["*"]', "funcs"),
-        ("pattern = ", "patern = ", "pattern"),
+        ('component = "agent"', 'component = "printer"', "shape 'widget'.*printer"),
+        (r"(?P<n>\d+)", r"(?P<n>\d+", "shape 'widget'.*missing \\)"),
+        (r"(?P<n>\d+)", "{nowhere}", "shape 'widget'.*nowhere"),
+        ('heads = ["widget"]', 'heads = ["*"]', "shape 'widget'.*funcs"),
+        ("pattern = ", "patern = ", "shape 'widget'.*pattern"),
+        ("[[shape]]", "[[shape]", ""),  # it is no TOML
     ],
 )
-def test_a_fault_in_a_shape_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
+def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
     assert old in GOOD
-    with pytest.raises(FormatError, match=r"made\.toml, shape 'widget'") as raised:
-        read_format("made", GOOD.replace(old, new))
-    assert why in str(raised.value)
-
-
-def test_a_file_that_is_no_toml_is_told() -> None:
-    with pytest.raises(FormatError, match=r"^made\.toml"):
-        read_format("made", "[[shape]\n")
+    with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
+        read_format("made", GOOD.replace(old, new, 1))
 
 
 LINES = """
@@ -185,8 +174,13 @@ shapes = [['widget=\\d+', "widget=3"], ['frob of .*', "frob of x"]]
 """
 
 
+def lines_of(pattern: str, heads: str = "") -> LogFormat:
+    """A format of lines, the first of which has this pattern."""
+    return read_format("made", LINES.replace(r"widget=\d+", pattern).replace("shapes", f"{heads}\nshapes"))
+
+
 def test_lines_take_the_head_from_the_pattern() -> None:
-    made = read_format("made", LINES)
+    made = lines_of(r"widget=\d+")
     assert [shape.heads for shape in made.shapes] == [("widget",), ("frob",)]
     assert found_in(made, "frob of 3", "f") == "widget"
 
@@ -194,25 +188,16 @@ def test_lines_take_the_head_from_the_pattern() -> None:
 @pytest.mark.parametrize("pattern", [r"\w+=3", "widgets?=3", "(?:widget|frob)=3", "widget|frob", "wid[gh]et"])
 def test_a_pattern_without_a_first_word_needs_heads(pattern: str) -> None:
     with pytest.raises(FormatError, match=r"widget.*heads are needed"):
-        read_format("made", LINES.replace(r"widget=\d+", pattern))
+        lines_of(pattern)
 
 
 @pytest.mark.parametrize(
     ("pattern", "message"),
-    [
-        ("a=(?:b|c)", "a=c"),
-        ("a=b|aa=c", "a=b"),
-        ("ab?c=d", "ac=d"),
-        ("(?P<x>a(b)?)xy", "axy"),
-        (r"a\.b\(c\)", "a.b(c)"),
-        (r"a=[^]x]+ b", "a=z b"),
-    ],
-)
+    [("a=(?:b|c)", "a=c"), ("a=b|aa=c", "a=b"), ("ab?c=d", "ac=d"), ("(?P<x>a(b)?)xy", "axy"),
+     (r"a\.b\(c\)", "a.b(c)"), (r"a=[^]x]+ b", "a=z b")],
+)  # fmt: skip
 def test_the_literal_is_in_every_match(pattern: str, message: str) -> None:
-    made = read_format(
-        "made", LINES.replace(r"'widget=\d+'", f"'{pattern}'").replace("shapes", 'heads = ["a"]\nshapes')
-    )
-    shape = made.shapes[0]
+    shape = lines_of(pattern, 'heads = ["a"]').shapes[0]
     assert shape.pattern.fullmatch(message)
     assert shape.literal in message
 

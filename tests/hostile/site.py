@@ -145,7 +145,7 @@ def trace_of(number: int) -> str:
 
 def spans_of(number: int, text: str) -> dict[str, object]:
     """Spans and a log record with a text wherever one can be: a root, two errors, one without its parent."""
-    part = text[:LONGEST_ATTRIBUTE]
+    part, trace = text[:LONGEST_ATTRIBUTE], {"traceId": trace_of(number)}
     attributes = [
         {"key": part, "value": {"stringValue": part}},
         {"key": "password", "value": {"stringValue": part}},
@@ -153,26 +153,15 @@ def spans_of(number: int, text: str) -> dict[str, object]:
         {"key": "exception.stacktrace", "value": {"stringValue": part * 2}},
     ]
     events = [{"timeUnixNano": 5, "name": name, "attributes": attributes} for name in (part, "exception")]
-    span = {"traceId": trace_of(number), "name": text, "attributes": attributes, "events": events}
-    failed = {"status": {"code": 2, "message": text}}
+    span = {**trace, "name": text, "attributes": attributes, "events": events}
+    failed = {**span, "status": {"code": 2, "message": text}}
+    root, child, orphan = ("1" * 16, "2" * 16, "3" * 16)
     spans = [
-        {**span, "spanId": "1" * 16, "startTimeUnixNano": 1_795_206_900 * 10**9},
-        {
-            **span,
-            "spanId": "2" * 16,
-            "parentSpanId": "1" * 16,
-            "startTimeUnixNano": 7,
-            "endTimeUnixNano": 9,
-            **failed,
-        },
-        {**span, "spanId": "3" * 16, "parentSpanId": "4" * 16, "endTimeUnixNano": (1 << 64) - 1, **failed},
+        {**span, "spanId": root, "startTimeUnixNano": 1_795_206_900 * 10**9},
+        {**failed, "spanId": child, "parentSpanId": root, "startTimeUnixNano": 7, "endTimeUnixNano": 9},
+        {**failed, "spanId": orphan, "parentSpanId": "4" * 16, "endTimeUnixNano": (1 << 64) - 1},
     ]
-    record = {
-        "traceId": trace_of(number),
-        "spanId": "2" * 16,
-        "severityText": text,
-        "body": {"stringValue": text},
-    }
+    record = {**trace, "spanId": child, "severityText": text, "body": {"stringValue": text}}
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": text}}, *attributes]}
     return {
         "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": text}, "spans": spans}]}],
@@ -186,30 +175,17 @@ def encoded(text: str) -> bytes:
 
 def record(job: JobId, text: str) -> dict[str, object]:
     """A record of a job that failed, with the text wherever one can be."""
-    at = 1_795_206_900
+    at, short = 1_795_206_900, text[:150]
     past = {"status": "error", "error": text, "alert": text, "jobStatusMessage": text, "computeJobSerial": 5}
     return {
-        "activePlan": text[:150],
-        "alert": text,
-        "computeJid": job,
-        "computeJobQueued": at,
-        "computeJobSerial": at,
-        "computeJobStart": at + 1,
-        "computeModel": text[:150] or MODEL,
-        "dbUpdateTime": at + 9.5,
-        "driverDetails": {"type": text[:150], "host": text[:150]},
-        "error": text or "failed",
+        "activePlan": short, "alert": text, "computeJid": job, "computeJobQueued": at, "computeJobSerial": at,
+        "computeJobStart": at + 1, "computeModel": short or MODEL, "dbUpdateTime": at + 9.5,
+        "driverDetails": {"type": short, "host": short}, "error": text or "failed",
         "history": [past | {"computeJobQueued": 5, "computeJobStart": 6, "lastUpdateTime": 7}] * 3,
-        "jobStatusMessage": text,
-        "lastUpdateTime": at + 9,
-        "queueState": text,
-        "simName": text,
-        "simulationType": APP if text == TEXTS["everything"] else text[:150],
-        "status": "error",
-        "uid": UID,
-        "jobRunMode": text[:150],
-        "nextRequest": {text: {text: [text, 1, None]}},
-    }
+        "jobStatusMessage": text, "lastUpdateTime": at + 9, "queueState": text, "simName": text,
+        "simulationType": APP if text == TEXTS["everything"] else short, "status": "error", "uid": UID,
+        "jobRunMode": short, "nextRequest": {text: {text: [text, 1, None]}},
+    }  # fmt: skip
 
 
 def op_lines(job: JobId, app_dir: str, number: int, text: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -356,28 +356,28 @@ ODD_VALUES = {"many digits": NINES, "half a character": '"\\ud800"', "no number"
 
 @pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES)
 async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
+    def answers(text: str) -> AbstractAsyncContextManager[str]:
+        return answering(reply("200 OK", text.encode()))
+
     good = '{"id": 1, "state": "RUNNING", "app_id": 1, "last_update": "2026-11-20T19:31:00"}'
     odd = f'{{"id": 2, "state": {value}, "app_id": {value}, "last_update": {value}}}'
-    body = f'{{"count": 2, "results": [{good}, {odd}]}}'.encode()
-    async with answering(reply("200 OK", body)) as url:
-        client = BalsamClient(url, lambda: None, limits=LIMITS)
+    rows = f'{{"count": 2, "results": [{good}, {odd}]}}'
+    async with answers(rows) as url, aclosing(BalsamClient(url, lambda: None, limits=LIMITS)) as client:
         page = await client.rows("/jobs/", JobRow, {})
-        await client.aclose()
     assert ([row.id for row in page.rows], page.received, len(page.skips)) == ([1], 2, 1)
 
     hits = f'{{"hits": {{"hits": [{{"_id": "a", "_source": {good}}}, {{"_id": {value}, "x": {value}}}]}}}}'
-    async with answering(reply("200 OK", hits.encode())) as url:
-        elastic_client = ElasticClient(f"{url}/scripts", limits=LIMITS)
-        found = await elastic_client.hits({})
-        await elastic_client.aclose()
+    async with answers(hits) as url, aclosing(ElasticClient(f"{url}/scripts", limits=LIMITS)) as elastic:
+        found = await elastic.hits({})
     assert (found[0]["_id"], len(found)) == ("a", 2)
 
     bad = f'{{"traceID": [{value}], "durationMs": {value}}}'
     listed = f'{{"traces": [{{"traceID": "a1", "durationMs": 5}}, {bad}]}}'
-    async with answering(reply("200 OK", listed.encode())) as url:
-        source = Tempo(TraceServer(url, "Tempo", limits=LIMITS))
+    async with (
+        answers(listed) as url,
+        aclosing(Tempo(TraceServer(url, "Tempo", limits=LIMITS))) as source,
+    ):
         traces = await source.search(TraceSearch())
-        await source.aclose()
     assert [one.trace_id[-2:] for one in traces.traces] == ["a1"]
 
 
