@@ -12,7 +12,7 @@ import asyncio
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from typing import NamedTuple, TypeVar
 
@@ -232,75 +232,6 @@ SEARCHED_ENTRIES = 1_000
 T = TypeVar("T")
 
 
-class PieceReader:
-    """Reads a selection of one journal's entries. The reader is made when it is first needed."""
-
-    def __init__(self, make_reader: MakeReader, selection: Selection) -> None:
-        self._make_reader = make_reader
-        self._selection = selection
-        self._reader: JournalReader | None = None
-        self._closed = False
-
-    @property
-    def reader(self) -> JournalReader:
-        if self._closed:
-            raise LogUnreadable("the log is closed")
-        if self._reader is None:
-            self._reader = self._make_reader()
-        return self._reader
-
-    async def forward(self, start: Head | At | Beside, count: int, after: Place) -> Piece:
-        """Up to `count` entries from `start` on, their lines at places after `after`."""
-        found = await _readable(self.reader.forward(start, self._selection.matches, count))
-        return Piece(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
-
-    async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
-        """Up to `count` entries before `start`, their lines at places before `limit`."""
-        found = await _readable(self.reader.backward(start, self._selection.matches, count))
-        entries = found.entries if found.at_edge else whole_microseconds(found.entries)
-        cursor = entries[0].cursor if entries else found.cursor
-        return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
-
-    async def pieces(
-        self, start: Head | At | Beside, place: Place, *, back: bool = False
-    ) -> AsyncGenerator[Piece, None]:
-        """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
-        held: list[JournalEntry] = []
-        async with aclosing(self.reader.stream(start, self._selection.matches, back=back)) as entries:
-            some: list[JournalEntry] | None = held
-            while some is not None:
-                some = await _readable(anext(entries, None))
-                held += some or ()
-                if some is not None and len(held) <= SEARCHED_ENTRIES:
-                    continue
-                whole = held if some is None else held[: len(whole_microseconds(held[::-1]))]
-                held = held[len(whole) :]
-                shown = await self.shown(whole[::-1] if back else whole)
-                lines = placed_before(shown, place) if back else placed_after(shown, place)
-                place = lines[0 if back else -1][1].place if lines else place
-                yield Piece(lines, whole[-1].cursor if whole else None, some is None)
-
-    def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
-        """Piece before piece, from the end of the microsecond on that holds `place`."""
-        limit = place + (1 << ORDINAL_BITS)
-        return self.pieces(At(time_at(limit)), limit, back=True)
-
-    async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
-        """The entries that are shown with their lines; others have their turn meanwhile."""
-        found: list[Shown] = []
-        for at in range(0, len(entries), SLICE_ENTRIES):
-            some = entries[at : at + SLICE_ENTRIES]
-            found += [(entry, line) for entry in some if (line := self._selection.line(entry)) is not None]
-            await asyncio.sleep(0)
-        return found
-
-    async def aclose(self) -> None:
-        self._closed = True
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            await reader.aclose()
-
-
 async def _readable(answer: Awaitable[T]) -> T:
     try:
         return await answer
@@ -334,67 +265,55 @@ HITS_KEPT = 200_000
 
 
 class JournalSearch(Search):
-    """A search in pieces of a journal. `extent` tells how far the log goes now."""
+    """A search in pieces of a journal."""
 
     limit_s = 30.0
 
-    def __init__(
-        self,
-        pieces: PieceReader,
-        query: Query,
-        around: Place,
-        extent: Callable[[], Extent],
-    ) -> None:
+    def __init__(self, pages: "JournalPages", query: Query, around: Place) -> None:
         super().__init__(query, Hits(around, wide=True), HITS_KEPT)
-        self._pieces = pieces
-        self._extent = extent
+        self._pages = pages
         self._up = self._down = around
         self._last: Cursor | None = None
 
     @property
     def _has_new(self) -> bool:
-        return self._extent().end > self._down
+        return self._pages.extent.end > self._down
 
     async def _search_all(self) -> None:
-        onward, back = self._pieces.pieces(At(time_at(self._down)), -1), self._pieces.back_from(self._up)
+        onward, back = self._pages.pieces(At(time_at(self._down)), -1), self._pages.back_from(self._up)
         async with aclosing(onward), aclosing(back):
-            sides = [(onward, self._search_down), (back, self._search_up)]
+            sides = [onward, back]
             while sides and not self._stopping:
-                for side in tuple(sides):
-                    pieces, search = side
+                for pieces in tuple(sides):
                     if (piece := await anext(pieces, None)) is None:
-                        sides.remove(side)
+                        sides.remove(pieces)
                     else:
-                        await search(piece)
+                        await self._search(piece, back=pieces is back)
                 self._stop_when_full()
 
     async def _search_new(self) -> None:
         start = At(time_at(self._down)) if self._last is None else Beside(self._last)
         after = -1 if self._last is None else self._down - 1
-        async with aclosing(self._pieces.pieces(start, after)) as pieces:
+        async with aclosing(self._pages.pieces(start, after)) as pieces:
             async for piece in pieces:
-                await self._search_down(piece)
+                await self._search(piece)
                 if self._stopping:
                     return
 
-    async def _search_down(self, piece: Piece) -> None:
-        lines = [line for line in piece.lines if line.place >= self._down]
-        found = await self._found(lines)
-        self._last = piece.cursor or self._last
-        self._down = lines[-1].end if lines else self._down
-        self.hits.add_above(found, max(self._down, self._extent().end) if piece.at_edge else self._down)
-
-    async def _search_up(self, piece: Piece) -> None:
-        lines = [line for line in piece.lines if line.place < self._up]
-        found = await self._found(lines)
-        self._up = lines[0].place if lines else self._up
-        self.hits.add_below(found[::-1], min(self._up, self._extent().begin) if piece.at_edge else self._up)
-
-    async def _found(self, lines: Sequence[LogLine]) -> list[Place]:
-        if not lines:
-            return []
-        program = self._new_program()
-        return await self._worker.run(lambda: program.places(lines))
+    async def _search(self, piece: Piece, *, back: bool = False) -> None:
+        kept = [line for line in piece.lines if (line.place < self._up if back else line.place >= self._down)]
+        found: list[Place] = []
+        if kept:
+            program = self._new_program()
+            found = await self._worker.run(lambda: program.places(kept))
+        extent = self._pages.extent
+        if back:
+            self._up = kept[0].place if kept else self._up
+            self.hits.add_below(found[::-1], min(self._up, extent.begin) if piece.at_edge else self._up)
+        else:
+            self._last = piece.cursor or self._last
+            self._down = kept[-1].end if kept else self._down
+            self.hits.add_above(found, max(self._down, extent.end) if piece.at_edge else self._down)
 
 
 FIRST_ENTRIES = 1_001
@@ -414,7 +333,9 @@ class JournalPages(Log):
     def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
         self.name = name
         self.selection = selection
-        self._pieces = PieceReader(make_reader, selection)
+        self._make_reader = make_reader
+        self._reader: JournalReader | None = None
+        self._is_closed = False
         self._tail: Passage | None = None
         self._near: Passage | None = None
         """The lines about the place that was read last, where that is not the end."""
@@ -432,6 +353,61 @@ class JournalPages(Log):
         self._reading = asyncio.Lock()
         self._event = ""
 
+    # Reading pieces of it.
+
+    @property
+    def reader(self) -> JournalReader:
+        if self._is_closed:
+            raise LogUnreadable("the log is closed")
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
+    async def forward(self, start: Head | At | Beside, count: int, after: Place) -> Piece:
+        """Up to `count` entries from `start` on, their lines at places after `after`."""
+        found = await _readable(self.reader.forward(start, self.selection.matches, count))
+        return Piece(placed_after(await self.shown(found.entries), after), found.cursor, found.at_edge)
+
+    async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
+        """Up to `count` entries before `start`, their lines at places before `limit`."""
+        found = await _readable(self.reader.backward(start, self.selection.matches, count))
+        entries = found.entries if found.at_edge else whole_microseconds(found.entries)
+        cursor = entries[0].cursor if entries else found.cursor
+        return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
+
+    async def pieces(
+        self, start: Head | At | Beside, place: Place, *, back: bool = False
+    ) -> AsyncGenerator[Piece, None]:
+        """Piece after piece from `start` on, their lines at places after `place`; with `back` before both."""
+        held: list[JournalEntry] = []
+        async with aclosing(self.reader.stream(start, self.selection.matches, back=back)) as entries:
+            some: list[JournalEntry] | None = held
+            while some is not None:
+                some = await _readable(anext(entries, None))
+                held += some or ()
+                if some is not None and len(held) <= SEARCHED_ENTRIES:
+                    continue
+                whole = held if some is None else held[: len(whole_microseconds(held[::-1]))]
+                held = held[len(whole) :]
+                shown = await self.shown(whole[::-1] if back else whole)
+                lines = placed_before(shown, place) if back else placed_after(shown, place)
+                place = lines[0 if back else -1][1].place if lines else place
+                yield Piece(lines, whole[-1].cursor if whole else None, some is None)
+
+    def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
+        """Piece before piece, from the end of the microsecond on that holds `place`."""
+        limit = place + (1 << ORDINAL_BITS)
+        return self.pieces(At(time_at(limit)), limit, back=True)
+
+    async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
+        """The entries that are shown with their lines; others have their turn meanwhile."""
+        found: list[Shown] = []
+        for at in range(0, len(entries), SLICE_ENTRIES):
+            some = entries[at : at + SLICE_ENTRIES]
+            found += [(entry, line) for entry in some if (line := self.selection.line(entry)) is not None]
+            await asyncio.sleep(0)
+        return found
+
     # How far it goes.
 
     async def look(self) -> Extent:
@@ -439,7 +415,7 @@ class JournalPages(Log):
             if self._tail is not None:
                 await self._take(self._tail)
                 return self.extent
-            piece = await self._pieces.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
+            piece = await self.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
             last = piece.kept[-1][0] if piece.kept else None
             tail = Passage(piece, piece.cursor, last, at_begin=piece.at_edge)
             while not tail.kept and not tail.at_begin:
@@ -458,12 +434,12 @@ class JournalPages(Log):
     async def _take(self, tail: Passage) -> None:
         if self._following is None:  # whoever looks once never follows
             start = Beside(tail.kept[-1][0]) if tail.kept else Head()
-            self._following = self._pieces.reader.follow(start, self.selection.matches)
+            self._following = self.reader.follow(start, self.selection.matches)
         for _ in range(TAKES):
             found = await _readable(self._following.take(TAKEN))
             if found.lost:
                 self._event = "entries were dropped before they were read"
-            kept = placed_after(await self._pieces.shown(found.entries), tail.end - 1)
+            kept = placed_after(await self.shown(found.entries), tail.end - 1)
             piece = Piece(kept, kept[-1][0] if kept else None, found.at_edge)
             tail.append(piece)
             self._stretches.extend(_stretches_of(piece.lines))
@@ -501,7 +477,7 @@ class JournalPages(Log):
             part = await self._part_at(place)
             while len(part.kept) - part.index(place) < count and part is not self._tail:
                 start: Head | Beside = Beside(part.last) if part.last is not None else Head()
-                piece = await self._pieces.forward(start, PIECE, part.end - 1)
+                piece = await self.forward(start, PIECE, part.end - 1)
                 part.append(piece)
                 if self._tail is not None and (part.end >= self._tail.begin or piece.at_edge):
                     part = self._joined(part, self._tail)
@@ -522,7 +498,7 @@ class JournalPages(Log):
         if (near := self._near) is not None and near.begin <= place < near.end:
             return near
         start = Head() if place <= (self._begin or 0) else At(time_at(place))
-        piece = await self._pieces.forward(start, PIECE, -1)
+        piece = await self.forward(start, PIECE, -1)
         first = piece.kept[0][0] if piece.kept else piece.cursor
         part = Passage(piece, first, piece.cursor, at_begin=isinstance(start, Head))
         while (not part.kept or part.begin > place) and not part.at_begin and part.first is not None:
@@ -543,7 +519,7 @@ class JournalPages(Log):
     async def _extend_back(self, part: Passage, count: int = PIECE) -> None:
         start: Tail | Beside = Beside(part.first) if part.first is not None else Tail()
         before = part.first
-        piece = await self._pieces.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
+        piece = await self.backward(start, min(count, TAKEN), part.begin if part.kept else BEHIND_ALL)
         if part.first == before:  # else lines were dropped meanwhile, and it is asked again
             part.kept[:0] = piece.kept
             part.first, part.at_begin = piece.cursor or part.first, piece.at_edge
@@ -552,7 +528,7 @@ class JournalPages(Log):
 
     async def work(self) -> bool:
         if self._begin is None:
-            first = await self._pieces.forward(Head(), 1, -1)
+            first = await self.forward(Head(), 1, -1)
             self._begin = first.lines[0].place if first.kept else place_at(Nanos(0))
             return True
         end = self._counted_after
@@ -560,7 +536,7 @@ class JournalPages(Log):
             return False
         # A little more is counted, backwards
         start = Tail() if self._counted is None else Beside(self._counted)
-        piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._counted_from)
+        piece = await self.backward(start, COUNTED_ENTRIES, self._counted_from)
         lines = [line for line in piece.lines if line.place < end]
         self._stretches.extendleft(reversed(_stretches_of(lines)))
         self._counted_from = piece.lines[0].place if piece.kept else self._counted_from
@@ -581,8 +557,8 @@ class JournalPages(Log):
         return page.lines[0].place if page.lines else None
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        onward = self._pieces.pieces(At(time_at(place)), -1)
-        found = onward if forward else self._pieces.back_from(min(place, self.extent.end))
+        onward = self.pieces(At(time_at(place)), -1)
+        found = onward if forward else self.back_from(min(place, self.extent.end))
         async with aclosing(found):
             async for piece in found:
                 for line in piece.lines if forward else reversed(piece.lines):
@@ -592,13 +568,16 @@ class JournalPages(Log):
         return None
 
     def search(self, query: Query, around: Place) -> LogSearch:
-        return JournalSearch(self._pieces, query, around, lambda: self.extent)
+        return JournalSearch(self, query, around)
 
     async def aclose(self) -> None:
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()
-        await self._pieces.aclose()
+        self._is_closed = True
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.aclose()
 
 
 _QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)

@@ -146,6 +146,7 @@ class Lines(Protocol):
 
     def close(self) -> None:
         """Release what is held. May be called twice."""
+        return
 
 
 class ListedLog(HeldLog):
@@ -210,7 +211,7 @@ GAP = "── lines before these were not read ──"
 _TAIL = 'tail -n "$2" -- "$1"'
 
 
-class RemoteLines:
+class RemoteLines(Lines):
     """The `Lines` of a file whose path is an address, `ssh://[user@]host[:port]/path`."""
 
     def __init__(self, address: str) -> None:
@@ -238,9 +239,6 @@ class RemoteLines:
 
     async def is_changed(self) -> bool:
         return self._looked_at is None or time.monotonic() - self._looked_at >= LOOK_EVERY_S
-
-    def close(self) -> None:
-        pass
 
     def _line(self, text: str, newest: Nanos, level: Level | None = None) -> LogLine:
         line = line_at(self._place, text, self._parser, newest, level)

@@ -15,7 +15,7 @@ from jobtui.backends.base import Batch, DetailSource, Source, Told, TraceSource,
 from jobtui.backends.job_reader import SessionJobReader, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
-from jobtui.logs.lists import ListedLog
+from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, Noted, Reached, RunListing, Unreadable
@@ -102,10 +102,6 @@ class ReplayedSource:
 
     async def aclose(self) -> None:
         pass
-
-    async def answer(self, what: What, key: str) -> Any:
-        """What it answered to a question by the time of the clock, None when it was not asked."""
-        return await self._opened.answer(what, self.number, key)
 
     def _next(self, *, first: bool) -> Batch:
         if first:
@@ -236,11 +232,8 @@ class ReplayedScripts(ReplayedSource):
     cluster = ""
 
     async def find(self, wanted: Wanted) -> Answer:
-        found = await self.answer(What.SCRIPT, wanted.shown)
-        if found is None:
-            return Answer(None, (Tried(self.name, Outcome.NOT_THERE, NOT_KEPT),))
-        answer: Answer = found
-        return answer
+        found: Answer | None = await self._opened.answer(What.SCRIPT, self.number, wanted.shown)
+        return found or Answer(None, (Tried(self.name, Outcome.NOT_THERE, NOT_KEPT),))
 
     async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         yield Walked(cut=NOT_KEPT)
@@ -250,7 +243,7 @@ class ReplayedTraces(ReplayedSource):
     """A server of traces as it answered. Only what was asked for is known."""
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
-        found: Telemetry | None = await self.answer(What.TRACE, trace_id)
+        found: Telemetry | None = await self._opened.answer(What.TRACE, self.number, trace_id)
         return found
 
     async def search(self, search: TraceSearch) -> TraceList:
@@ -434,7 +427,7 @@ class ReplayedLog(ListedLog):
         return extent._replace(event="its end only") if self._recorded_lines.begins_late else extent
 
 
-class ReplayedLines:
+class ReplayedLines(Lines):
     """The lines of some logs, the earliest first. `begins_late` says that there are earlier ones."""
 
     def __init__(self, opened: OpenRecording, sources: Sequence[int], names: frozenset[str]) -> None:
@@ -460,9 +453,6 @@ class ReplayedLines:
         self._count = 0
         self.begins_late = False
         return True
-
-    def close(self) -> None:
-        pass
 
     def _load(self) -> Sequence[LogLine]:
         until = self._clock.now()
