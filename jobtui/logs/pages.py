@@ -38,7 +38,7 @@ class LogPages(Log):
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self.path = self._path = path
+        self.path = path
         self.segments: tuple[Segment, ...] = ()
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
@@ -50,10 +50,10 @@ class LogPages(Log):
     # How far it goes.
 
     async def look(self) -> Extent:
-        return await self._read(self._look)
+        return await self._in(self._reads, self._look)
 
     def is_changed(self) -> bool:
-        return look_quietly(self._path) != self._looked
+        return look_quietly(self.path) != self._looked
 
     async def changed(self, timeout_s: float) -> None:
         await self._watch.changed(timeout_s)
@@ -73,36 +73,32 @@ class LogPages(Log):
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
         self._looked = None
-        self._looked = seen = look(self._path)
+        self._looked = seen = look(self.path)
         segments = self.segments
         if not segments:
-            self.segments = (Segment(open_file(self._path), 0),)
+            self.segments = (Segment(open_file(self.path), 0),)
             self._event = self.segments[-1].event
             return self.extent
         current = segments[-1]
         if seen.id == current.opened.id:
             if not current.grow():
-                self._replace((*segments[:-1], Segment(open_file(self._path), current.end)))
+                self._replace((*segments[:-1], Segment(open_file(self.path), current.end)))
                 self._event = "was cut off or rewritten"
             return self.extent
         current.grow()
-        # Whoever writes has not taken the new file yet: what comes goes into the old one.
-        if seen.size > 0:
-            self._go_on(current)
-        return self.extent
-
-    def _go_on(self, current: Segment) -> None:
-        opened = open_file(self._path)
+        if not seen.size:  # whoever writes has not taken the new file yet: what comes goes into the old one
+            return self.extent
+        opened = open_file(self.path)
         try:
             goes_on = current.goes_on_in(opened, opened.look())
-            base = current.base if goes_on else current.end
-            fresh = Segment(opened, base)
+            fresh = Segment(opened, current.base if goes_on else current.end)
         except (OSError, SourceError):
             opened.close()
             raise
-        kept = self.segments[:-1] if goes_on else self.segments
-        self._event = self._event if goes_on else "rotated"
-        self._replace((*kept, fresh))
+        if not goes_on:
+            self._event = "rotated"
+        self._replace((*(segments[:-1] if goes_on else segments), fresh))
+        return self.extent
 
     def _replace(self, segments: tuple[Segment, ...]) -> None:
         before, self.segments = self.segments, segments[-FILES_HELD:]
@@ -113,7 +109,7 @@ class LogPages(Log):
     # Pages.
 
     async def before(self, place: Place, count: int) -> Page:
-        return await self._read(lambda: self._before(place, count))
+        return await self._in(self._reads, lambda: self._before(place, count))
 
     def _before(self, place: Place, count: int) -> Page:
         lines: list[LogLine] = []
@@ -127,7 +123,7 @@ class LogPages(Log):
         return Page(tuple(lines), not lines or lines[0].place <= self.extent.begin)
 
     async def after(self, place: Place, count: int) -> Page:
-        return await self._read(lambda: self._after(place, count))
+        return await self._in(self._reads, lambda: self._after(place, count))
 
     def _after(self, place: Place, count: int) -> Page:
         lines: list[LogLine] = []
@@ -151,7 +147,7 @@ class LogPages(Log):
                 time.sleep(BREATH_S)
             return False
 
-        return await self._work(step)
+        return await self._in(self._works, step)
 
     def overview(self) -> Overview:
         segments = self.segments
@@ -166,19 +162,19 @@ class LogPages(Log):
         segment = next((part for part in self.segments if part.base <= place < part.end), None)
         if segment is None:
             return None
-        return await self._read(partial(segment.index.number_of, place - segment.base))
+        return await self._in(self._reads, partial(segment.index.number_of, place - segment.base))
 
     async def place_of_line(self, number: int) -> Place | None:
         if not self.segments:
             return None
         segment = self.segments[-1]
-        while (offset := await self._work(lambda: segment.index.offset_of(number))) is None:
+        while (offset := await self._in(self._works, lambda: segment.index.offset_of(number))) is None:
             await self.work()
         return segment.base + min(offset, max(0, segment.size - 1))
 
     async def place_of_time(self, at: Nanos) -> Place | None:
         for segment in self.segments:
-            if (offset := await self._work(partial(segment.offset_of_time, at))) is not None:
+            if (offset := await self._in(self._works, partial(segment.offset_of_time, at))) is not None:
                 return segment.base + offset
         return None
 
@@ -186,7 +182,7 @@ class LogPages(Log):
         extent = self.extent
         at: Place | None = place + 1 if forward else place
         while at is not None and extent.begin <= at <= extent.end:
-            found, at = await self._work(partial(self._error_at, at, forward))
+            found, at = await self._in(self._works, partial(self._error_at, at, forward))
             if found is not None:
                 return found
         return None
@@ -222,19 +218,11 @@ class LogPages(Log):
         self._reads.close()
         self._works.close()
 
-    # How it reads.
-
-    async def _read(self, call: Callable[[], T]) -> T:
-        return await self._reads.run(lambda: self._guarded(call))
-
-    async def _work(self, call: Callable[[], T]) -> T:
-        return await self._works.run(lambda: self._guarded(call))
-
-    def _guarded(self, call: Callable[[], T]) -> T:
+    async def _in(self, worker: Worker, call: Callable[[], T]) -> T:
         try:
-            return call()
+            return await worker.run(call)
         except OSError as error:
-            raise LogUnreadable(str(source_error(error, self._path))) from error
+            raise LogUnreadable(str(source_error(error, self.path))) from error
         except SourceError as error:
             raise LogUnreadable(str(error)) from error
 
