@@ -10,9 +10,7 @@ from jobtui.backends.registry import LOG_FILE, of_kind
 from jobtui.model.clock import Offsets
 
 if TYPE_CHECKING:
-    from jobtui.logs.lists import ListedLog
     from jobtui.logs.merged import Mergeable
-    from jobtui.logs.pages import LogPages
     from jobtui.model.pages import Log
 
 COPIES = re.compile(r"/agent-sbatch/[^/]+/?$")
@@ -45,12 +43,22 @@ class SessionLogs:
         return (*self._files(), *self._streams())
 
     def open(self, name: str) -> "Mergeable":
+        """A stream by its name, a file by its path or address, copies by their directory."""
         if self._has_journals or "=" in name:
             from jobtui.logs.journal import open_stream
 
             if (stream := open_stream(self._sources(), name)) is not None:
                 return stream
-        return opened(name)
+        # Needed first when somebody reads a log, not when the program starts
+        is_remote = OVER_SSH.match(name) is not None
+        if is_remote or COPIES.search(name):
+            from jobtui.backends.copied_log import CopiedLines
+            from jobtui.logs.lists import ListedLog, RemoteLines
+
+            return ListedLog(name, RemoteLines(name) if is_remote else CopiedLines(Path(name)))
+        from jobtui.logs.pages import LogPages
+
+        return LogPages(Path(name))
 
     def merged(self, names: Sequence[str] | None = None) -> "Log":
         from jobtui.logs.merged import MergedLog
@@ -83,17 +91,3 @@ class SessionLogs:
         from jobtui.logs.journal import stream_names
 
         return stream_names(self._sources())
-
-
-def opened(name: str) -> "LogPages | ListedLog":
-    """The log of a file by its path, of copies by their directory, of a remote file by its address."""
-    is_remote = OVER_SSH.match(name) is not None
-    if is_remote or COPIES.search(name):
-        from jobtui.backends.copied_log import CopiedLines
-        from jobtui.logs.lists import ListedLog, RemoteLines
-
-        return ListedLog(name, RemoteLines(name) if is_remote else CopiedLines(Path(name)))
-    # Needed first when somebody reads a log, not when the program starts
-    from jobtui.logs.pages import LogPages
-
-    return LogPages(Path(name))

@@ -354,10 +354,12 @@ class FileSearch(Search):
 
     def _found(self, segment: Segment, begin: int) -> Iterator["array[int]"]:
         """Offsets in the lines that are hits, in order, from byte `begin` of a file on."""
-        if is_plain(self.query) and not (self._is_large and _is_for_program(segment, begin)):
+        # ripgrep can search a whole file, as it is stored
+        is_for_program = not begin and not segment.is_packed and ripgrep() is not None
+        if is_plain(self.query) and not (self._is_large and is_for_program):
             yield from self._found_text(segment, begin)
             return
-        if not _is_for_program(segment, begin):
+        if not is_for_program:
             yield from self._tried(self._shown_lines(segment, begin))
             return
         descriptor = segment.opened.plain.duplicate()
@@ -417,11 +419,6 @@ class FileSearch(Search):
                 at += len(line) + 1
         if rest:
             yield begin - len(rest), _shown(rest)
-
-
-def _is_for_program(segment: Segment, begin: int) -> bool:
-    """Whether ripgrep can search the file: the whole of it, as it is stored."""
-    return not begin and not segment.is_packed and ripgrep() is not None
 
 
 def _shown(line: bytes) -> str:
