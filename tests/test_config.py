@@ -20,6 +20,7 @@ from jobtui.actions import (
     clashes,
     key_named,
     key_of,
+    shown_key,
     unreachable,
     with_wishes,
 )
@@ -322,7 +323,7 @@ def test_no_text_does_worse_than_be_no_key(text: str) -> None:
 def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
     for action in ACTIONS:
         assert action.name.replace("-", "").isalnum(), action
-        assert {key_named(shown) for shown in action.shown_keys.split()} == set(action.keys)
+        assert {key_named(shown_key(key)) for key in action.keys} == set(action.keys)
     assert {action.name for action in ACTIONS} >= set(NEEDED)
     at = [(action.name, place) for action in ACTIONS for place in action.places]
     calls = {(action.name, place, action.call) for action in ACTIONS for place in action.places}

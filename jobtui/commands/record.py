@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -123,17 +124,11 @@ def run_replay(context: Context) -> Exit:
         complain(f"{named} is not taken here: what was recorded has its own sources")
         return Exit.USAGE
     try:
-        replay = RecordingReplay(Path(context.words[0]))
+        with closing(RecordingReplay(Path(context.words[0]))) as replay:
+            return _run_on(replay, context, inner)
     except RecordingError as error:
         complain(str(error))
         return Exit.NO_SOURCE
-    try:
-        return _run_on(replay, context, inner)
-    except RecordingError as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
-    finally:
-        replay.close()
 
 
 def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exit:

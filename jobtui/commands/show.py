@@ -19,7 +19,6 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
-from jobtui.model.job_reader import Noted
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
@@ -117,12 +116,7 @@ async def run(reader: Reader) -> Exit:
     job = reader.session.store.with_agent(found.job)
     noted = await reader.noted_of(job)
     slurm = await reader.slurm_of(job, noted)
-    return answer(_report(reader, job, found.detail, noted, slurm), reader, await judge(reader, found))
-
-
-def _report(
-    reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None, slurm: Job | None
-) -> Report:
+    detail = found.detail
     places = [*places_of(reader, job, detail)]
     if noted is not None:
         places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))
@@ -131,7 +125,7 @@ def _report(
     history, now = detail.history if detail else (), reader.now_of(job)
     record = job_record(job, now)
     shown = detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
-    return Report(
+    report = Report(
         "show",
         lambda: {
             "job": shown or record | {"native": None},
@@ -145,6 +139,7 @@ def _report(
         lambda: [record],
         lambda width, colour: _lines(job, now, detail, places, width, colour),
     )
+    return answer(report, reader, await judge(reader, found))
 
 
 def _lines(

@@ -88,9 +88,13 @@ class Arrivals:
         rng = self._rng
         simulation, again = await self._simulation(browser, parallel=parallel)
         plan = self._plan(simulation.model)
-        cancels = rng.random() < CANCEL_SHARE
-        if cancels:
-            self._world.play(lambda: self._cancel_later(browser, simulation, plan.duration_s))
+
+        async def cancel() -> None:
+            await self._world.kernel.sleep(plan.duration_s * rng.uniform(0.2, 0.9) + 1)
+            await browser.cancel(simulation)
+
+        if rng.random() < CANCEL_SHARE:
+            self._world.play(cancel)
         answer = await browser.start(simulation, plan, force=again)
         if not self._is_busy:
             answer = await browser.watch(simulation, answer, for_s=WINDOW_OPEN_S)
@@ -105,10 +109,6 @@ class Arrivals:
                 await browser.frame(simulation, number, answer.serial)
         if rng.random() < DOWNLOAD_SHARE:
             await browser.download(simulation)
-
-    async def _cancel_later(self, browser: Browser, simulation: Simulation, duration_s: float) -> None:
-        await self._world.kernel.sleep(duration_s * self._rng.uniform(0.2, 0.9) + 1)
-        await browser.cancel(simulation)
 
     async def _simulation(self, browser: Browser, *, parallel: bool) -> tuple[Simulation, bool]:
         rng, user = self._rng, browser.user

@@ -73,15 +73,17 @@ def memory_lines(remembered: Remembered | None) -> Iterator[str]:
         yield _range_words("end", remembered.end)
 
 
-def deviation_words(one: Deviation) -> str:
-    where, since = f"{show(one.field)} {show(one.value)}", f"since {utc_of(one.since):%A %Y-%m-%d}"
-    if one.rule == "failures":
-        return f"{where}: {percent(one.now)} % of its runs fail {since}, usually {percent(one.usual)} %"
-    return f"{where}: runs wait {exp(one.now - one.usual):.1f} times as long as usual {since}"
-
-
 def sites_words(sites: tuple[Deviation, ...]) -> str:
-    return "; ".join(map(deviation_words, sites))
+    words = []
+    for one in sites:
+        where, since = f"{show(one.field)} {show(one.value)}", f"since {utc_of(one.since):%A %Y-%m-%d}"
+        if one.rule == "failures":
+            usual = f"usually {percent(one.usual)} %"
+            words.append(f"{where}: {percent(one.now)} % of its runs fail {since}, {usual}")
+        else:
+            times = f"{exp(one.now - one.usual):.1f} times"
+            words.append(f"{where}: runs wait {times} as long as usual {since}")
+    return "; ".join(words)
 
 
 def change_words(one: Change) -> str:

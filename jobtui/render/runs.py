@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from jobtui.analysis.compare import Comparison, FileDiff, Side, StepPair, Took
+from jobtui.analysis.compare import Comparison, Side, StepPair, Took
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
 from jobtui.model.secrets import mask_text
@@ -162,7 +162,12 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
         )
     for file in found.files:
         yield ""
-        yield from _file_lines(file, colour)
+        yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading", colour)
+        for line in file.lines:
+            style = "good" if line.startswith("+") else "error" if line.startswith("-") else "settled"
+            yield paint(show(line), style, colour)
+        if file.left_out:
+            yield f"{file.left_out} more lines differ"
 
 
 def _said(found: Comparison) -> Iterator[str]:
@@ -194,15 +199,6 @@ def _step_row(pair: StepPair) -> list[Cell]:
 
 def _took_cell(took: Took | None) -> str:
     return NONE if took is None else "" if took.seconds is None else duration(took.seconds)
-
-
-def _file_lines(file: FileDiff, colour: bool) -> Iterator[str]:
-    yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading", colour)
-    for line in file.lines:
-        style = "good" if line.startswith("+") else "error" if line.startswith("-") else "settled"
-        yield paint(show(line), style, colour)
-    if file.left_out:
-        yield f"{file.left_out} more lines differ"
 
 
 def comparison_record(found: Comparison) -> dict[str, object]:

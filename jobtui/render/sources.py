@@ -112,7 +112,12 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
 
     So many faults of jobtui itself there were: they are listed with the sources.
     """
-    parts = [_part(label, source, now) for label, source in zip(labels(sources), sources, strict=True)]
+    parts: list[Line] = []
+    for label, source in zip(labels(sources), sources, strict=True):
+        words, style = judge(source, now)
+        reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
+        skipped = f", {source.skipped:,} skipped" if source.skipped else ""
+        parts.append((Span(f"{label} {words}{skipped}{reason}", style),))
     if faults:
         parts.insert(0, (Span(counted(faults, "fault"), "warning"),))
     drawn = _joined(parts)
@@ -120,13 +125,6 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
         parts.sort(key=lambda part: part[0].style == "dim")
         drawn = _as_many_as_fit(parts, cells - 1)
     return (Span(" ", "", 1), *drawn) if parts else (Span(fit(" no sources", cells), "warning", cells),)
-
-
-def _part(label: str, source: SourceHealth, now: Nanos) -> Line:
-    words, style = judge(source, now)
-    reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
-    skipped = f", {source.skipped:,} skipped" if source.skipped else ""
-    return (Span(f"{label} {words}{skipped}{reason}", style),)
 
 
 def _joined(parts: Iterable[Line]) -> Line:

@@ -233,7 +233,9 @@ def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int
     path = sorted(whole_path(found.tree), key=lambda segment: segment.from_ns - segment.to_ns)
     kept: set[int] = set()
     for wanted in chain(
-        (row_of[span.span_id] for span in _failed(found)),
+        (row_of[cause.span.span_id] for cause in found.causes),
+        (row_of[failure.span.span_id] for failure in found.failures),
+        (row_of[span.span_id] for span in error_spans(found.tree)),
         waits,
         (row_of[span.span_id] for span in found.tree.spans if span.ended_at is None),
         (row_of[segment.span.span_id] for segment in path),
@@ -243,12 +245,6 @@ def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int
                 break
             kept.add(row)
     return sorted(kept)
-
-
-def _failed(found: Findings) -> Iterator[Span]:
-    yield from (cause.span for cause in found.causes)
-    yield from (failure.span for failure in found.failures)
-    yield from error_spans(found.tree)
 
 
 STACK_LINES = 12
@@ -404,7 +400,10 @@ def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterato
         (event.at, "event", _event_text(event), "error" if event.name == EXCEPTION else "")
         for event in span.events
     ]
-    told += [(log.at, log.level or "log", log.body, _level_style(log.level)) for log in logs]
+    for log in logs:
+        level = log.level.upper()
+        style = "error" if level.startswith(BAD_LEVELS) else "warning" if level.startswith("WARN") else ""
+        told.append((log.at, log.level or "log", log.body, style))
     told.sort(key=lambda one: one[0])
     if len(told) > MOST_HAPPENINGS:
         yield Paragraph(
@@ -422,11 +421,6 @@ def _event_text(event: SpanEvent) -> str:
         return f"{event.name}  {': '.join(str(word) for word in words if word)}"
     given = "  ".join(f"{key}={value}" for key, value in event.attributes.items())
     return f"{event.name}  {given}".rstrip()
-
-
-def _level_style(level: str) -> str:
-    upper = level.upper()
-    return "error" if upper.startswith(BAD_LEVELS) else "warning" if upper.startswith("WARN") else ""
 
 
 def _source(span: Span) -> Iterator[Paragraph]:

@@ -438,7 +438,11 @@ def _name_part(view: View, columns: Columns, index: int, *, is_closed: bool) -> 
     deep = f"[{line.depth}] " if line.depth > most else ""
     indent = " " * (step * min(line.depth, most)) + deep
     fold = ("" if not view.layout.has_below(index) else CLOSED if is_closed else OPENED).ljust(2)
-    mark, mark_style = _service(view, line)
+    mark, mark_style = " ", ""
+    if line.span is not None and line.kind is not LineKind.WAIT:
+        service = view.mark_of(line.span.service)
+        is_mixed = line.run is not None and line.run.services > 1
+        mark, mark_style = ("*", "dim") if is_mixed else (service.letter, service_style(service))
     head = (Text(sign, sign_style, 1), Text(mark, mark_style, 1), Text(f" {indent}{fold}", "dim"))
     words, style = name_of(view, line)
     extra = "".join(f"  {remark}" for remark in remarks_on(view, index, is_closed=is_closed))
@@ -448,12 +452,3 @@ def _name_part(view: View, columns: Columns, index: int, *, is_closed: bool) -> 
     body = (Text(name, style), Text(fit(extra, extra_cells), "warning" if "✗" in extra else "dim"))
     kept = padded((*head, *body), cells)
     return kept if width_of(kept) == cells else (Text(fit("".join(t.text for t in kept), cells), style),)
-
-
-def _service(view: View, line: TraceLine) -> tuple[str, str]:
-    if line.span is None or line.kind is LineKind.WAIT:
-        return " ", ""
-    mark = view.mark_of(line.span.service)
-    if line.run is not None and line.run.services > 1:
-        return "*", "dim"
-    return mark.letter, service_style(mark)
