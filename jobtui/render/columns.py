@@ -44,14 +44,13 @@ SortKey = str | int | float | None
 class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
-    `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and
-    `driver_of` tell what the logs know of a job; without them the record's own values are shown.
+    `relative` shows ages instead of times. `host_of` and `driver_of` tell what the logs know of a job;
+    without them the record's own values are shown.
     `is_disputed` tells whether sources disagree about it, `late_of` how much longer than usual it takes,
     `now_at` what the clock of its source shows, `profile_of` which of several profiles names its source.
     """
 
     now: Nanos
-    local: bool = False
     relative: bool = True
     host_of: TextOf = attrgetter("host")
     driver_of: TextOf = attrgetter("driver")
@@ -69,14 +68,13 @@ class TimeLook(NamedTuple):
 
     now: Nanos
     relative: bool = True
-    local: bool = False
 
     def since(self, at: Nanos | None) -> str:
         if at is None:
             return NONE
         if self.relative:
             return age(max(0.0, seconds_between(at, self.now)))
-        return short_time(at, self.now, local=self.local)
+        return short_time(at, self.now)
 
 
 class Cells(NamedTuple):
@@ -251,7 +249,7 @@ def _since_cell(job: Job, context: RowContext) -> str:
         seconds = age_s(job, context.now_of(job))
         return age(seconds) if job.status.is_live else age(seconds, coarse_from_s=_MINUTE_S)
     at = status_since(job)
-    return NONE if at is None else short_time(at, context.now, local=context.local)
+    return NONE if at is None else short_time(at, context.now)
 
 
 def _elapsed_cell(job: Job, context: RowContext) -> str:
@@ -281,7 +279,7 @@ def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: in
             return NONE
         if context.relative:
             return age(seconds_between(at, context.now_of(job)))
-        return date_time(at, local=context.local)
+        return date_time(at)
 
     return Column(
         key=key, header=key.upper(), about=about, cell=cell, sort=get, align="right", cells=Cells(8, 19, 19),

@@ -184,12 +184,12 @@ class Zone:
     @classmethod
     def offset_s(cls, at: Nanos) -> int:
         """How far the zone is before UTC at a time."""
-        return _broken_down(at, None).tm_gmtoff
+        return _broken_down(at).tm_gmtoff
 
 
-def clock_time(at: Nanos, *, local: bool | None = None, millis: bool = False) -> str:
-    """Time of day, "14:20:31" or "14:20:31.204"; the zone is that of `Zone` unless `local` says."""
-    text = time.strftime("%H:%M:%S", _broken_down(at, local))
+def clock_time(at: Nanos, *, millis: bool = False) -> str:
+    """Time of day in the zone of `Zone`, "14:20:31" or "14:20:31.204"."""
+    text = time.strftime("%H:%M:%S", _broken_down(at))
     return f"{text}.{at % SECOND // 1_000_000:03d}" if millis else text
 
 
@@ -198,9 +198,9 @@ def date_time(at: Nanos, *, local: bool | None = None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", _broken_down(at, local))
 
 
-def short_time(at: Nanos, now: Nanos, *, local: bool | None = None) -> str:
+def short_time(at: Nanos, now: Nanos) -> str:
     """A time in at most six cells: "14:20" today, "Nov 20" this year, else the year."""
-    then, today = _broken_down(at, local), _broken_down(now, local)
+    then, today = _broken_down(at), _broken_down(now)
     if then[:3] == today[:3]:
         return time.strftime("%H:%M", then)
     return (
@@ -208,7 +208,7 @@ def short_time(at: Nanos, now: Nanos, *, local: bool | None = None) -> str:
     )
 
 
-def _broken_down(at: Nanos, local: bool | None) -> time.struct_time:
+def _broken_down(at: Nanos, local: bool | None = None) -> time.struct_time:
     local = Zone.is_local if local is None else local
     seconds = shown_seconds(at)
     return time.localtime(seconds) if local else time.gmtime(seconds)

@@ -20,7 +20,7 @@ from jobtui.model.faults import Fault
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
 from jobtui.render.columns import sort_records
-from jobtui.render.text import Zone, safe, show
+from jobtui.render.text import safe, show
 from jobtui.screens.shared import Shared, Taken
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
@@ -334,7 +334,7 @@ class HeadedScreen(LiveScreen):
         """What cells depend on beside their record."""
         from jobtui.render.columns import TimeLook
 
-        return TimeLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
+        return TimeLook(self.shared.now(), relative=not self.shared.absolute)
 
     def show_trail(self) -> None:
         self._header.title = TRAIL.join((self.shared.title, *self.trail, self.heading))

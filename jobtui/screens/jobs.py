@@ -17,7 +17,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
-from jobtui.render.text import Zone, safe, show
+from jobtui.render.text import safe, show
 from jobtui.screens.base import FilteringScreen
 from jobtui.screens.job_verdict import JobVerdict, keys_for
 from jobtui.screens.shared import Shared, Taken, open_screen
@@ -413,7 +413,6 @@ class JobsScreen(JobsFilteringScreen):
         return RowContext(
             now=self.shared.now(),
             relative=not self.shared.absolute,
-            local=Zone.is_local,
             host_of=self._lookup.host_of,
             driver_of=self._lookup.driver_of,
             is_disputed=self._lookup.is_disputed,

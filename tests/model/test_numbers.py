@@ -26,7 +26,7 @@ from jobtui.model.numbers import (
     whole,
     whole_of,
 )
-from jobtui.render.text import clock_time, date_time, short_time
+from jobtui.render.text import Zone, clock_time, date_time, short_time
 
 PACKAGE = Path(__file__).parents[2] / "jobtui"
 LONG = "9" * 5_000
@@ -99,10 +99,11 @@ def test_any_text_is_none_or_a_time_that_can_be_shown(text: str) -> None:
 def test_any_time_and_length_can_be_shown(number: int, length: float) -> None:
     at = Nanos(number)
     assert to_rfc3339(at).endswith("Z")
-    for local in (False, True):
-        assert clock_time(at, local=local)
-        assert date_time(at, local=local)
-        assert short_time(at, Nanos(0), local=local)
+    for local in (True, False):
+        Zone.is_local = local
+        assert clock_time(at)
+        assert date_time(at)
+        assert short_time(at, Nanos(0))
     assert age(length)
     assert duration(length)
 

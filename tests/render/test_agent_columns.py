@@ -88,7 +88,7 @@ def test_secrets_in_a_reason_are_masked() -> None:
 
 def test_times_of_day_instead_of_ages() -> None:
     column = next(column for column in AGENT_COLUMNS if column.key == "last")
-    look = TimeLook(Nanos(NOW), relative=False, local=False)
+    look = TimeLook(Nanos(NOW), relative=False)
     assert ":" in column.cell(an_agent(last_message_at=Nanos(NOW - SECOND)), look)
 
 
