@@ -10,9 +10,10 @@ from jobtui.analysis.traces.failures import study_trace
 from jobtui.analysis.traces.filters import parse_span_filter
 from jobtui.analysis.traces.job_traces import MOST_STEPS, TraceLink, link_in_lines, span_of, trace_op
 from jobtui.analysis.traces.layout import lay_out
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Unlinked
-from jobtui.model.traces import Resource, Trace
+from jobtui.model.traces import Resource, SpanEvent, Trace
 from tests.builders import a_step, an_op
 from tests.excerpts import FIXTURES
 from tests.tracing import EXPECTED, TRACE_ID, a_span, a_trace, captured
@@ -111,7 +112,14 @@ def test_of_a_large_trace_what_failed_and_what_stands_highest_are_steps() -> Non
 
 SPANS = (
     a_span(1, name="submit", service=Resource("fife", {"host.name": "gpvm"}), end=2_000),
-    a_span(2, name="step", service=Resource("worker", {"host.name": "w03"}), end=1_001_000, error=True),
+    a_span(
+        2,
+        name="step",
+        service=Resource("worker", {"host.name": "w03"}),
+        end=1_001_000,
+        error=True,
+        events=(SpanEvent(Nanos(5), "exception", {"exception.type": "OSError"}),),
+    ),
     a_span(3, name="cp", service=Resource("worker", {}), end=None, attributes={"returns": False}),
 )
 
