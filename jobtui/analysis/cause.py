@@ -109,12 +109,23 @@ class Output:
         if found is None:
             stated = [c for c in self._stated() if c.weight >= LEAST]
             found = self._best(stated)
-            symptom = self._best(list(self._symptoms()))
+            why = "how it ended; nothing in the output says why"
+            symptom = self._best(
+                [
+                    Candidate(at, shape.weight, shape.family, why)
+                    for at in self._judged
+                    if (shape := self._shape(at, "symptom")) is not None
+                    and not self._is(at, "handled")
+                    and not self._is_handled(at)
+                ]
+            )
             if found is None or (symptom and not found[0].at - 3 <= symptom[0].at <= found[0].at + 12):
                 found = symptom
-        if found is None or self._ended_well(found[0]):
+        if found is None:
             return None
-        return self._told(*found)
+        is_sure = self._failed is True and found[0].weight >= 80
+        ended_well = self._success is not None and self._success >= found[0].at and not is_sure
+        return None if ended_well else self._told(*found)
 
     def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
         at = self._deepest(best.at)
@@ -139,7 +150,9 @@ class Output:
 
     def _exceptions(self) -> Iterator[Candidate]:
         for raised in self._tracebacks.raised:
-            if raised.is_ignored or self._is_handled(raised.at) or self._is_handled_before(raised.head):
+            above = [at for at in range(max(0, raised.head - 2), raised.head) if self._lines[at].text.strip()]
+            tells = above and _part("trouble").search(self._lines[above[-1]].text)
+            if raised.is_ignored or self._is_handled(raised.at) or (tells and self._is(above[-1], "handled")):
                 continue
             text = self._lines[raised.at].text
             family = self._family_of(text, "python")
@@ -164,14 +177,6 @@ class Output:
                 family = self._family_of(self._lines[at].text, family)
             yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
 
-    def _symptoms(self) -> Iterator[Candidate]:
-        for at in self._judged:
-            shape = self._shape(at, "symptom")
-            if shape is not None and not self._is(at, "handled") and not self._is_handled(at):
-                yield Candidate(
-                    at, shape.weight, shape.family, "how it ended; nothing in the output says why"
-                )
-
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
         for at, line in enumerate((*self._lines, OutputLine(0, "", ""))):
@@ -195,18 +200,14 @@ class Output:
             if at and _part("box").match(self._lines[at - 1].text.strip()):
                 weight += 15 if any(self._is_failure(below) for below in self._after(at, 12)) else 0
             after = list(islice(self._after(at, 6), 4))
-            if self._is_near_the_end(after):
-                weight += 10
+            if self._success is None and len(after) <= (LAST_LINES if self._failed else 0):
+                weight += 10  # the last line; of a program that is known to have failed, one of the last
             if after and self._is_failure(after[0]):
                 weight += 25
             elif any(self._is(below, "stop") or self._is_failure(below) for below in after):
                 weight += 15
             family = self._family_of(self._lines[at].text, "program")
             yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
-
-    def _is_near_the_end(self, after: Sequence[int]) -> bool:
-        """Whether a line is the last one; of a program that is known to have failed, one of the last ones."""
-        return self._success is None and len(after) <= (LAST_LINES if self._failed else 0)
 
     # How lines stand to each other
 
@@ -279,12 +280,6 @@ class Output:
                 return True
         return False
 
-    def _is_handled_before(self, head: int) -> bool:
-        above = [at for at in range(max(0, head - 2), head) if self._lines[at].text.strip()]
-        if not above or not _part("trouble").search(self._lines[above[-1]].text):
-            return False
-        return self._is(above[-1], "handled")
-
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
         for below in range(at + 1, min(at + LONGEST_TRACEBACK, len(self._lines))):
@@ -307,11 +302,6 @@ class Output:
             if self._is(at, "cause") or self._is_failure(at) or at in self._tracebacks.inside:
                 return None
         return None
-
-    def _ended_well(self, best: Candidate) -> bool:
-        if self._success is None or self._success < best.at:
-            return False
-        return self._failed is not True or best.weight < 80
 
     def _is(self, at: int, role: str) -> bool:
         return self._shape(at, role) is not None

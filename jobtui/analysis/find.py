@@ -194,17 +194,16 @@ def find(
     jobs: Mapping[JobId, Job],
     ops: Iterable[Op] = (),
     agents: Iterable[Agent] = (),
-    ids: Iterable[str] = (),
     logs: Iterable[str] = (),
 ) -> tuple[Candidate, ...]:
     """The meanings of `thing`, likeliest first: an id or a part of one, a path, address, name or log line.
 
-    `ids` are ids of further existing jobs, `logs` the names of logs. Never raises.
+    `logs` are the names of logs. Never raises.
     """
     text = thing.strip()
     if not text:
         return ()
-    search = _Search(jobs, tuple(ops), tuple(agents), ids, tuple(logs))
+    search = _Search(jobs, tuple(ops), tuple(agents), tuple(logs))
     found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
     for reference in found:
         with contained("finding"):
@@ -295,14 +294,13 @@ class _Search:
         jobs: Mapping[JobId, Job],
         ops: tuple[Op, ...],
         agents: tuple[Agent, ...],
-        ids: Iterable[str],
         logs: tuple[str, ...],
     ) -> None:
         self._jobs = jobs
         self._logs = logs
         self._ops = ops
         self._agents = agents
-        self._ids = {*jobs, *map(JobId, ids), *(op.jid for op in ops if op.jid is not None)}
+        self._ids = {*jobs, *(op.jid for op in ops if op.jid is not None)}
         self._named: set[JobId] = set()
         self.surest = 0.0
         """The best score of an exact match."""
@@ -310,7 +308,9 @@ class _Search:
         self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
             Target.JOB: self._add_job,
             Target.USER: self._add_user,
-            Target.SIMULATION: self._add_simulation,
+            Target.SIMULATION: lambda named: self._add_jobs(
+                self._by_simulation.get(named.text, ()), named.weight, named.why
+            ),
             Target.OP: self._add_ops,
             Target.AGENT: self._add_agents,
             Target.CONTAINER: self._add_container,
@@ -435,11 +435,14 @@ class _Search:
         if len(job_ids) == 1:
             self._add("job", job_ids[0], reference.weight * 0.9, "the only job of this user", job_ids[0])
 
-    def _add_simulation(self, reference: Reference) -> None:
-        self._add_jobs(self._by_simulation.get(reference.text, ()), reference.weight, reference.why)
-
     def _add_ops(self, reference: Reference) -> None:
-        ops = [op for op in self._ops if _is_op(op, reference.text)]
+        # an op with this prefix or full id; of one without a known full id the prefix is compared
+        text, is_full = reference.text, len(reference.text) > PREFIX_LENGTH
+        ops = [
+            op
+            for op in self._ops
+            if (op.op_id == text if is_full and op.op_id is not None else op.op == op_prefix(text))
+        ]
         of_named = [op for op in ops if op.jid in self._named]
         ops = of_named or ops
         score, why = self._shared(reference.weight, reference.why, len(ops), "ops")
@@ -447,20 +450,18 @@ class _Search:
             place = op.jid or "an unknown job"
             self._add("op", op.op, score, f"{why}: {op.name} of {place}", op.jid)
 
-    def _add_agents(self, reference: Reference) -> None:
-        agents = [agent for agent in self._agents if agent.agent == reference.text]
-        self._add_agents_alike(agents, reference.weight, reference.why)
-
-    def _add_agents_alike(self, agents: list[Agent], weight: float, why: str) -> None:
-        score, why = self._shared(weight, why, len(agents), "agents")
+    def _add_agents(self, reference: Reference, why: str = "") -> None:
+        """The agents with this id, or in this container."""
+        agents = [one for one in self._agents if reference.text in (one.agent, one.container)]
+        score, why = self._shared(reference.weight, why or reference.why, len(agents), "agents")
         for agent in agents[-MAX_CANDIDATES:]:
             self._add("agent", agent.agent, score, f"{why}: {agent.driver} {agent.kind} of {agent.uid}")
 
     def _add_container(self, reference: Reference) -> None:
         container = split_container(reference.text)
-        agents = [agent for agent in self._agents if agent.container == reference.text]
-        self._add_agents_alike(agents, reference.weight, "runs in this container")
-        if container is not None and (agents or container.uid in self._by_user):
+        self._add_agents(reference, "runs in this container")
+        is_of_agent = any(agent.container == reference.text for agent in self._agents)
+        if container is not None and (is_of_agent or container.uid in self._by_user):
             self._add("container", reference.text, reference.weight + 0.1, reference.why)
             self._add_user(Reference(Target.USER, container.uid, 0.4, "the container is of this user"))
 
@@ -512,13 +513,6 @@ class _Search:
             # split_jid would check the form too, which takes most of the time for very many ids
             found.setdefault(job_id.partition("-")[2].partition("-")[0], []).append(job_id)
         return found
-
-
-def _is_op(op: Op, text: str) -> bool:
-    """Whether an op has this prefix or full id; of an op without a known full id the prefix is compared."""
-    if len(text) > PREFIX_LENGTH and op.op_id is not None:
-        return op.op_id == text
-    return op.op == op_prefix(text)
 
 
 _SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)

@@ -287,7 +287,7 @@ async def candidates_for(
         if any(candidate.is_sure for candidate in found):
             return found
     await reader.read_logs(None)
-    found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), (), names())
+    found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), names())
     if not any(candidate.is_sure for candidate in found):
         from jobtui.session.evidence import Gatherer  # most things are known by then
 

@@ -81,7 +81,7 @@ def may_name_a_job(text: str) -> bool:
 def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
     """What a text may mean. Nothing that is only spelled alike is gone to unasked."""
     correlation = store.correlation
-    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), (), logs)
+    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), logs)
     likely = tuple(candidate for candidate in found if candidate.score >= SURE)
     led: dict[tuple[str | None, ...], Goal] = {}
     for goal in (goal for candidate in likely for goal in _goals(candidate, store, logs)):
