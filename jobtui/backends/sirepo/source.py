@@ -36,12 +36,7 @@ from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import JobDetail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.files import FileId
-from jobtui.transport.watch import (
-    PASSING,
-    REMOVED,
-    DirectoryWatch,
-    silent_file_system,
-)
+from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system
 from jobtui.transport.worker import Worker
 
 SWEEP_S = 30.0
