@@ -8,7 +8,6 @@ knows what it gave.
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import NamedTuple, Protocol
 
 from jobtui.backends.journal.client import JournalReader, check_field, checked
@@ -196,15 +195,16 @@ async def page_of(engine: Engine, start: Start, matches: Matches, most: int, *, 
 def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
     """The rows as entries; one that makes no sense is counted as missing."""
 
+    def made(row: EngineRow) -> JournalEntry | None:
+        fields = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
+        return entry_of_export(
+            {name.encode(): text.encode("utf-8", "replace") for name, text in fields.items()}
+        )
+
     def lose(row: EngineRow, why: str) -> None:
         engine.doubts.add(f"a row makes no sense: {why}")
 
-    return [entry for entry in rows_of(rows, partial(_entry, engine), lose) if entry is not None]
-
-
-def _entry(engine: Engine, row: EngineRow) -> JournalEntry | None:
-    values = {**engine.fields(row), "__CURSOR": row.cursor, "__REALTIME_TIMESTAMP": str(row.at // 1_000)}
-    return entry_of_export({name.encode(): text.encode("utf-8", "replace") for name, text in values.items()})
+    return [entry for entry in rows_of(rows, made, lose) if entry is not None]
 
 
 class EngineFollowing:

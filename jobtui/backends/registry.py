@@ -165,17 +165,10 @@ def parse_elastic_records(text: str) -> SourceSpec:
     return SourceSpec(f"elastic_{preset.gives}", target, options=name)
 
 
-def _elastic_logs(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.elastic.source import open_logs
-    from jobtui.model.clock import Nanos
+def _elastic_records(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.elastic.source import open_elastic
 
-    return open_logs(spec, Nanos(0) if window.whole else window.since, ELASTIC_LOGS.kind)
-
-
-def _elastic_jobs(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.elastic.source import open_jobs
-
-    return open_jobs(spec, window, ELASTIC_JOBS.kind)
+    return open_elastic(spec, window)
 
 
 def parse_loki(text: str) -> SourceSpec:
@@ -190,9 +183,8 @@ def parse_loki(text: str) -> SourceSpec:
 
 def _loki(spec: SourceSpec, window: Window) -> "Source":
     from jobtui.backends.loki import open_loki
-    from jobtui.model.clock import Nanos
 
-    return open_loki(spec, Nanos(0) if window.whole else window.since, LOKI.kind)
+    return open_loki(spec, window)
 
 
 def _fetchlog(spec: SourceSpec, window: Window) -> "Source":
@@ -317,14 +309,14 @@ KAFKA = SourceType(
 ELASTIC_LOGS = SourceType(
     "elastic_logs", "elastic_logs", "URL/INDEX[?preset=NAME]",
     "logs in Elasticsearch or OpenSearch, written as journald or syslog; or jobs, by their preset",
-    "elastic", Gives.LOGS, parse_elastic_records, _elastic_logs, period_s=5.0, addressed=True,
+    "elastic", Gives.LOGS, parse_elastic_records, _elastic_records, period_s=5.0, addressed=True,
     takes_login=True, with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
     is_journal=True,
 )
 ELASTIC_JOBS = SourceType(
     "elastic_jobs", "elastic_jobs", "URL/INDEX?preset=NAME",
     "jobs in Elasticsearch or OpenSearch, written as condor_events, adstash or jobcomp",
-    "elastic", Gives.JOBS, parse_elastic_records, _elastic_jobs, period_s=5.0, addressed=True,
+    "elastic", Gives.JOBS, parse_elastic_records, _elastic_records, period_s=5.0, addressed=True,
     takes_login=True, in_parts=True,
 )
 LOKI = SourceType(

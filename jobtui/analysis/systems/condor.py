@@ -98,6 +98,9 @@ def explain_condor(evidence: Evidence) -> Verdict:
     matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source))
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
+    trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
+    of_trace = (trace,) if job.trace else ()
+    timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return Verdict(
         job_id=job.id,
         code=said.code,
@@ -107,7 +110,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
         last_at=last.at if last is not None else job.updated_at,
         waited_s=matter.waited_s if job.status.is_live else None,
         evidence=_evidence(matter),
-        next=(*said.next, *_next_steps(job)),
+        next=(*said.next, *of_trace, timeline),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
         pending=said.pending if job.status is JobStatus.PENDING else None,
     )
@@ -311,12 +314,6 @@ def _text(fact: CondorFact) -> str:
         return lines[0]
     told = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
     return " | ".join((lines[0], *told[:2]))
-
-
-def _next_steps(job: Job) -> Iterator[NextStep]:
-    if job.trace:
-        yield NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
-    yield NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
 
 
 def _condor(job: Job, why: str, command: str) -> NextStep:

@@ -1,6 +1,7 @@
 """An index of Elasticsearch or OpenSearch as a source: its logs as a journal, or its records of jobs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.elastic.client import ElasticClient, SearchAnswer
@@ -118,22 +119,19 @@ class ElasticEngine:
         await self._client.aclose()
 
 
-def _engines(spec: SourceSpec, doubts: Doubts, since: Nanos | None) -> Callable[[], ElasticEngine]:
-    variable, preset = spec.setting.upper(), presets()[spec.options]
-    return lambda: ElasticEngine(
-        ElasticClient(spec.target, spec.access, variable=variable), preset, doubts, since
-    )
+def open_elastic(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
+    """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
+    kind, preset, doubts = spec.setting, presets()[spec.options], Doubts()
 
+    def make_engine(since: Nanos | None) -> ElasticEngine:
+        client = ElasticClient(spec.target, spec.access, variable=spec.setting.upper())
+        return ElasticEngine(client, preset, doubts, since)
 
-def open_logs(spec: SourceSpec, since: Nanos | None, kind: str) -> Journal:
-    """The logs of an index as a journal, from `since` on; None for two hours ago, 0 for all of it."""
-    make = _engines(spec, Doubts(), since or None)
-    wanted = wanted_of(spec)
+    if preset.gives == "jobs":
+        return ElasticJobs(make_engine(None), preset, window.since, kind)
+    since, wanted = Nanos(0) if window.whole else window.since, wanted_of(spec)
+    make = partial(make_engine, since or None)
     return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted, since=since, kind=kind)
-
-
-def open_jobs(spec: SourceSpec, window: Window, kind: str) -> "ElasticJobs":
-    return ElasticJobs(_engines(spec, Doubts(), None)(), presets()[spec.options], window.since, kind)
 
 
 class ElasticJobs(PolledSource):

@@ -20,7 +20,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
 from jobtui.model.source_errors import SourceError
-from jobtui.model.specs import NO_ACCESS, SourceSpec
+from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
 
@@ -196,8 +196,8 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
     return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
 
 
-def open_loki(spec: SourceSpec, since: Nanos | None, kind: str) -> Journal:
-    """The journals of a query, from `since` on; None for two hours ago, 0 for all that is asked for."""
-    doubts = Doubts()
+def open_loki(spec: SourceSpec, window: Window) -> Journal:
+    """The journals of a query, from a time on; without one from two hours ago."""
+    wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, Doubts()
     make = lambda: LokiEngine(spec, doubts)  # noqa: E731
-    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted_of(spec), since=since, kind=kind)
+    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted, since=since, kind=spec.setting)

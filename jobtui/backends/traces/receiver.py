@@ -170,7 +170,10 @@ class _Connection:
             unpacker = Unpacker.of_body(headers.get("content-encoding", ""), BODY_BYTES)
             while isinstance(event := await self._event(SILENCE_S), h11.Data):
                 for part in unpacker.feed(bytes(event.data)):
-                    self._hold(len(part))
+                    self._held += len(part)
+                    self._receiver.held_bytes += len(part)
+                    if self._receiver.held_bytes > HELD_BYTES:
+                        raise Refusal(503, "too much is sent at once")
                     parts.append(part)
             unpacker.end()
         except UnpackError as error:
@@ -179,12 +182,6 @@ class _Connection:
         if not isinstance(event, h11.EndOfMessage):
             raise Refusal(400, "the body broke off")
         return b"".join(parts)
-
-    def _hold(self, size: int) -> None:
-        self._held += size
-        self._receiver.held_bytes += size
-        if self._receiver.held_bytes > HELD_BYTES:
-            raise Refusal(503, "too much is sent at once")
 
     def _let_go(self) -> None:
         self._receiver.held_bytes -= self._held
