@@ -45,10 +45,6 @@ def nothing_told(job_id: JobId) -> JobDetail | None:
     return None
 
 
-def nothing_remembered(job: Job, text: str, now: Nanos) -> Remembered:
-    return Remembered(now)
-
-
 def _answering(ask: Callable[Asked, Awaitable[Answered]]) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
     """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words."""
 
@@ -78,7 +74,7 @@ class SessionJobReader:
         sources: Callable[[], Sequence[Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
         told: Told = nothing_told,
-        recall: Callable[[Job, str, Nanos], Remembered] = nothing_remembered,
+        recall: Callable[[Job, str, Nanos], Remembered] | None = None,
     ) -> None:
         self._told = told
         self._recall = recall
@@ -206,9 +202,9 @@ class SessionJobReader:
 
     @_answering
     async def remembered(self, job: Job, text: str, now: Nanos) -> Remembered:
-        if self._recall is nothing_remembered:
-            return nothing_remembered(job, text, now)
-        return await self._worker.run(lambda: self._recall(job, text, now))
+        if (recall := self._recall) is None:
+            return Remembered(now)
+        return await self._worker.run(lambda: recall(job, text, now))
 
     @_answering
     async def script(self, wanted: Wanted) -> Answer:

@@ -223,9 +223,9 @@ class Session:
         if self._replay is not None:
             return self._replay.job_reader(lambda: self.sources, self.store.detail)
         if self._job_reader is None:
-            from jobtui.backends.job_reader import SessionJobReader, nothing_remembered
+            from jobtui.backends.job_reader import SessionJobReader
 
-            recall = _recall if self.remembers else nothing_remembered
+            recall = _recall if self.remembers else None
             self._job_reader = SessionJobReader(
                 lambda: self.sources, self.reach_back, self.store.detail, recall
             )
