@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 
 from benchmarks.balsam import Server
-from tests.balsam_http import CUT_AT, served, write_login
+from tests.balsam_server import write_login
+from tests.loopback import CUT_AT, served
 
 JOBS = 20
 """Fewer than a page of the table, in which the rows of the other jobs are looked for page by page."""

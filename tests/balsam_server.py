@@ -6,6 +6,7 @@ batch jobs.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -191,3 +192,17 @@ def _within(
         for row in rows
         if (begin is None or moment(row[key]) >= begin) and (end is None or moment(row[key]) <= end)
     ]
+
+
+def write_login(
+    path: Path, url: str, token: str, expiry: str = "2036-11-22 19:31:57.715415", mode: int = 0o600
+) -> Path:
+    """A login as `balsam login` writes it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(
+        f"api_root: {url}\nclient_class: balsam.client.requests_password.BasicAuthRequestsClient\n"
+        f"connect_timeout: 6.2\nread_timeout: 120.0\nretry_count: 10\ntoken: {token}\n"
+        f"token_expiry: {expiry}\n"
+    )
+    os.chmod(path, mode)
+    return path

@@ -1,34 +1,73 @@
 """Stand-ins on loopback: a server in a thread, and a user whom permissions bind."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import Protocol
+
+import httpx
+
+CUT_AT = "x-cut-at"
+"""A header of an answer that is not sent: after so many bytes of the answer the connection ends."""
+NOT_SENT = ("content-length", "transfer-encoding", CUT_AT)
 
 
-class QuietHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class Answers(Protocol):
+    """A stand-in for a server. One that has a `base` is served at that path."""
 
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
+    def answer(self, request: httpx.Request) -> httpx.Response: ...
+
+
+def response(status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> httpx.Response:
+    """An answer with these bytes as they are, also where they are packed."""
+    return httpx.Response(status, headers=dict(headers or {}), stream=httpx.ByteStream(body))
 
 
 @contextmanager
-def on_loopback(handler: type[QuietHandler]) -> Iterator[str]:
+def served(server: Answers) -> Iterator[str]:
     """Let it answer over HTTP; the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that has heard enough
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            url = f"http://stand-in.test{self.path}"
+            answer = server.answer(
+                httpx.Request(self.command, url, headers=self.headers.items(), content=body)
+            )
+            assert isinstance(answer.stream, httpx.ByteStream)
+            data = b"".join(answer.stream)
+            self.send_response(answer.status_code)
+            for name, value in answer.headers.items():
+                if name not in NOT_SENT:
+                    self.send_header(name, value)
+            self.send_header("content-length", str(len(data)))
+            with suppress(OSError):  # who asked may have given up
+                self.end_headers()
+                cut_at = int(answer.headers.get(CUT_AT, len(data)))
+                self.wfile.write(data[:cut_at])
+                self.close_connection = cut_at < len(data)
+
+        do_POST = do_GET
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    listening.daemon_threads = True
+    listening.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that has heard enough
+    thread = Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http://127.0.0.1:{listening.server_address[1]}{getattr(server, 'base', '')}"
     finally:
-        server.shutdown()
+        listening.shutdown()
         thread.join()
-        server.server_close()
+        listening.server_close()
 
 
 @contextmanager

@@ -18,49 +18,56 @@ from tests.formats.slurm_captures import CAPTURES, accounted_rows, queued_rows
 
 PROGRAM = """\
 #!{python} -IS
-import atexit, io, json, os, re, sys, time
+import os, sys
 here = {here!r}
 name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 with open(os.path.join(here, "calls"), "a") as calls:
-    calls.write(json.dumps([name, *words]) + chr(10))
+    calls.write(chr(31).join([name, *words]) + chr(30))
 def given(file):
     path = os.path.join(here, file)
     return open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.isfile(path) else None
 if given(name + ".hang") is not None:
+    import time
     time.sleep(60)
 if (fault := given(name + ".fault")) is not None:
     sys.stderr.write(fault + chr(10))
     sys.exit(1)
-out = io.StringIO()
-def answer():
-    said, cut = (given(name + ".banner") or "") + out.getvalue(), given(name + ".cut")
+def answer(text):
+    said, cut = (given(name + ".banner") or "") + text, given(name + ".cut")
     sys.stdout.write(said if cut is None else said[: int(cut)])
-atexit.register(answer)
+def refuse(text):
+    answer("")
+    sys.exit(text)
 def option(key):
     return next((word.partition("=")[2] for word in words if word.startswith(key + "=")), None)
+def rows():
+    import json
+    return json.loads(given(name + ".rows") or "[]")
 if name == "squeue":
+    import re
     fields = re.split("(%[a-zA-Z])", option("--format"))
-    for row in json.loads(given("squeue.rows") or "[]"):
-        out.write("".join(str(row.get(part, part)) if part[:1] == "%" else part for part in fields) + chr(10))
+    text = ""
+    for row in rows():
+        text += "".join(str(row.get(part, part)) if part[:1] == "%" else part for part in fields) + chr(10)
+    answer(text)
 elif name == "sacct" and "--json" in words:
-    out.write(given("sacct.json") or sys.exit("sacct: unrecognized option '--json'"))
+    answer(given("sacct.json") or refuse("sacct: unrecognized option '--json'"))
 elif name == "sacct":
     fields, end = option("--format").split(","), option("--delimiter")
-    wanted = option("--jobs")
-    for row in json.loads(given("sacct.rows") or "[]"):
+    wanted, text = option("--jobs"), ""
+    for row in rows():
         job, raw = (row[key].partition(".")[0] for key in ("JobID", "JobIDRaw"))
         if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
             continue
-        out.write("".join(str(row.get(field, "")) + end for field in fields) + chr(10))
+        text += "".join(str(row.get(field, "")) + end for field in fields) + chr(10)
+    answer(text)
 elif name == "sdiag":
-    out.write(given("sdiag") or "")
+    answer(given("sdiag") or "")
 else:
     shown = given("scontrol." + words[-1])
     if shown is None and "_" in words[-1]:
-        sys.exit("Job " + words[-1] + " not found")
-    if shown is None:
-        sys.exit("slurm_load_jobs error: Invalid job id specified")
-    out.write(shown)
+        refuse("Job " + words[-1] + " not found")
+    answer(shown or refuse("slurm_load_jobs error: Invalid job id specified"))
 """
 
 SSH = """\
@@ -116,8 +123,8 @@ class StandIn:
 
     def calls(self, command: str) -> list[list[str]]:
         file = self.folder / "calls"
-        lines = file.read_text().splitlines() if file.exists() else []
-        return [call[1:] for call in map(json.loads, lines) if call[0] == command]
+        calls = file.read_text().split("\x1e")[:-1] if file.exists() else []
+        return [call[1:] for call in (call.split("\x1f") for call in calls) if call[0] == command]
 
     def captured(self) -> "StandIn":
         self.queue(*queued_rows())

@@ -62,8 +62,9 @@ from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later
 from tests.jaeger_server import Jaeger as JaegerServer
+from tests.loopback import served
 from tests.modules import MODULES
-from tests.trace_servers import Site, Spans, served
+from tests.trace_servers import Site, Spans
 from tests.tracing import TRACE_ID
 from tests.waiting import stop, wait_until
 

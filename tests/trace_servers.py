@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from tests.loopback import QuietHandler, on_loopback
+import httpx
+
+from tests.loopback import response
 from tests.tracing import CAPTURES, EXPECTED
 
 Document = dict[str, Any]
@@ -18,13 +19,12 @@ ID = {name: EXPECTED[name]["traceID"] for name in NAMES}
 
 
 class Answer(NamedTuple):
-    """What a server answers; `claims` is a length that is said and not kept."""
+    """What a server answers."""
 
     status: int
     body: bytes
     kind: str | None = JSON
     headers: Mapping[str, str] = {}
-    claims: int | None = None
 
 
 def as_json(document: object, status: int = 200, kind: str = JSON) -> Answer:
@@ -91,9 +91,14 @@ class Site:
         self.instead: Answer | None = None
         self.requests: list[tuple[str, Mapping[str, str]]] = []
 
-    def answer(self, target: str, headers: Mapping[str, str]) -> Answer:
-        self.requests.append((target, headers))
-        parts = urlsplit(target)
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        target = request.url.raw_path.decode()
+        self.requests.append((target, request.headers))
+        given = self._answer(urlsplit(target), request.headers)
+        kind = {"Content-Type": given.kind} if given.kind else {}
+        return response(given.status, given.body, {**kind, **given.headers})
+
+    def _answer(self, parts: SplitResult, headers: Mapping[str, str]) -> Answer:
         if self.instead is not None:
             return self.instead
         if self.login is not None and headers.get("Authorization") != self.login:
@@ -101,22 +106,3 @@ class Site:
         if not parts.path.startswith(self.base + "/"):
             return Answer(404, b"<html><body>404 Not Found</body></html>", "text/html")
         return self.server.answer(parts.path.removeprefix(self.base), dict(parse_qsl(parts.query)))
-
-
-@contextmanager
-def served(site: Site) -> Iterator[str]:
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            answer = site.answer(self.path, dict(self.headers.items()))
-            self.send_response(answer.status)
-            if answer.kind:
-                self.send_header("Content-Type", answer.kind)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(answer.claims or len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
-            self.close_connection = answer.claims is not None
-
-    with on_loopback(Handler) as address:
-        yield f"{address}{site.base}"

@@ -48,7 +48,7 @@ class RemoteDirs:
         return RunListing(address, tuple(files[:MOST_ENTRIES]), max(0, len(files) - MOST_ENTRIES))
 
     async def read_file(self, address: str, name: str, *, tail: bool) -> FilePart:
-        if "/" in name or name in ("", ".", ".."):
+        if {"/", "\0"} & {*name} or name in ("", ".", ".."):
             raise Unreadable(f"{name}: is not the name of a file in {address}")
         path = posixpath.join(SshShell(address).directory, name)
         script = _PART.format(how="tail" if tail else "head")

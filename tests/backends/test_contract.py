@@ -81,12 +81,9 @@ def keys_in(rig: Rig, batches: list[Batch]) -> list[str]:
     return sorted(key for batch in batches for key in rig.keys(batch))
 
 
-async def test_it_says_what_it_is(source: Source) -> None:
+async def test_it_says_what_it_is_and_nothing_there_is_no_fault(source: Source, rig: Rig) -> None:
     assert source.kind
     assert source.name
-
-
-async def test_nothing_there_is_no_fault(source: Source, rig: Rig) -> None:
     cursor, batches = await read_on(source)
     again = await source.poll(cursor)
     for batch in [*batches, again]:

@@ -15,7 +15,7 @@ from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.specs import SourceSpec
-from tests.balsam_http import write_login
+from tests.balsam_server import write_login
 from tests.fakes import ScriptedSource
 from tests.waiting import LONG_S
 
@@ -32,13 +32,12 @@ def a_run(checkout: Path) -> SourceSpec:
     return SourceSpec("srdb", str(checkout / "run"))
 
 
-def test_nothing_is_found_where_nothing_is(around: Surroundings, tmp_path: Path) -> None:
+def test_nothing_is_found_where_nothing_is_and_sirepos_own_variable_first(
+    around: Surroundings, tmp_path: Path
+) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
     assert "SIREPO_SRDB_ROOT" in LOOKED_FOR
-
-
-def test_sirepos_own_variable_comes_first(around: Surroundings, tmp_path: Path) -> None:
     a_run(tmp_path / "here")
     (found,) = discover(around._replace(environ={"SIREPO_SRDB_ROOT": "/srv/sirepo/db"}))
     assert found == (SourceSpec("srdb", "/srv/sirepo/db"), "SIREPO_SRDB_ROOT")
@@ -83,14 +82,17 @@ def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Pa
     assert discover(moved) == ((SourceSpec("balsam", "https://other.example.org"), f"found {other}"),)
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "http://user:word@x", "null", "[]"])
-def test_a_login_without_an_address_is_no_source(around: Surroundings, tmp_path: Path, url: str) -> None:
-    write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret")
-    assert discover(around) == ()
-
-
-def test_a_login_that_others_may_read_is_not_used(around: Surroundings, tmp_path: Path) -> None:
-    write_login(tmp_path / "home" / ".balsam" / "client.yml", "https://x.org", "secret", mode=0o644)
+@pytest.mark.parametrize(
+    ("url", "mode"),
+    [
+        *((url, 0o600) for url in ("", "ftp://x", "http://user:word@x", "null", "[]")),
+        ("https://x.org", 0o644),
+    ],
+)
+def test_a_login_without_an_address_or_that_others_may_read_is_no_source(
+    around: Surroundings, tmp_path: Path, url: str, mode: int
+) -> None:
+    write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret", mode=mode)
     assert discover(around) == ()
 
 
@@ -105,7 +107,7 @@ def times(batch: Batch) -> list[int | None]:
     return [None if record.at is None else record.at // SECOND for record in batch.records]
 
 
-async def test_what_is_later_is_left_out_and_said_to_be() -> None:
+async def test_what_is_later_is_left_out_and_said_after_the_notes_of_the_source() -> None:
     first = Batch(cursor="1", records=records(1, None, 2), count=9, more=True)
     second = Batch(
         cursor="2", records=records(3, None, 4, 2), skipped=(Skip("a", "b"),), skip_count=1, more=True
@@ -118,9 +120,6 @@ async def test_what_is_later_is_left_out_and_said_to_be() -> None:
     assert (cut.more, cut.skip_count, cut.note) == (False, 1, "nothing after 1970-01-01T00:00:03Z was read")
     after = await source.poll("2")
     assert (after.records, after.more, after.skip_count) == ((), False, 0)
-
-
-async def test_the_notes_of_the_source_are_kept() -> None:
     batch = Batch(cursor="1", records=records(9), note="tail only")
     source = Until(ScriptedSource([batch]), Nanos(0))
     assert (await source.poll(None)).note == "tail only; nothing after 1970-01-01T00:00:00Z was read"

@@ -31,7 +31,7 @@ async def nothing_before(at: Nanos, progress: object = None) -> bool:
     return False
 
 
-async def test_a_record_with_its_continuation_and_not_the_next_one(tmp_path: Path) -> None:
+async def test_a_record_with_its_continuation_and_not_the_next_one_or_none(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
@@ -47,9 +47,6 @@ async def test_a_record_with_its_continuation_and_not_the_next_one(tmp_path: Pat
     with pytest.raises(Unreadable, match="no such file"):
         await job_reader.lines_behind(step, 10)
     await file.aclose()
-
-
-async def test_a_source_that_has_no_lines() -> None:
     assert await SessionJobReader(lambda: (), nothing_before).lines_behind(a_step(), 10) == ()
 
 

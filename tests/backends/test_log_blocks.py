@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from jobtui.backends.log_start import FromStart, TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.formats.parser import LogParser
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
 from jobtui.model.source_errors import SourceDenied, SourceMissing
@@ -106,21 +105,12 @@ def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> N
     assert (reader.skip_count > 0) >= (b"\0" * HOLE_BYTES in data)
 
 
-def test_nuls_before_a_line_are_no_part_of_it() -> None:
+def test_of_nuls_few_within_a_line_stay_many_end_it_and_those_before_it_are_no_part_of_it() -> None:
     assert given_text(b"one\n" + b"\0" * 3 + b"two\n") == b"one\ntwo\n"
-
-
-def test_few_nuls_within_a_line_stay() -> None:
     assert given_text(b"on\0e\n") == b"on\0e\n"
-
-
-def test_many_nuls_within_a_line_end_it_and_the_line_number_stays() -> None:
     reader, blocks = read_all(b"zero\non" + b"\0" * 1000 + b"e\ntwo\n")
-    assert [(block.line, block.offset, block.data) for block in blocks] == [
-        (1, 0, b"zero\n"),
-        (2, 5, b"on\n"),
-        (2, 1007, b"e\ntwo\n"),
-    ]
+    numbered = [(block.line, block.offset, block.data) for block in blocks]
+    assert numbered == [(1, 0, b"zero\n"), (2, 5, b"on\n"), (2, 1007, b"e\ntwo\n")]
     assert reader.skips[0].where == "log:2 (byte 7)"
     assert "NUL bytes" in reader.skips[0].why
 
@@ -302,9 +292,6 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
         found = place_of(data, wanted)
         assert found == data.index(b"@%d line" % wanted)
     assert place_of(data, 100_000) == len(data)
-
-
-def test_a_file_without_times_has_no_place_for_one() -> None:
     assert place_of(b"line\n" * 1_000, 7) is None
     assert place_of(b"", 7) is None
 
@@ -316,21 +303,6 @@ def test_holes_and_lines_without_end_do_not_hide_a_time() -> None:
     assert found is not None
     assert data.index(b"@1") <= found <= data.index(b"@3")
     assert place_of(data, 1) == 0
-
-
-async def test_the_place_of_a_time_in_a_captured_log() -> None:
-    path = CAPTURES / "local" / "supervisor.log"
-    log = LogFile(path)
-    text = path.read_bytes()
-    parser = LogParser(str(path))
-    newest = Nanos(path.stat().st_mtime_ns)
-    times = [parser.time_of(line, newest) for line in text.splitlines()]
-    known = sorted(time for time in times if time is not None)
-    for at in (known[0], known[len(known) // 2], known[-1]):
-        offset = await log.offset_at(at)
-        assert offset is not None
-        earlier = [parser.time_of(line, newest) for line in text[:offset].splitlines()]
-        assert all(time < at for time in earlier if time is not None)
 
 
 async def test_lines_are_read_from_a_place_as_long_as_they_are_the_ones_expected(tmp_path: Path) -> None:
@@ -356,21 +328,15 @@ def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
     assert len(after.text) == file_search.RAW_LINE_BYTES
 
 
-def test_the_last_whole_lines_are_given(tmp_path: Path) -> None:
+def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(b"one\ntwo\nthree\nfour")
     assert [*tail_lines(path)] == [b"one", b"two", b"three", b"four"]
     assert [*tail_lines(path, 12)] == [b"three", b"four"]
     assert [*tail_lines(path, 2)] == []
-
-
-def test_a_packed_log_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
     assert [*tail_lines(path)] == [b"one", b"two"]
-
-
-def test_a_log_that_cannot_be_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(SourceMissing):
         [*tail_lines(tmp_path / "gone.log")]
     with pytest.raises((SourceDenied, SourceMissing)):

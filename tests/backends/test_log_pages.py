@@ -92,7 +92,9 @@ def test_a_line_is_found_from_any_byte_in_it(data: bytes, offset: int) -> None:
     assert line_start(Bytes(data), offset) == data.rfind(b"\n", 0, offset) + 1
 
 
-def test_a_line_longer_than_a_page_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_line_is_cut_and_comes_in_pieces_without_gaps_and_nul_bytes_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
     data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
     reader = PageReader(Bytes(data), 0, no_time)
@@ -102,16 +104,11 @@ def test_a_line_longer_than_a_page_comes_in_pieces_without_gaps(monkeypatch: pyt
         at = page[0].place
     assert [line.place for line in lines[1:]] == [line.end for line in lines[:-1]]
     assert (lines[0].text, lines[-1].text) == ("first", "last")
-
-
-def test_a_long_line_is_cut_and_its_length_told() -> None:
+    monkeypatch.undo()
     reader = PageReader(Bytes(b"y" * 100_000 + b"\n"), 0, no_time)
     (line,) = reader.after(0, 100_001, 5)
     assert len(line.text) == RAW_LINE_BYTES
     assert line.note == "100,000 bytes in this line"
-
-
-def test_nul_bytes_before_a_line_are_told_not_shown() -> None:
     reader = PageReader(Bytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
     line = reader.after(2, 5_007, 5)[0]
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")
@@ -175,7 +172,7 @@ async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) ->
     assert len((await pages.after(place, 100)).lines) == 6
 
 
-async def test_a_missing_file_is_told_and_what_was_read_stays(pages: LogPages) -> None:
+async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(pages: LogPages) -> None:
     with pytest.raises(LogUnreadable, match="no such file"):
         await pages.look()
     write(pages, numbered(3))
@@ -184,6 +181,10 @@ async def test_a_missing_file_is_told_and_what_was_read_stays(pages: LogPages) -
     with pytest.raises(LogUnreadable, match="no such file"):
         await pages.look()
     assert len((await pages.before(END, 10)).lines) == 3
+    await pages.aclose()
+    await pages.aclose()
+    with pytest.raises(LogUnreadable, match="closed"):
+        await pages.look()
 
 
 async def test_a_directory_is_refused(tmp_path: Path) -> None:
@@ -199,15 +200,6 @@ async def test_a_packed_file_is_read_as_its_text(tmp_path: Path) -> None:
     log = LogPages(path)
     assert len(await whole_text(log)) == 50
     await log.aclose()
-
-
-async def test_a_closed_log_gives_an_error_not_a_crash(pages: LogPages) -> None:
-    write(pages, numbered(3))
-    await pages.look()
-    await pages.aclose()
-    await pages.aclose()
-    with pytest.raises(LogUnreadable, match="closed"):
-        await pages.look()
 
 
 async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPages) -> None:
@@ -274,7 +266,7 @@ def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int
     assert (index.lines, index.errors) == (len(lines), wanted)
 
 
-async def test_errors_are_found_in_both_directions(pages: LogPages) -> None:
+async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: LogPages) -> None:
     bad = [3, 700, 701, 2_999]
     texts = [f"line {n} " + ("error=no such element" if n in bad else "fine") for n in range(3_000)]
     write(pages, "\n".join(texts) + "\n")
@@ -292,15 +284,12 @@ async def test_errors_are_found_in_both_directions(pages: LogPages) -> None:
         assert found == bad[1:]
         while await pages.work():
             pass
-
-
-async def test_an_unfinished_error_is_found_too(pages: LogPages) -> None:
     write(pages, "fine\nERROR now")
     extent = await pages.look()
     while await pages.work():
         pass
-    assert await pages.next_error(0, forward=True) == 5
-    assert await pages.next_error(extent.end, forward=False) == 5
+    assert await pages.next_error(extent.begin, forward=True) == extent.begin + 5
+    assert await pages.next_error(extent.end, forward=False) == extent.begin + 5
 
 
 @pytest.mark.parametrize(

@@ -43,15 +43,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "supervisor.log"
 
 
-async def test_gives_what_is_there_and_then_what_is_appended(path: Path) -> None:
-    opened = await Opened.on(path, b"one\ntwo\n")
-    await opened.append(b"three\n")
-    assert opened.reading.texts == ["one", "two", "three"]
-    assert [record.line for record in opened.reading.records] == [1, 2, 3]
-    assert [record.offset for record in opened.reading.records] == [0, 4, 8]
-    assert opened.reading.note is None
-
-
 Doing = Callable[[Path], None]
 
 
@@ -67,23 +58,41 @@ def aside(path: Path) -> None:
     path.rename(path.with_name(f"{path.name}-20261122-{len(os.listdir(path.parent))}"))
 
 
+def renamed(name: str) -> Doing:
+    return lambda path: rename(path, name)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def copied(data: bytes) -> Doing:
+    """Another file in its place."""
+
+    def put(path: Path) -> None:
+        write(copy := path.with_name("copy"), data)
+        rename(copy, path.name)
+
+    return put
+
+
 ALIKE = b"alike\n" * 1_000
 """As where a script that is long, and always the same, is the first that is logged in each file."""
+LONG = b"".join(b"line %d of a log that is copied again and again\n" % nth for nth in range(20))
 STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
     "an empty file grows": (b"", [adds(b"one\n")], b"one\n"),
     "an unfinished line waits for its newline": (b"one\ntw", [adds(b"o\n")], b"one\ntwo\n"),
     "one written anew to a greater size": (
-        b"one\n",
-        [anew(b"another\nand more\n")],
-        b"one\nanother\nand more\n",
-    ),
+        b"one\n", [anew(b"another\nand more\n")], b"one\nanother\nand more\n"),
     "a file that is away for a moment": (b"one\n", [aside, adds(b"two\n")], b"one\ntwo\n"),
     "files that begin alike": (
-        ALIKE,
-        [aside, anew(b"between\n"), aside, anew(ALIKE + b"then\n"), aside, adds(b"last\n")],
-        ALIKE + b"between\n" + ALIKE + b"then\nlast\n",
-    ),
-}
+        ALIKE, [aside, anew(b"between\n"), aside, anew(ALIKE + b"then\n"), aside, adds(b"last\n")],
+        ALIKE + b"between\n" + ALIKE + b"then\nlast\n"),
+    "a renamed file is read to its end before the new one": (
+        b"one\n", [adds(b"two\n"), renamed("supervisor.log.1"), anew(b"three\n")], b"one\ntwo\nthree\n"),
+    "a copy that goes on with the same text": (LONG, [copied(LONG + b"news\n")], LONG + b"news\n"),
+}  # fmt: skip
+"""What a file has at first, what happens to it, and all lines that are given of it."""
 
 
 @pytest.mark.parametrize("is_watched", [False, True], ids=["at the end", "at each step"])
@@ -93,11 +102,16 @@ async def test_every_line_is_given_whenever_it_is_read(path: Path, story: str, i
     opened = await Opened.on(path, data, Limits(hold_s=3600))
     for doing in doings:
         doing(path)
-        if is_watched:
+        if is_watched and os.path.exists(path):  # noqa: ASYNC240 - nothing else goes on
             await opened.reading.drain()
     await opened.reading.drain()
-    assert opened.reading.texts == given_text.decode().splitlines()
+    assert opened.parsers.text == given_text
     assert not opened.reading.skips
+    numbers: list[tuple[int, int]] = []
+    for record in opened.reading.records:  # lines are counted and placed in each file
+        is_next = numbers and numbers[-1] < (record.line, record.offset)
+        assert is_next or (record.line, record.offset) == (1, 0)
+        numbers.append((record.line, record.offset))
 
 
 def denied(path: Path) -> None:
@@ -135,39 +149,29 @@ async def test_changed_returns_early_when_something_happens(path: Path, happens:
     await asyncio.wait_for(waiting, LONG_S / 2)
 
 
-async def test_a_second_reader_from_the_beginning_gets_the_same(path: Path) -> None:
-    write(path, b"one\ntwo\n")
+@pytest.mark.parametrize("cursor", [None, "of:another:source"])
+async def test_without_a_cursor_of_its_own_it_begins_at_the_beginning(path: Path, cursor: str | None) -> None:
+    opened = await Opened.on(path, b"one\ntwo\n")
+    again = await opened.log.poll(cursor)
+    assert list(again.records) == opened.reading.records != []
+
+
+@pytest.mark.parametrize(
+    ("begun", "rest", "given_lines"),
+    [
+        (b"one\ntwo", b"\nthree\n", [(1, "one"), (2, "two"), (3, "three")]),
+        (b"tw", b"o\nthree\n", [(1, "tw"), (1, "o"), (2, "three")]),
+    ],
+    ids=["its newline is no line", "what follows is its rest"],
+)
+async def test_an_unfinished_line_is_let_go_after_a_while(
+    path: Path, begun: bytes, rest: bytes, given_lines: list[tuple[int, str]]
+) -> None:
+    write(path, begun)
     opened = Opened(path)
-    first = await opened.log.poll(None)
-    again = await opened.log.poll(None)
-    assert first.records == again.records != ()
-
-
-async def test_a_cursor_of_someone_else_begins_anew(path: Path) -> None:
-    write(path, b"one\n")
-    batch = await Opened(path).log.poll("of:another:source")
-    assert [record.text for record in batch.records] == ["one"]
-
-
-async def test_an_unfinished_line_is_let_go_after_a_while_and_its_newline_is_no_line(path: Path) -> None:
-    write(path, b"one\ntwo")
-    opened = Opened(path)
-    await opened.reading.until(lambda: opened.reading.texts == ["one", "two"])
-    await opened.append(b"\nthree\n")
-    assert opened.reading.texts == ["one", "two", "three"]
-    assert [record.line for record in opened.reading.records] == [1, 2, 3]
-
-
-async def test_what_follows_a_line_let_go_is_given_as_its_rest(path: Path) -> None:
-    write(path, b"tw")
-    opened = Opened(path)
-    await opened.reading.until(lambda: opened.reading.texts == ["tw"])
-    await opened.append(b"o\nthree\n")
-    assert [(record.line, record.text) for record in opened.reading.records] == [
-        (1, "tw"),
-        (1, "o"),
-        (2, "three"),
-    ]
+    await opened.reading.until(lambda: opened.parsers.text == begun + b"\n")
+    await opened.append(rest)
+    assert [(record.line, record.text) for record in opened.reading.records] == given_lines
 
 
 async def test_a_file_that_is_long_finished_without_a_newline_is_read_whole_at_once(path: Path) -> None:
@@ -335,15 +339,6 @@ async def fails(opened: Opened, error: type[SourceError]) -> str:
     raise AssertionError(f"never failed: {opened.reading.texts}")
 
 
-async def test_a_renamed_file_is_read_to_its_end_before_the_new_one(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    append(path, b"two\n")
-    rename(path, "supervisor.log.1")
-    await opened.append(b"three\n")
-    assert opened.reading.texts == ["one", "two", "three"]
-    assert [(record.offset, record.line) for record in opened.reading.records] == [(0, 1), (4, 2), (0, 1)]
-
-
 async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     write(late := path.with_name("supervisor.log.3"), b"late\n")
@@ -403,23 +398,17 @@ async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:
     await opened.reading.until(lambda: old not in open_inodes())
 
 
-async def test_a_truncated_file_begins_again_and_says_so(path: Path) -> None:
-    opened = await Opened.on(path, b"one\ntwo\n")
-    os.truncate(path, 0)
-    await opened.append(b"new\n")
+async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_reported(path: Path) -> None:
+    opened = await Opened.on(path, b"one\ntwo\n", Limits(hold_s=3600))
+    cut(path)
+    await opened.append(b"new\nunfinished")
     assert opened.reading.texts == ["one", "two", "new"]
-    assert opened.reading.records[-1].line == 1
+    assert (opened.reading.records[-1].line, opened.reading.skip_count) == (1, 0)
     assert "truncated" in (opened.reading.note or "")
-    assert opened.reading.skip_count == 0
-
-
-async def test_bytes_that_a_truncation_took_before_they_were_read_are_reported(path: Path) -> None:
-    opened = await Opened.on(path, b"one\nunfinished", Limits(hold_s=3600))
-    os.truncate(path, 0)
+    cut(path)
     await opened.reading.drain()
-    assert opened.reading.skip_count == 1
-    assert "10 bytes" in opened.reading.skips[0].why
-    assert opened.reading.skips[0].where == f"{path}:2 (byte 4)"
+    (skip,) = opened.reading.skips
+    assert (skip.where, "10 bytes" in skip.why) == (f"{path}:2 (byte 4)", True)
 
 
 async def test_a_vanished_file_is_read_to_its_end_then_missing_and_read_anew_when_it_is_back(
@@ -446,16 +435,6 @@ async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(pa
     assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
 
 
-async def test_a_copy_that_goes_on_with_the_same_text_is_read_on(path: Path) -> None:
-    text = b"".join(b"line %d of a log that is copied again and again\n" % nth for nth in range(20))
-    opened = await Opened.on(path, text)
-    copy = path.with_name("copy")
-    write(copy, text + b"news\n")
-    rename(copy, path.name)
-    await opened.reading.drain()
-    assert opened.parsers.text == text + b"news\n"
-
-
 async def test_replaced_by_a_directory(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     append(path, b"two\n")
@@ -463,13 +442,6 @@ async def test_replaced_by_a_directory(path: Path) -> None:
     os.mkdir(path)
     assert "is a directory" in await fails(opened, SourceError)
     assert opened.reading.texts == ["one", "two"]
-
-
-async def test_changed_returns_in_time_when_nothing_was_written(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    started = time.monotonic()
-    await opened.log.changed(0.2)
-    assert 0.19 <= time.monotonic() - started < LONG_S
 
 
 LIMITS = Limits(block=16, line=64, batch=100, batch_records=5, hold_s=1000, retire_s=1e9, gone_s=1000)

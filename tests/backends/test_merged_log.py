@@ -330,7 +330,7 @@ async def test_agents_learn_user_and_host_from_it() -> None:
     assert agents["somG"].log == str(CAPTURE / HOST)
 
 
-async def test_repeats_over_copies_are_dropped_and_new_copies_come(
+async def test_repeats_over_copies_are_dropped_and_new_copies_come_at_the_next_look(
     tmp_path: Path, source: AgentCopies
 ) -> None:
     assert (await source.poll(None)).records == ()
@@ -343,6 +343,10 @@ async def test_repeats_over_copies_are_dropped_and_new_copies_come(
     second = await source.poll(nothing.cursor)
     assert prefixes(second) == ["ab04"]
     assert prefixes(await source.poll(None)) == ["ab01", "ab02", "ab03", "ab04"]
+    source = AgentCopies(tmp_path, lambda: [UID])
+    cursor = (await source.poll(None)).cursor
+    write_copy(tmp_path, "20261120204749-start.log", records(1))
+    assert prefixes(await source.poll(cursor)) == []
 
 
 async def test_only_users_that_are_named_are_looked_at(tmp_path: Path) -> None:
@@ -355,13 +359,6 @@ async def test_only_users_that_are_named_are_looked_at(tmp_path: Path) -> None:
     users += ["otherUid", "../../..", "/etc", ""]
     assert prefixes(await source.poll(first.cursor)) == ["ab02"]
     assert len(source.directories) == 2
-
-
-async def test_between_two_looks_nothing_is_read(tmp_path: Path) -> None:
-    source = AgentCopies(tmp_path, lambda: [UID])
-    cursor = (await source.poll(None)).cursor
-    write_copy(tmp_path, "20261120204749-start.log", records(1))
-    assert prefixes(await source.poll(cursor)) == []
 
 
 BROKEN = ["", "{", "[]", '{"stdout": 3}', "\0\0", '{"stdout": "x', "[" * 100_000]
@@ -393,7 +390,7 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
     assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
-async def test_of_very_many_only_the_newest_are_read(
+async def test_of_very_many_only_the_newest_are_read_and_no_larger_file(
     tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copied_log, "COPIES_READ", 3)
@@ -402,9 +399,6 @@ async def test_of_very_many_only_the_newest_are_read(
     batch = await source.poll(None)
     assert prefixes(batch) == ["ab03", "ab04", "ab05"]
     assert batch.note == "3 older copies were not read"
-
-
-async def test_a_larger_file_is_no_copy(tmp_path: Path, source: AgentCopies) -> None:
     write_copy(tmp_path, "20261120204749-start.log", ["x" * copied_log.COPY_BYTES])
     batch = await source.poll(None)
     assert f"larger than {copied_log.COPY_BYTES:,} bytes" in batch.skipped[0].why
@@ -481,12 +475,15 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
     await log.aclose()
 
 
-async def test_values_of_the_environment_are_nowhere_in_it() -> None:
+async def test_values_of_the_environment_and_secrets_are_nowhere_in_it() -> None:
     copied = CopiedLog(CAPTURE / HOST)
     lines = copied.lines(copied.look().news)
     environment = [line.text for line in lines if line.text.startswith("SIREPO_PKCLI")]
     assert len(environment) > 5
     assert all(text.endswith(("=", "=***")) for text in environment)
+    batch = await AgentCopies(CAPTURE, lambda: [UID]).poll(None)
+    for record in batch.records:
+        assert SECRETS[1] not in str(record.fields.get("agent_id"))
 
 
 async def test_a_log_of_copies_goes_on_when_one_comes(tmp_path: Path) -> None:
@@ -506,9 +503,3 @@ async def test_a_log_of_copies_goes_on_when_one_comes(tmp_path: Path) -> None:
     with pytest.raises(LogUnreadable, match="cori"):
         await log.look()
     await log.aclose()
-
-
-async def test_bytes_of_secrets_do_not_get_into_records() -> None:
-    batch = await AgentCopies(CAPTURE, lambda: [UID]).poll(None)
-    for record in batch.records:
-        assert SECRETS[1] not in str(record.fields.get("agent_id"))

@@ -12,7 +12,7 @@ from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo import run_dir
 from jobtui.backends.sirepo.run_dir import RunDirs
 from jobtui.model.clock import SECOND
-from jobtui.model.job_reader import FileKind, Unreadable
+from jobtui.model.job_reader import FileKind, FilePart, RunListing, Unreadable
 from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
@@ -20,133 +20,158 @@ from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
 from tests.builders import HOSTILE
 from tests.waiting import LONG_S
 
+RUNS_HERE = 'for last; do :; done; sh -c "$last"'
+"""An ssh that runs its command on this machine."""
+
+
+class Dirs:
+    """Reads directories in one of both ways, 100 bytes of a file at most."""
+
+    def __init__(self, found: RunDirs | RemoteDirs, address: str) -> None:
+        self.found, self._address = found, address
+
+    async def files(self, path: Path | str) -> RunListing:
+        return await self.found.list_files(self._of(path))
+
+    async def part(self, path: Path | str, name: str, *, tail: bool = True) -> FilePart:
+        return await self.found.read_file(self._of(path), name, tail=tail)
+
+    def _of(self, path: Path | str) -> str:
+        return f"{self._address}{quote(str(path))}" if self._address else str(path)
+
 
 @pytest.fixture
-async def dirs() -> AsyncIterator[RunDirs]:
+async def here() -> AsyncIterator[Dirs]:
     found = RunDirs(most_entries=20, part_bytes=100)
-    yield found
+    yield Dirs(found, "")
     found.close()
     found.close()
 
 
-async def test_files_by_name_with_size_and_time(dirs: RunDirs, tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_text("one\n")
-    (tmp_path / "in.json").write_text("{}")
-    (tmp_path / "sub").mkdir()
-    os.utime(tmp_path / "run.log", ns=(5, 7_000_000_001))
-    listing = await dirs.list_files(str(tmp_path))
+@pytest.fixture
+def there(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> Dirs:
+    monkeypatch.setattr(remote_dirs, "PART_BYTES", 100)
+    client.replace(RUNS_HERE)
+    return Dirs(RemoteDirs(), "ssh://cori")
+
+
+@pytest.fixture(params=["here", "there"])
+def dirs(request: pytest.FixtureRequest) -> Dirs:
+    found: Dirs = request.getfixturevalue(request.param)
+    return found
+
+
+async def test_files_by_name_with_size_and_time(dirs: Dirs, tmp_path: Path) -> None:
+    (place := tmp_path / "run").mkdir()
+    (place / "run.log").write_text("one\n")
+    (place / "in.json").write_text("{}")
+    (place / "sub").mkdir()
+    os.utime(place / "run.log", ns=(5, 7_000_000_000))
+    listing = await dirs.files(place)
     assert [(file.name, file.kind) for file in listing.files] == [
-        ("in.json", FileKind.FILE),
-        ("run.log", FileKind.FILE),
-        ("sub", FileKind.DIRECTORY),
-    ]
-    assert (listing.files[1].size, listing.files[1].written_at) == (4, 7_000_000_001)
-    assert listing.left_out == 0
+        ("in.json", FileKind.FILE), ("run.log", FileKind.FILE), ("sub", FileKind.DIRECTORY),
+    ]  # fmt: skip
+    assert (listing.files[1].size, listing.files[1].written_at, listing.left_out) == (4, 7 * SECOND, 0)
 
 
 async def test_the_lines_before_a_part_are_counted_as_the_file_grows_or_is_written_again(
-    dirs: RunDirs, tmp_path: Path
+    here: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "run.log"
     for count, width in [(5, 8), (50, 8), (70, 8), (70, 11), (9, 30), (90, 30)]:
         log.write_text("".join(f"{number:0{width}}\n" for number in range(count)))
-        part = await dirs.read_file(str(tmp_path), "run.log", tail=True)
+        part = await here.part(tmp_path, "run.log")
         assert part.lines_before == int(part.text.split("\n")[0])
+    monkeypatch.setattr(run_dir, "COUNTED_BYTES", 100)  # where that is too much to read they are not
+    log.write_text("line\n" * 100)
+    assert (await here.part(tmp_path, "run.log")).lines_before is None
 
 
-async def test_lines_are_not_counted_where_that_is_too_much_to_read(
-    dirs: RunDirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_directory_full_of_files_is_looked_at_in_part(
+    dirs: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_dir, "COUNTED_BYTES", 100)
-    (tmp_path / "run.log").write_text("line\n" * 100)
-    assert (await dirs.read_file(str(tmp_path), "run.log", tail=True)).lines_before is None
-
-
-async def test_a_directory_full_of_files_is_looked_at_in_part(dirs: RunDirs, tmp_path: Path) -> None:
+    monkeypatch.setattr(remote_dirs, "MOST_ENTRIES", 20)
+    (place := tmp_path / "run").mkdir()
     for number in range(25):
-        (tmp_path / f"frame{number:02d}").touch()
-    listing = await dirs.list_files(str(tmp_path))
+        (place / f"frame{number:02d}").touch()
+    listing = await dirs.files(place)
     assert (len(listing.files), listing.left_out) == (20, 5)
 
 
 @pytest.mark.parametrize("path", ["missing", "a\0b", "file", "x" * 5_000])
-async def test_what_is_no_directory_is_told(dirs: RunDirs, tmp_path: Path, path: str) -> None:
+async def test_what_is_no_directory_is_told(here: Dirs, tmp_path: Path, path: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(Unreadable) as raised:
-        await dirs.list_files(f"{tmp_path}/{path}")
+        await here.files(f"{tmp_path}/{path}")
     assert str(tmp_path) in str(raised.value)
 
 
-async def test_a_small_file_is_given_whole(dirs: RunDirs, tmp_path: Path) -> None:
+async def test_what_is_not_there_says_so(dirs: Dirs, tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match=r"No such file|not on this machine"):
+        await dirs.files(tmp_path / "none")
+    with pytest.raises(Unreadable, match=r"No such file|not on this machine"):
+        await dirs.part(tmp_path, "none")
+
+
+@pytest.mark.parametrize("tail", [False, True])
+async def test_a_small_file_is_given_whole_and_data_is_not_shown_as_text(
+    dirs: Dirs, tmp_path: Path, tail: bool
+) -> None:
     (tmp_path / "in.json").write_bytes(b'{"a": "\xff"}')
-    for tail in (False, True):
-        part = await dirs.read_file(str(tmp_path), "in.json", tail=tail)
-        assert (part.text, part.is_whole, part.size) == ('{"a": "\ufffd"}', True, 10)
+    (tmp_path / "frame.h5").write_bytes(b"\x89HDF\r\n\x1a\n\0\0secret")
+    part = await dirs.part(tmp_path, "in.json", tail=tail)
+    assert (part.text, part.is_whole, part.size) == ('{"a": "\ufffd"}', True, 10)
+    data = await dirs.part(tmp_path, "frame.h5", tail=tail)
+    assert (data.is_binary, data.text) == (True, "")
 
 
-async def test_of_a_large_file_its_beginning_or_its_last_whole_lines(dirs: RunDirs, tmp_path: Path) -> None:
+async def test_of_a_large_file_its_beginning_or_its_last_whole_lines(dirs: Dirs, tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text("".join(f"step {number:04d}\n" for number in range(1_000)))
-    head = await dirs.read_file(str(tmp_path), "run.log", tail=False)
+    head = await dirs.part(tmp_path, "run.log", tail=False)
     assert head.text.startswith("step 0000\n")
     assert (len(head.text), head.begin, head.is_to_end, head.is_whole) == (100, 0, False, False)
-    tail = await dirs.read_file(str(tmp_path), "run.log", tail=True)
+    tail = await dirs.part(tmp_path, "run.log")
     assert tail.text.splitlines() == [f"step {number:04d}" for number in range(991, 1_000)]
     assert (tail.begin + len(tail.text), tail.is_to_end, tail.is_whole) == (10_000, True, False)
+    (tmp_path / "long").write_text("x" * 1_000)
+    line = await dirs.part(tmp_path, "long")
+    assert (line.text, line.begin) == ("x" * 100, 900)
 
 
-async def test_one_line_longer_than_what_is_read(dirs: RunDirs, tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_text("x" * 1_000)
-    part = await dirs.read_file(str(tmp_path), "run.log", tail=True)
-    assert part.text == "x" * 100
-    assert part.begin == 900
-
-
-async def test_data_is_not_shown_as_text(dirs: RunDirs, tmp_path: Path) -> None:
-    (tmp_path / "frame.h5").write_bytes(b"\x89HDF\r\n\x1a\n\0\0secret")
-    part = await dirs.read_file(str(tmp_path), "frame.h5", tail=False)
-    assert part.is_binary
-    assert part.text == ""
-
-
-async def test_links_pipes_and_directories_are_named_and_never_opened(dirs: RunDirs, tmp_path: Path) -> None:
-    run_dir = tmp_path / "run"
-    run_dir.mkdir()
+async def test_links_pipes_and_directories_are_named_and_never_opened(dirs: Dirs, tmp_path: Path) -> None:
+    (place := tmp_path / "run").mkdir()
     (tmp_path / "outside").write_text("outside")
-    (run_dir / "link").symlink_to("../outside")
-    (run_dir / "loop").symlink_to("loop")
-    os.mkfifo(run_dir / "pipe")
-    (run_dir / "sub").mkdir()
-    listing = await dirs.list_files(str(run_dir))
-    kinds = {file.name: file.kind for file in listing.files}
+    (place / "link").symlink_to("../outside")
+    (place / "loop").symlink_to("loop")
+    os.mkfifo(place / "pipe")
+    (place / "sub").mkdir()
+    kinds = {file.name: file.kind for file in (await dirs.files(place)).files}
     assert kinds == {
-        "link": FileKind.LINK,
-        "loop": FileKind.LINK,
-        "pipe": FileKind.OTHER,
-        "sub": FileKind.DIRECTORY,
-    }
+        "link": FileKind.LINK, "loop": FileKind.LINK, "pipe": FileKind.OTHER, "sub": FileKind.DIRECTORY,
+    }  # fmt: skip
     for name in kinds:
         with pytest.raises(Unreadable, match=r"is (a|not)"):
-            await dirs.read_file(str(run_dir), name, tail=True)
+            await dirs.part(place, name)
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "..", ".", "", "a/b", "missing", "n\0l"])
-async def test_no_name_leads_out(dirs: RunDirs, tmp_path: Path, name: str) -> None:
+async def test_no_name_leads_out(dirs: Dirs, tmp_path: Path, name: str) -> None:
     (tmp_path / "outside").write_text("outside")
     (tmp_path / "run").mkdir()
     with pytest.raises(Unreadable):
-        await dirs.read_file(str(tmp_path / "run"), name, tail=False)
+        await dirs.part(tmp_path / "run", name, tail=False)
 
 
-async def test_a_database_may_be_reached_by_a_link(dirs: RunDirs, tmp_path: Path) -> None:
+async def test_a_database_may_be_reached_by_a_link(dirs: Dirs, tmp_path: Path) -> None:
     (run := tmp_path / "real" / "user" / "UID" / "app" / "SIM" / "model").mkdir(parents=True)
     (run / "run.log").write_text("here")
     (tmp_path / "db").symlink_to("real")
     path = tmp_path / "db" / "user" / "UID" / "app" / "SIM" / "model"
-    assert (await dirs.read_file(str(path), "run.log", tail=True)).text == "here"
+    assert (await dirs.part(path, "run.log")).text == "here"
 
 
 @pytest.mark.parametrize("link", ["model", "SIM", "app", "UID"])
-async def test_no_link_is_followed_where_a_job_can_make_one(dirs: RunDirs, tmp_path: Path, link: str) -> None:
+async def test_no_link_is_followed_where_a_job_can_make_one(here: Dirs, tmp_path: Path, link: str) -> None:
     (other := tmp_path / "other" / "app" / "SIM" / "model").mkdir(parents=True)
     (other / "shadow").write_text("x")
     path = tmp_path / "user" / "UID" / "app" / "SIM" / "model"
@@ -155,32 +180,41 @@ async def test_no_link_is_followed_where_a_job_can_make_one(dirs: RunDirs, tmp_p
     real = {"model": other, "SIM": other.parent, "app": other.parent.parent, "UID": tmp_path / "other"}
     at.symlink_to(real[link])
     with pytest.raises(Unreadable, match="is a link"):
-        await dirs.list_files(str(path))
+        await here.files(path)
     with pytest.raises(Unreadable, match="is a link"):
-        await dirs.read_file(str(path), "shadow", tail=True)
+        await here.part(path, "shadow")
 
 
-@pytest.mark.parametrize(
-    "name", [text for text in HOSTILE if len(text) < 100 and "\0" not in text and "/" not in text]
-)
-async def test_hostile_names_are_names(dirs: RunDirs, tmp_path: Path, name: str) -> None:
+COMMANDS = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
+NAMES = [text for text in HOSTILE if len(text) < 100 and "\0" not in text and "/" not in text]
+
+
+@pytest.mark.parametrize("name", [*NAMES, COMMANDS, "-n"])
+async def test_hostile_names_are_names(dirs: Dirs, tmp_path: Path, name: str) -> None:
+    (place := tmp_path / COMMANDS).mkdir()
     try:
-        (tmp_path / name).write_text("x")
+        (place / name).write_text("in it")
     except UnicodeEncodeError:
-        os.close(os.open(os.fsencode(tmp_path) + b"/\xed\xa0\x80", os.O_CREAT | os.O_WRONLY))
-    (file,) = (await dirs.list_files(str(tmp_path))).files
-    assert (await dirs.read_file(str(tmp_path), file.name, tail=True)).name == file.name
+        if dirs.found.__class__ is RemoteDirs:
+            pytest.skip("no answer of a cluster has such a name")
+        os.close(os.open(os.fsencode(place) + b"/\xed\xa0\x80", os.O_CREAT | os.O_WRONLY))
+    (file,) = (await dirs.files(place)).files
+    assert (await dirs.part(place, file.name)).name == file.name
+    assert not [one for _, names, _ in os.walk(tmp_path) for one in names if one == "owned"]
+    assert not os.path.exists("owned")  # noqa: ASYNC240 - a test may look
 
 
-HOSTILE_NAMES = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
 SCRATCH = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp"
 RUN_DIR = SCRATCH / "3pMDuIiL-e1oQ9PPU-activityAnimation"
 
 
+async def never(*_: object) -> bool:
+    return False
+
+
 @needs_sshd
-async def test_a_run_directory_is_listed_and_its_files_are_read(server: Sshd) -> None:
-    dirs = RemoteDirs()
-    where = server.address_of(RUN_DIR)
+async def test_over_a_real_ssh_it_is_listed_read_and_what_is_noted_found(server: Sshd) -> None:
+    dirs, where = RemoteDirs(), server.address_of(RUN_DIR)
     listing = await dirs.list_files(where)
     assert [file.name for file in listing.files] == sorted(os.listdir(RUN_DIR))
     assert (listing.path, listing.left_out) == (where, 0)
@@ -188,86 +222,23 @@ async def test_a_run_directory_is_listed_and_its_files_are_read(server: Sshd) ->
         status = (RUN_DIR / file.name).stat()
         assert (file.kind, file.size) == (FileKind.FILE, status.st_size)
         assert abs(file.written_at - status.st_mtime_ns) < SECOND
-    for tail in (False, True):
-        part = await dirs.read_file(where, "run.bash", tail=tail)
-        assert part.text == (RUN_DIR / "run.bash").read_text()
-        assert part.is_whole
-
-
-@needs_sshd
-async def test_what_is_noted_of_a_run_is_found_over_ssh(server: Sshd) -> None:
-    async def never(*_: object) -> bool:
-        return False
-
-    job_reader = SessionJobReader(tuple, never)
-    noted = await job_reader.noted_on_cluster(["/no/such/directory", server.address_of(RUN_DIR)])
+    part = await dirs.read_file(where, "run.bash", tail=True)
+    assert (part.text, part.is_whole) == ((RUN_DIR / "run.bash").read_text(), True)
+    noted = await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", where])
     assert noted is not None
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    assert await job_reader.noted_on_cluster(["/no/such/directory", server.address_of("/tmp")]) is None
+    other = server.address_of("/tmp")
+    assert await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", other]) is None
 
 
-@needs_sshd
-async def test_large_files_are_read_in_part(
-    server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_dirs, "PART_BYTES", 100)
-    (tmp_path / "run.log").write_text("".join(f"line {number:04}\n" for number in range(1_000)))
-    where, dirs = server.address_of(tmp_path), RemoteDirs()
-    tail = await dirs.read_file(where, "run.log", tail=True)
-    assert tail.text.splitlines()[-1] == "line 0999"
-    assert tail.text.startswith("line ")
-    assert (tail.begin + len(tail.text), tail.is_to_end) == (10_000, True)
-    head = await dirs.read_file(where, "run.log", tail=False)
-    assert (head.text[:9], head.begin, head.is_to_end) == ("line 0000", 0, False)
-
-
-@needs_sshd
-async def test_hostile_names_run_nothing_and_odd_files_are_not_opened(server: Sshd, tmp_path: Path) -> None:
-    place = tmp_path / HOSTILE_NAMES
-    place.mkdir()
-    (place / HOSTILE_NAMES).write_text("in it")
-    (place / "-n").write_text("an option")
-    (place / "link").symlink_to("/etc/passwd")
-    os.mkfifo(place / "pipe")
-    (place / "data").write_bytes(b"a\0b")
-    where, dirs = server.address_of(place), RemoteDirs()
-    kinds = {file.name: file.kind for file in (await dirs.list_files(where)).files}
-    assert kinds == {
-        HOSTILE_NAMES: FileKind.FILE, "-n": FileKind.FILE, "data": FileKind.FILE,
-        "link": FileKind.LINK, "pipe": FileKind.OTHER,
-    }  # fmt: skip
-    assert (await dirs.read_file(where, HOSTILE_NAMES, tail=True)).text == "in it"
-    assert (await dirs.read_file(where, "-n", tail=False)).text == "an option"
-    assert (await dirs.read_file(where, "data", tail=False)).is_binary
-    for name in ("link", "pipe"):
-        with pytest.raises(Unreadable, match="not a regular file"):
-            await dirs.read_file(where, name, tail=True)
-    for name in ("../x", "", ".", ".."):
-        with pytest.raises(Unreadable, match="not the name of a file"):
-            await dirs.read_file(where, name, tail=True)
-    assert not [name for _, names, _ in os.walk(tmp_path) for name in names if name == "owned"]
-    assert not os.path.exists("owned")  # noqa: ASYNC240 - a test may look
-
-
-@needs_sshd
-async def test_what_is_not_there_says_so(server: Sshd, tmp_path: Path) -> None:
-    dirs = RemoteDirs()
-    with pytest.raises(Unreadable, match="No such file"):
-        await dirs.list_files(server.address_of(tmp_path / "none"))
-    with pytest.raises(Unreadable, match="No such file"):
-        await dirs.read_file(server.address_of(tmp_path), "none", tail=True)
-
-
-@needs_sshd
 async def test_an_answer_is_good_for_a_while(
-    server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dirs, where = RemoteDirs(), server.address_of(tmp_path)
-    before = [file.name for file in (await dirs.list_files(where)).files]
+    before = [file.name for file in (await there.files(tmp_path)).files]
     (tmp_path / "new").write_text("x")
-    assert [file.name for file in (await dirs.list_files(where)).files] == before
+    assert [file.name for file in (await there.files(tmp_path)).files] == before
     monkeypatch.setattr(remote_dirs, "GOOD_FOR_S", 0.0)
-    assert "new" in [file.name for file in (await dirs.list_files(where)).files]
+    assert "new" in [file.name for file in (await there.files(tmp_path)).files]
 
 
 WRONG = {
@@ -276,29 +247,26 @@ WRONG = {
     "a password": ("echo 'jdoe@cori: Permission denied (publickey,password).' >&2; exit 255", "cori"),
     "a banner only": ("echo 'Welcome to cori'; exit 0", "cori"),
     "noise": ("head -c 3000000 /dev/zero", "cori"),
+    "no answer": ("exec sleep 60", "no answer"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_what_goes_wrong_is_one_line(case: str, client: SshClient) -> None:
+async def test_what_goes_wrong_is_one_line(
+    case: str, client: SshClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script, says = WRONG[case]
     client.replace(script)
+    if case == "no answer":
+        monkeypatch.setattr(remote_dirs, "ANSWER_S", 0.3)
     with pytest.raises(Unreadable, match=says) as raised:
-        await RemoteDirs().list_files("ssh://cori/scratch")
+        await asyncio.wait_for(RemoteDirs().list_files("ssh://cori/scratch"), LONG_S)
     assert "\n" not in str(raised.value)
 
 
-async def test_a_banner_before_the_answer_is_not_taken_for_it(client: SshClient) -> None:
-    client.replace('echo "f 1 1 noise"; for last; do :; done; sh -c "$last"')
-    listing = await RemoteDirs().list_files(f"ssh://cori{quote(str(RUN_DIR))}")
-    assert [file.name for file in listing.files] == sorted(os.listdir(RUN_DIR))
-
-
-async def test_who_does_not_answer_is_given_up(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_dirs, "ANSWER_S", 0.3)
-    client.replace("exec sleep 60")
-    with pytest.raises(Unreadable, match="no answer"):
-        await asyncio.wait_for(RemoteDirs().list_files("ssh://cori/scratch"), LONG_S)
+async def test_a_banner_before_the_answer_is_not_taken_for_it(there: Dirs, client: SshClient) -> None:
+    client.replace(f'echo "f 1 1 noise"; {RUNS_HERE}')
+    assert [file.name for file in (await there.files(RUN_DIR)).files] == sorted(os.listdir(RUN_DIR))
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.base import DetailSource, Source
 from jobtui.backends.sirepo import source as sirepo_source
 from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, listed, read_file
 from jobtui.backends.sirepo.source import SirepoDb
@@ -22,7 +22,7 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing,
 from jobtui.transport.worker import Worker
 from tests.backends.db_files import FIXTURES, Db, Reader, a_record, jid, to_bytes
 from tests.loopback import nobody
-from tests.waiting import LONG_S
+from tests.waiting import LONG_S, stop
 
 CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
 
@@ -39,12 +39,6 @@ async def reader(db: Db) -> AsyncIterator[Reader]:
     await source.aclose()
 
 
-def test_it_is_what_it_says() -> None:
-    source: Source = SirepoDb(Path("/srv/sirepo/db"))
-    assert isinstance(source, DetailSource)
-    assert (source.kind, source.name) == ("sirepo_db", "/srv/sirepo/db")
-
-
 @pytest.mark.parametrize("capture", CAPTURES)
 async def test_every_capture_is_read_whole(capture: str) -> None:
     root = FIXTURES / capture
@@ -52,6 +46,7 @@ async def test_every_capture_is_read_whole(capture: str) -> None:
     await reader.catch_up()
     assert set(reader.jobs) == {path.stem for path in (root / "supervisor-job").iterdir()}
     assert (reader.skipped, {job.source for job in reader.jobs.values()}) == (0, {str(root)})
+    assert (reader.source.kind, reader.source.name) == ("sirepo_db", str(root))
     await reader.source.aclose()
 
 
@@ -94,33 +89,27 @@ async def test_of_many_some_come_before_all_are_looked_at(
     ]
 
 
-async def test_only_a_changed_file_is_read_again(db: Db, reader: Reader) -> None:
+async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db: Db, reader: Reader) -> None:
     for number in range(6):
         db.put(jid(number))
-    await reader.catch_up()
-    assert await reader.news() == []
-    db.put(jid(3), status="running")
-    assert await reader.news() == [jid(3)]
-    assert reader.jobs[jid(3)].status == JobStatus.RUNNING
-
-
-async def test_a_change_shows_in_mtime_or_size_or_inode_alone(db: Db, reader: Reader) -> None:
-    db.put(jid())
-    path = db.path(jid())
-    await reader.catch_up()
+    path = db.path(jid(3))
     before = path.stat()
+    await reader.catch_up()
 
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert await reader.news() == [jid()]
+    async def is_news() -> None:
+        assert [await reader.news(), await reader.news()] == [[jid(3)], []]
 
+    os.utime(path, ns=(1, before.st_mtime_ns + 1))
+    await is_news()
     path.write_bytes(path.read_bytes() + b" ")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert await reader.news() == [jid()]
-
-    db.put_bytes(jid(), path.read_bytes())
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert await reader.news() == [jid()]
-    assert await reader.news() == []
+    os.utime(path, ns=(1, before.st_mtime_ns + 1))
+    await is_news()
+    db.put_bytes(jid(3), path.read_bytes())
+    os.utime(path, ns=(1, before.st_mtime_ns + 1))
+    await is_news()
+    db.put(jid(3), status="running")
+    await is_news()
+    assert reader.jobs[jid(3)].status == JobStatus.RUNNING
 
 
 async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
@@ -132,18 +121,6 @@ async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
     assert (batch.gone, batch.jobs) == ((jid(1),), ())
     db.put(jid(1))
     assert await reader.news() == [jid(1)]
-
-
-async def test_a_lost_batch_comes_again_and_no_more_than_that(db: Db, reader: Reader) -> None:
-    for number in range(3):
-        db.put(jid(number))
-    await reader.catch_up()
-    db.remove(jid(1))
-    lost = await reader.source.poll(reader.cursor)
-    db.put(jid(2), status="error")
-    again = await reader.step()
-    assert (again, again.gone, again.jobs) == (lost, (jid(1),), ())
-    assert await reader.news() == [jid(2)]
 
 
 async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader) -> None:
@@ -175,22 +152,14 @@ async def test_detail_reads_one_file_and_needs_no_poll(db: Db, reader: Reader) -
     assert await reader.source.detail(jid(2)) is None
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "",
-        "../secret",
-        "../../etc/passwd",
-        "/etc/passwd",
-        "EPRSqtUW-00000001-../../secret",
-        f"../supervisor-job/{jid(1)}",
-        f"{jid(1)}\x00",
-        f"{jid(1)}.json",
-        f"{jid(1)}\n",
-        "EPRSqtUW-00000001-модель",
-        "x" * 100_000,
-    ],
-)
+NO_IDS = [
+    "", "../secret", "../../etc/passwd", "/etc/passwd", "EPRSqtUW-00000001-../../secret",
+    f"../supervisor-job/{jid(1)}", f"{jid(1)}\x00", f"{jid(1)}.json", f"{jid(1)}\n",
+    "EPRSqtUW-00000001-модель", "x" * 100_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("hostile", NO_IDS)
 async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Reader) -> None:
     db.put(jid(1))
     (db.root / "secret.json").write_bytes(to_bytes(a_record(jid(1))))
@@ -202,12 +171,17 @@ async def test_an_id_longer_than_a_file_name_may_be_is_an_error_of_its_own(reade
         await reader.source.detail(JobId("EPRSqtUW-00000001-" + "x" * 300))
 
 
-async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
-    for number in range(3):
+async def watched(db: Db, reader: Reader, count: int) -> None:
+    """Write so many jobs, read them, and let the source be told of changes from now on."""
+    for number in range(count):
         db.put(jid(number))
     await reader.catch_up()
     await reader.source.changed(0.0)
     await reader.catch_up()
+
+
+async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
+    await watched(db, reader, 3)
     waiting = asyncio.create_task(reader.source.changed(LONG_S))
     db.put(jid(1), status="error")
     db.remove(jid(2))
@@ -229,10 +203,7 @@ async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: D
 
 
 async def test_a_directory_in_place_of_another_is_followed_on(db: Db, reader: Reader) -> None:
-    db.put(jid(1))
-    await reader.catch_up()
-    await reader.source.changed(0.0)
-    await reader.catch_up()
+    await watched(db, reader, 1)
     shutil.rmtree(db.directory)
     await reader.source.changed(LONG_S)
     with pytest.raises(SourceMissing, match="has no supervisor-job directory"):
@@ -241,7 +212,7 @@ async def test_a_directory_in_place_of_another_is_followed_on(db: Db, reader: Re
     db.put(jid(2))
     batches = await reader.catch_up()
     assert [job.id for batch in batches for job in batch.jobs] == [jid(2)]
-    assert [gone for batch in batches for gone in batch.gone] == [jid(1)]
+    assert [gone for batch in batches for gone in batch.gone] == [jid(0)]
     await reader.source.changed(0.0)
     await reader.catch_up()
     waiting = asyncio.create_task(reader.source.changed(LONG_S))
@@ -251,11 +222,7 @@ async def test_a_directory_in_place_of_another_is_followed_on(db: Db, reader: Re
 
 
 async def test_many_changes_at_once_all_arrive(db: Db, reader: Reader) -> None:
-    for number in range(50):
-        db.put(jid(number))
-    await reader.catch_up()
-    await reader.source.changed(0.0)
-    await reader.catch_up()
+    await watched(db, reader, 50)
     for number in range(50):
         db.put(jid(number), status="canceled")
     async with asyncio.timeout(LONG_S):
@@ -278,7 +245,7 @@ async def test_the_loop_goes_on_while_files_are_read(db: Db, reader: Reader) -> 
 
     ticking = asyncio.create_task(tick())
     await reader.step()
-    ticking.cancel()
+    await stop(ticking)
     assert ticks > 1
 
 
@@ -293,108 +260,85 @@ def open_db() -> Iterator[Db]:
         yield Db(Path(folder) / "db")
 
 
-@pytest.fixture
-async def reading_all(db: Db) -> AsyncIterator[Reader]:
-    source = SirepoDb(db.root)
-    yield Reader(source)
-    await source.aclose()
-
-
-async def assert_only_bad_is_skipped(reading_all: Reader, db: Db, why: str) -> None:
-    assert set(reading_all.jobs) == {GOOD}
-    assert reading_all.skipped == 1
-    (skip,) = reading_all.skips
+async def assert_only_bad_is_skipped(reader: Reader, db: Db, why: str) -> None:
+    assert set(reader.jobs) == {GOOD}
+    (skip,) = reader.skips
     assert skip.where == str(db.path(BAD))
     assert why in skip.why
-    assert await reading_all.news() == []
-    assert (reading_all.skipped, len(reading_all.skips)) == (1, 1)
+    assert await reader.news() == []
+    assert (reader.skipped, len(reader.skips)) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        (b"", "empty"),
-        (b"\0" * 4096, "NUL"),
-        (to_bytes(a_record(BAD))[:200], "not valid JSON"),
-        (b"[1, 2]", "a list"),
-        (b"\x80\x81", "not valid JSON"),
-        (b"[" * 50_000, "nested too deep"),
-    ],
-)
-async def test_a_file_without_a_record(data: bytes, why: str, db: Db, reading_all: Reader) -> None:
+def bind_socket(path: Path) -> None:
+    before = os.getcwd()
+    os.chdir(path.parent)  # the path of a socket may not be long
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def make_hole(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 100_000_000)
+
+
+NO_RECORDS: dict[str, Callable[[Path], object]] = {
+    "empty": Path.touch,
+    "not valid JSON": lambda path: path.write_bytes(to_bytes(a_record(BAD))[:200]),
+    "a pipe": os.mkfifo,
+    "a directory": Path.mkdir,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link that cannot be followed": lambda path: path.symlink_to(path),
+    "a socket": bind_socket,
+    f"100000000 bytes, more than the {MAX_BYTES}": make_hole,
+}
+"""What may be in the place of a record, by what is said of it."""
+
+
+@pytest.mark.parametrize("why", NO_RECORDS)
+async def test_what_is_no_record_costs_itself_only(why: str, db: Db, reader: Reader) -> None:
     db.put(GOOD)
-    db.put_bytes(BAD, data)
-    await reading_all.catch_up()
-    await assert_only_bad_is_skipped(reading_all, db, why)
+    NO_RECORDS[why](db.path(BAD))
+    await reader.catch_up()
+    await assert_only_bad_is_skipped(reader, db, why)
+    if "bytes" in why:
+        with pytest.raises(SourceError, match="100000000 bytes"):
+            await reader.source.detail(BAD)
 
 
-@pytest.mark.parametrize(
-    ("make", "why"),
-    [
-        (os.mkfifo, "a pipe"),
-        (Path.mkdir, "a directory"),
-        (lambda path: path.symlink_to("/dev/zero"), "a device"),
-        (lambda path: path.symlink_to(path), "a link that cannot be followed"),
-    ],
-    ids=["pipe", "directory", "link to a device", "link in a circle"],
-)
-async def test_what_is_no_file(db: Db, reading_all: Reader, make: Callable[[Path], object], why: str) -> None:
-    db.put(GOOD)
-    make(db.path(BAD))
-    await reading_all.catch_up()
-    await assert_only_bad_is_skipped(reading_all, db, why)
-
-
-async def test_a_socket(db: Db, reading_all: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    db.put(GOOD)
-    monkeypatch.chdir(db.directory)  # the path of a socket may not be long
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(db.path(BAD).name)
-        await reading_all.catch_up()
-    await assert_only_bad_is_skipped(reading_all, db, "a socket")
-
-
-async def test_a_link_that_leads_nowhere_until_it_does(db: Db, reading_all: Reader, tmp_path: Path) -> None:
+async def test_a_link_that_leads_nowhere_until_it_does(db: Db, reader: Reader, tmp_path: Path) -> None:
     db.put(GOOD)
     db.path(BAD).symlink_to(tmp_path / "elsewhere")
-    await reading_all.catch_up()
-    await assert_only_bad_is_skipped(reading_all, db, "a link that cannot be followed: No such file")
+    await reader.catch_up()
+    await assert_only_bad_is_skipped(reader, db, "a link that cannot be followed: No such file")
     (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="running")))
-    assert await reading_all.news() == [BAD]
+    assert await reader.news() == [BAD]
     (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="completed")))
-    assert await reading_all.news() == [BAD]
-    assert (reading_all.jobs[BAD].status, reading_all.skipped) == (
+    assert await reader.news() == [BAD]
+    assert (reader.jobs[BAD].status, reader.skipped) == (
         JobStatus.COMPLETED,
         0,
     )
-
-
-async def test_a_file_of_100_mb(db: Db, reading_all: Reader) -> None:
-    db.put(GOOD)
-    db.put_bytes(BAD, b"")
-    os.truncate(db.path(BAD), 100_000_000)
-    await reading_all.catch_up()
-    await assert_only_bad_is_skipped(reading_all, db, f"100000000 bytes, more than the {MAX_BYTES}")
-    with pytest.raises(SourceError, match="100000000 bytes"):
-        await reading_all.source.detail(BAD)
 
 
 async def test_the_largest_size_can_be_chosen(db: Db) -> None:
     record = to_bytes(a_record(GOOD, error="e" * 40_000))
     db.put_bytes(GOOD, record)
     for max_bytes, jobs in [(len(record), 1), (len(record) - 1, 0)]:
-        reading_all = Reader(SirepoDb(db.root, max_bytes=max_bytes))
-        await reading_all.catch_up()
-        assert (len(reading_all.jobs), reading_all.skipped) == (jobs, 1 - jobs)
-        await reading_all.source.aclose()
+        reader = Reader(SirepoDb(db.root, max_bytes=max_bytes))
+        await reader.catch_up()
+        assert (len(reader.jobs), reader.skipped) == (jobs, 1 - jobs)
+        await reader.source.aclose()
 
 
 @pytest.mark.parametrize("size", [8191, 8192, 8193, 16384, 100_000])
-async def test_every_size_is_read_whole(size: int, db: Db, reading_all: Reader) -> None:
+async def test_every_size_is_read_whole(size: int, db: Db, reader: Reader) -> None:
     record = to_bytes(a_record(GOOD))
     db.put_bytes(GOOD, record + b" " * (size - len(record)))
-    assert await reading_all.news() == [GOOD]
-    assert reading_all.skipped == 0
+    assert await reader.news() == [GOOD]
+    assert reader.skipped == 0
 
 
 def test_a_file_that_grows_without_end_is_given_up() -> None:
@@ -402,117 +346,87 @@ def test_a_file_that_grows_without_end_is_given_up() -> None:
         read_file("/dev/zero", None, 100_000)
 
 
-async def test_a_pipe_in_place_of_a_file_that_was_listed_does_not_block(db: Db) -> None:
-    db.put(BAD)
-    files = JobFiles("where", "source")
-    directory = os.open(db.directory, os.O_RDONLY)
-    try:
-        files.sweep(directory)
-        db.remove(BAD)
-        os.mkfifo(db.path(BAD))
-        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), LONG_S)
-        assert (reading.jobs, [skip.why for skip in reading.skipped]) == ((), ["empty"])
-    finally:
-        os.close(directory)
-
-
-async def test_a_file_that_vanishes_between_listing_and_reading_is_no_fault(db: Db) -> None:
+async def test_a_file_that_is_another_or_gone_after_it_was_listed_is_no_fault(db: Db) -> None:
     for number in range(4):
         db.put(jid(number))
     files = JobFiles("where", "source")
     directory = os.open(db.directory, os.O_RDONLY)
     try:
         files.sweep(directory)
+        db.remove(jid(1))
         db.remove(jid(2))
-        reading = files.read(directory, 10)
-        assert sorted(job.id for job in reading.jobs) == [jid(0), jid(1), jid(3)]
-        assert (reading.skip_count, reading.gone) == (0, ())
+        os.mkfifo(db.path(jid(2)))
+        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), LONG_S)
+        assert sorted(job.id for job in reading.jobs) == [jid(0), jid(3)]
+        assert ([skip.why for skip in reading.skipped], reading.gone) == (["empty"], ())
     finally:
         os.close(directory)
 
 
-async def test_the_last_good_record_stays_while_the_file_is_torn(db: Db, reading_all: Reader) -> None:
+async def test_the_last_good_record_stays_while_the_file_is_torn(db: Db, reader: Reader) -> None:
     db.put(GOOD, status="running")
-    await reading_all.catch_up()
+    await reader.catch_up()
     db.put_bytes(GOOD, b'{"status": "comp')
-    (batch,) = await reading_all.catch_up()
+    (batch,) = await reader.catch_up()
     assert (batch.jobs, batch.gone, batch.skip_count) == ((), (), 1)
-    assert reading_all.jobs[GOOD].status == JobStatus.RUNNING
+    assert reader.jobs[GOOD].status == JobStatus.RUNNING
     db.put(GOOD, status="completed")
-    (batch,) = await reading_all.catch_up()
-    assert (batch.recovered, reading_all.skipped, reading_all.jobs[GOOD].status) == (
+    (batch,) = await reader.catch_up()
+    assert (batch.recovered, reader.skipped, reader.jobs[GOOD].status) == (
         1,
         0,
         JobStatus.COMPLETED,
     )
 
 
-async def test_another_damage_to_the_same_file_counts_once(db: Db, reading_all: Reader) -> None:
+async def test_another_damage_to_the_same_file_counts_once(db: Db, reader: Reader) -> None:
     db.put_bytes(BAD, b"")
-    await reading_all.catch_up()
+    await reader.catch_up()
     db.put_bytes(BAD, b"[]")
-    await reading_all.catch_up()
-    assert reading_all.skipped == 1
-    assert [skip.why for skip in reading_all.skips] == ["empty", "not a JSON object but a list"]
+    await reader.catch_up()
+    assert reader.skipped == 1
+    assert [skip.why for skip in reader.skips] == ["empty", "not a JSON object but a list"]
     db.remove(BAD)
-    (batch,) = await reading_all.catch_up()
-    assert (batch.recovered, reading_all.skipped) == (1, 0)
+    (batch,) = await reader.catch_up()
+    assert (batch.recovered, reader.skipped) == (1, 0)
 
 
-async def test_an_odd_field_is_told_and_the_job_is_there(db: Db, reading_all: Reader) -> None:
+async def test_an_odd_field_is_told_and_the_job_is_there(db: Db, reader: Reader) -> None:
     db.put(GOOD, computeJobStart="soon")
-    assert await reading_all.news() == [GOOD]
-    assert (reading_all.skipped, reading_all.jobs[GOOD].started_at) == (1, None)
-    assert "computeJobStart" in reading_all.skips[0].why
+    assert await reader.news() == [GOOD]
+    assert (reader.skipped, reader.jobs[GOOD].started_at) == (1, None)
+    assert "computeJobStart" in reader.skips[0].why
     db.put(GOOD)
-    assert await reading_all.news() == [GOOD]
-    assert reading_all.skipped == 0
+    assert await reader.news() == [GOOD]
+    assert reader.skipped == 0
 
 
-async def test_the_file_name_is_the_id_whatever_the_record_says(db: Db, reading_all: Reader) -> None:
-    db.put_bytes(GOOD, to_bytes(a_record(BAD)))
-    assert await reading_all.news() == [GOOD]
-    assert reading_all.skipped == 1
-    assert BAD in reading_all.skips[0].why
-
-
-async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db, reading_all: Reader) -> None:
+async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db) -> None:
     for number in range(SKIPS_NAMED + 5):
         db.put_bytes(jid(number), b"")
-    await reading_all.catch_up()
-    assert (reading_all.skipped, len(reading_all.skips)) == (
-        SKIPS_NAMED + 5,
-        SKIPS_NAMED,
-    )
+    async with aclosing(SirepoDb(db.root)) as source:
+        batch = await source.poll(None)
+    assert (batch.skip_count, len(batch.skipped)) == (SKIPS_NAMED + 5, SKIPS_NAMED)
 
 
-async def test_a_file_that_may_not_be_read_until_it_may(open_db: Db) -> None:
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_db: Db, is_removed: bool) -> None:
     open_db.put(GOOD)
     open_db.put(BAD)
     open_db.path(BAD).chmod(0)
-    reading_all = Reader(SirepoDb(open_db.root))
-    with nobody():
-        await reading_all.catch_up()
-        await assert_only_bad_is_skipped(reading_all, open_db, "Permission denied")
-        with pytest.raises(SourceDenied, match="permission denied"):
-            await reading_all.source.detail(BAD)
-    open_db.path(BAD).chmod(0o644)
-    assert await reading_all.news() == [BAD]
-    assert reading_all.skipped == 0
-    await reading_all.source.aclose()
-
-
-async def test_a_file_that_could_never_be_read_is_no_fault_once_it_is_gone(open_db: Db) -> None:
-    open_db.put(BAD)
-    open_db.path(BAD).chmod(0)
-    reading_all = Reader(SirepoDb(open_db.root))
-    with nobody():
-        await reading_all.catch_up()
-    assert reading_all.skipped == 1
-    open_db.remove(BAD)
-    (batch,) = await reading_all.catch_up()
-    assert (batch.gone, reading_all.skipped) == ((), 0)
-    await reading_all.source.aclose()
+    async with aclosing(SirepoDb(open_db.root)) as source:
+        reader = Reader(source)
+        with nobody():
+            await reader.catch_up()
+            await assert_only_bad_is_skipped(reader, open_db, "Permission denied")
+            with pytest.raises(SourceDenied, match="permission denied"):
+                await source.detail(BAD)
+        if is_removed:
+            open_db.remove(BAD)
+        else:
+            open_db.path(BAD).chmod(0o644)
+        assert await reader.news() == ([] if is_removed else [BAD])
+        assert (reader.batches[-1].gone, reader.skipped) == ((), 0)
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o100], ids=["nothing", "only listed", "only searched"])
@@ -531,47 +445,40 @@ async def test_a_directory_that_may_not_be_read(mode: int, open_db: Db) -> None:
     await source.aclose()
 
 
-async def raised_by(root: Path) -> SourceError:
-    source = SirepoDb(root)
-    with pytest.raises(SourceError) as raised:
-        await source.poll(None)
-    await source.changed(0.0)
-    await source.aclose()
-    return raised.value
+NO_DB = [
+    ("nowhere", SourceMissing, "no such directory; name the db directory of Sirepo"),
+    ("file", SourceMissing, "not a directory; name the db directory of Sirepo"),
+    ("supervisor-job", SourceMissing, "name the directory above it"),
+    ("odd", SourceMissing, "has no supervisor-job directory: it is not the db directory of Sirepo"),
+    ("a\x00b", SourceUnreachable, ""),
+    ("x" * 5000, SourceUnreachable, ""),
+]
 
 
-async def test_a_root_that_is_missing_or_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "kind", "text"), NO_DB)
+async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[SourceError], text: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "supervisor-job").mkdir()
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "supervisor-job").write_text("")
-    for name, text in [
-        ("nowhere", "no such directory; name the db directory of Sirepo"),
-        ("file", "not a directory; name the db directory of Sirepo"),
-        ("supervisor-job", "name the directory above it"),
-        ("odd", "has no supervisor-job directory: it is not the db directory of Sirepo"),
-    ]:
-        error = await raised_by(tmp_path / name)
-        assert isinstance(error, SourceMissing)
-        assert str(tmp_path / name) in str(error)
-        assert text in str(error)
-
-
-async def test_a_root_that_no_file_system_can_have() -> None:
-    assert isinstance(await raised_by(Path("/a\x00b")), SourceUnreachable)
-    assert isinstance(await raised_by(Path("/" + "x" * 5000)), SourceUnreachable)
+    async with aclosing(SirepoDb(tmp_path / name)) as source:
+        with pytest.raises(kind) as raised:
+            await source.poll(None)
+        await source.changed(0.0)
+    assert text in str(raised.value)
+    assert kind is SourceUnreachable or str(tmp_path / name) in str(raised.value)
 
 
 async def test_a_db_before_the_first_run_is_found_once_it_is_there(tmp_path: Path) -> None:
     root = tmp_path / "db"
     root.mkdir()
-    reading_all = Reader(SirepoDb(root))
+    reader = Reader(SirepoDb(root))
     with pytest.raises(SourceMissing, match="or its supervisor has not run yet"):
-        await reading_all.step()
+        await reader.step()
     db = Db(root)
     db.put(GOOD)
-    assert await reading_all.news() == [GOOD]
-    await reading_all.source.aclose()
+    assert await reader.news() == [GOOD]
+    await reader.source.aclose()
 
 
 ANY_NAME = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=20)

@@ -1,6 +1,7 @@
 """A record's bytes to a Job, its runs and what is wrong with it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -89,75 +90,46 @@ def test_the_jobs_are_those_that_the_supervisor_had(capture: str) -> None:
         assert [entry.native_status for entry in detail.history] == expected["historyStatuses"]
 
 
-JOBS: dict[str, dict[str, object]] = json.loads((FIXTURES / "jobs.json").read_text())
-"""Of some captured records what their jobs have, times in nanoseconds."""
+STATUSES = {
+    "missing": JobStatus.MISSING, "pending": JobStatus.PENDING, "running": JobStatus.RUNNING,
+    "completed": JobStatus.COMPLETED, "canceled": JobStatus.CANCELED, "error": JobStatus.FAILED,
+    "job_run_purged": JobStatus.PURGED, "unknown": JobStatus.UNKNOWN, "Completed": JobStatus.UNKNOWN,
+    "": JobStatus.UNKNOWN,
+}  # fmt: skip
+WRITTEN, UPDATED = at(1795206880.25), at(1795206879)
+ENDS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("completed", "error", "canceled"), (WRITTEN, UPDATED, MTIME)),  # with the last write
+    **dict.fromkeys(("missing", "job_run_purged"), (UPDATED, UPDATED, None)),  # a reset is written later
+    **dict.fromkeys(("pending", "running", "unknown"), (None, None, None)),
+}
+"""When a run with this status ended: by all times, without that of the write, and without any."""
+TIMES: list[dict[str, object]] = [{}, {"dbUpdateTime": ...}, {"dbUpdateTime": ..., "lastUpdateTime": 0}]
+NEVER = {"computeJobSerial": 0, "computeJobQueued": 0, "computeJobStart": 0, "lastUpdateTime": 0}
+NO_TIMES = dict.fromkeys(("ended_at", "queued_at", "started_at", "updated_at"))
+FIELDS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
+    *(({"status": word}, {"status": STATUSES[word], "native_status": word}) for word in STATUSES),
+    *(
+        ({"status": word, **times}, {"ended_at": end})
+        for word, ends in ENDS.items()
+        for times, end in zip(TIMES, ends, strict=True)
+    ),
+    ({"status": "canceled", **NEVER}, {**NO_TIMES, "runs": 0}),
+    ({"computeModel": ..., "uid": ...}, {"model": "heightWeightReport", "owner": "EPRSqtUW"}),
+    ({"computeJobStart": 1795206873.75}, {"started_at": at(1795206873)}),
+    (
+        {**dict.fromkeys(a_record(JID)), "status": "completed", "parallelStatus": None},
+        {"started_at": None, "name": None, "owner": "EPRSqtUW"},
+    ),
+]
+"""Fields of a record, and what the job has then."""
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_records_of_both_eras(name: str) -> None:
-    path = FIXTURES / name
-    job, _ = read(path.read_bytes(), JobId(path.stem))
-    assert {field: getattr(job, field) for field in JOBS[name]} == JOBS[name]
-
-
-@pytest.mark.parametrize(
-    ("word", "status"),
-    [
-        ("missing", JobStatus.MISSING),
-        ("pending", JobStatus.PENDING),
-        ("running", JobStatus.RUNNING),
-        ("completed", JobStatus.COMPLETED),
-        ("canceled", JobStatus.CANCELED),
-        ("error", JobStatus.FAILED),
-        ("job_run_purged", JobStatus.PURGED),
-        ("unknown", JobStatus.UNKNOWN),
-        ("Completed", JobStatus.UNKNOWN),
-        ("", JobStatus.UNKNOWN),
-    ],
-)
-def test_status_words(word: str, status: JobStatus) -> None:
-    job = job_of(status=word)
-    assert (job.status, job.native_status) == (status, word)
-
-
-@pytest.mark.parametrize("word", ["completed", "error", "canceled"])
-def test_a_run_ended_with_the_last_write(word: str) -> None:
-    assert job_of(status=word).ended_at == at(1795206880.25)
-    assert job_of(status=word, dbUpdateTime=...).ended_at == at(1795206879)
-    assert job_of(status=word, dbUpdateTime=..., lastUpdateTime=0).ended_at == MTIME
-
-
-@pytest.mark.parametrize("word", ["missing", "job_run_purged"])
-def test_a_reset_record_was_written_after_its_run_had_ended(word: str) -> None:
-    assert job_of(status=word).ended_at == at(1795206879)
-    assert job_of(status=word, lastUpdateTime=0).ended_at is None
-
-
-@pytest.mark.parametrize("word", ["pending", "running", "unknown"])
-def test_what_is_not_final_has_no_end(word: str) -> None:
-    assert job_of(status=word).ended_at is None
-
-
-def test_what_never_ran_has_no_end() -> None:
-    zeros = {"computeJobSerial": 0, "computeJobQueued": 0, "computeJobStart": 0, "lastUpdateTime": 0}
-    job = job_of(status="canceled", **zeros)
-    assert (job.ended_at, job.queued_at, job.started_at, job.updated_at, job.runs) == (None,) * 4 + (0,)
-
-
-def test_model_and_owner_come_from_the_id_where_they_are_missing() -> None:
-    job = job_of(computeModel=..., uid=...)
-    assert (job.model, job.owner) == ("heightWeightReport", "EPRSqtUW")
-
-
-def test_a_float_is_as_good_as_a_whole_time() -> None:
-    assert job_of(computeJobStart=1795206873.75).started_at == at(1795206873)
-
-
-def test_null_is_no_fault() -> None:
-    record = dict.fromkeys(a_record(JID)) | {"status": "completed", "parallelStatus": None}
-    job, fault = read(to_bytes(record))
-    assert fault is None
-    assert (job.started_at, job.name, job.owner) == (None, None, "EPRSqtUW")
+@pytest.mark.parametrize(("fields", "wanted"), FIELDS)
+def test_what_a_record_says_is_what_the_job_has(
+    fields: Mapping[str, object], wanted: Mapping[str, object]
+) -> None:
+    job = job_of(**fields)
+    assert {name: getattr(job, name) for name in wanted} == wanted
 
 
 def test_the_runs_of_a_job_are_told_apart_from_its_history() -> None:
@@ -180,13 +152,6 @@ def test_the_runs_of_a_job_are_told_apart_from_its_history() -> None:
     assert (failed.error, failed.driver, failed.host) == ("bad", "DockerDriver", "v1")
     assert (present.status, present.ended_at) == (JobStatus.COMPLETED, detail.job.ended_at)
     assert detail.job.runs == 4
-
-
-def test_unknown_fields_stay_in_the_record() -> None:
-    data = to_bytes(a_record(JID, yetAnother={"deep": [1, None]}, queuedState=None))
-    native = detail_of(data).native
-    assert native["yetAnother"] == {"deep": [1, None]}
-    assert "queuedState" in native
 
 
 ODD: dict[str, list[object]] = {
@@ -224,49 +189,33 @@ def test_what_is_nested_is_kept_as_far_as_it_makes_sense() -> None:
 
 
 def test_many_oddities_are_counted_not_listed() -> None:
-    record = a_record(JID, history=[{"computeJobSerial": "x"} for _ in range(1000)])
-    fault = read(to_bytes(record))[1] or ""
+    fault = read(to_bytes(a_record(JID, history=[{"computeJobSerial": "x"} for _ in range(1000)])))[1] or ""
     assert fault.count("history[") == FAULTS_NAMED
     assert fault.endswith("and 995 more")
 
 
-def test_another_id_than_that_of_the_file_name_is_told() -> None:
-    job, fault = read(to_bytes(a_record(jid(1))))
-    assert job.id == JID
-    assert jid(1) in (fault or "")
-    assert "computeJid" in (read(to_bytes(a_record(jid(1), simName=3)))[1] or "")
-
-
-def test_long_texts_are_cut_in_the_job_and_whole_in_the_record() -> None:
+def test_long_texts_are_cut_in_the_job_and_the_record_has_everything() -> None:
     text = "y" * (LONGEST_TEXT + 1)
-    data = to_bytes(a_record(JID, error=text, simName=text, alert=text, jobStatusMessage=text))
+    odd = {"yetAnother": {"deep": [1, None]}, "queuedState": None}
+    data = to_bytes(a_record(JID, error=text, simName=text, alert=text, jobStatusMessage=text, **odd))
     detail = detail_of(data)
-    for kept in (detail.job.error, detail.job.name, detail.job.alert, detail.job.message):
-        assert kept is not None
-        assert len(kept) == LONGEST_TEXT
+    job = detail.job
+    assert [len(kept or "") for kept in (job.error, job.name, job.alert, job.message)] == [LONGEST_TEXT] * 4
     assert detail.native["error"] == text
+    assert {name: detail.native[name] for name in odd} == odd
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        (b"", "empty"),
-        (b"\0" * 600, "NUL"),
-        (b" \n", "blank"),
-        (to_bytes(a_record(JID))[:300], "not valid JSON"),
-        (to_bytes(a_record(JID)) + b"}", "not valid JSON"),
-        (to_bytes(a_record(JID)) + b"\0\0", "not valid JSON"),
-        (b"[]", "a list"),
-        (b"null", "null"),
-        (b"true", "true or false"),
-        (b'"x"', "a text"),
-        (b"17", "a number"),
-        (b"1.5", "a number"),
-        (b"[" * 100_000, "nested too deep"),
-        (b'{"a":' * 100_000, "nested too deep"),
-        (b"\xff\xfe\x00", "not valid JSON"),
-    ],
-)
+WHOLE = to_bytes(a_record(JID))
+NO_RECORDS = [
+    (b"", "empty"), (b"\0" * 600, "NUL"), (b" \n", "blank"), (WHOLE[:300], "not valid JSON"),
+    (WHOLE + b"}", "not valid JSON"), (WHOLE + b"\0\0", "not valid JSON"), (b"[]", "a list"),
+    (b"null", "null"), (b"true", "true or false"), (b'"x"', "a text"), (b"17", "a number"),
+    (b"1.5", "a number"), (b"[" * 100_000, "nested too deep"), (b'{"a":' * 100_000, "nested too deep"),
+    (b"\xff\xfe\x00", "not valid JSON"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "why"), NO_RECORDS)
 def test_what_is_no_record_says_why(data: bytes, why: str) -> None:
     job, fault = read_job(data, JID, MTIME, SOURCE)
     assert job is None
@@ -275,16 +224,22 @@ def test_what_is_no_record_says_why(data: bytes, why: str) -> None:
         detail_of(data)
 
 
-def test_an_object_without_a_status_is_a_job_with_a_fault() -> None:
-    job, fault = read(b"{}")
-    assert (job.status, fault) == (JobStatus.UNKNOWN, "no status")
-
-
-def test_bytes_that_are_not_utf_8_cost_themselves_only() -> None:
-    data = to_bytes(a_record(JID)).replace(b"Scooby", b"Sc\xff\xfeby")
+@pytest.mark.parametrize(
+    ("data", "wanted", "said"),
+    [
+        (b"{}", {"status": JobStatus.UNKNOWN}, "no status"),
+        (WHOLE.replace(b"Scooby", b"Sc\xff\xfeby"), {"name": "Sc\ufffd\ufffdby Doo"}, "not UTF-8"),
+        (WHOLE.replace(b"Scooby", rb"S\ud800\u00fc"), {"name": "S\ufffdü Doo"}, ""),
+        (b"\xef\xbb\xbf" + WHOLE, {"name": "Scooby Doo"}, ""),
+        (to_bytes(a_record(jid(1))), {"id": JID}, jid(1)),
+        (to_bytes(a_record(jid(1), simName=3)), {"id": JID}, "computeJid"),
+    ],
+)
+def test_odd_bytes_cost_themselves_only(data: bytes, wanted: dict[str, object], said: str) -> None:
     job, fault = read(data)
-    assert job.name == "Sc\ufffd\ufffdby Doo"
-    assert "not UTF-8" in (fault or "")
+    assert {name: getattr(job, name) for name in wanted} == wanted
+    assert said in (fault or "")
+    assert msgspec.json.encode(detail_of(data).native)
 
 
 @pytest.mark.parametrize("number", [b"NaN", b"-Infinity", b"1e999", b"9" * 5000, b"-" + b"9" * 30])
@@ -296,17 +251,6 @@ def test_numbers_that_json_cannot_hold_stay_readable(number: bytes) -> None:
     assert "parallelStatus.percentComplete" in (fault or "")
     native = detail_of(odd).native
     assert json.loads(msgspec.json.encode(native))["parallelStatus"]["percentComplete"] == number.decode()
-
-
-def test_half_a_surrogate_pair_is_shown_and_can_be_written_again() -> None:
-    data = to_bytes(a_record(JID)).replace(b"Scooby", rb"S\ud800\u00fc")
-    job, _ = read(data)
-    assert job.name == "S\ufffdü Doo"
-    assert msgspec.json.encode(detail_of(data).native)
-
-
-def test_a_byte_order_mark_is_no_fault() -> None:
-    assert read(b"\xef\xbb\xbf" + to_bytes(a_record(JID))) == (job_of(), None)
 
 
 def test_deep_nesting_is_cut() -> None:

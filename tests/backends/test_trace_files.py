@@ -8,7 +8,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
 from tests.polling import polled
-from tests.tracing import CAPTURES, capture_file
+from tests.tracing import CAPTURES
 
 
 async def read(source: TraceFile, cursor: str | None = None) -> tuple[list[Batch], str]:
@@ -39,11 +39,9 @@ async def test_a_file_of_any_kind_is_read_once_until_it_changes(name: str, tmp_p
     assert len(changed.spans) == 29
 
 
-async def test_log_records_and_packed_files() -> None:
+async def test_log_records() -> None:
     (batch,) = await whole(CAPTURES / "job-fail.logs.json")
     assert (len(batch.span_logs), batch.count) == (7, 7)
-    (batch,) = await whole(capture_file("big-5000", "otlp.pb"))
-    assert len(batch.spans) == 5_000
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 100, 1_000, 1 << 20])
@@ -100,10 +98,10 @@ async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
     assert str(path) in batch.skipped[0].where
 
 
-def lines_of_spans(count: int) -> bytes:
+def lines_of_spans(count: int, name: str = "") -> bytes:
     """So many spans, one document a line."""
-    span = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%016x"}]}]}]}'
-    return "".join(f"{span % ('ab' * 16, number)}\n" for number in range(1, count + 1)).encode()
+    span = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%016x","name":"%s"}]}]}]}'
+    return "".join(f"{span % ('ab' * 16, number, name)}\n" for number in range(1, count + 1)).encode()
 
 
 async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -120,7 +118,7 @@ async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(
     assert "the rest is left out" in torn.skipped[0].why
 
 
-@pytest.mark.parametrize("text", [lines_of_spans(30_000), b" " * (3 << 20) + lines_of_spans(1)])
+@pytest.mark.parametrize("text", [lines_of_spans(300, "x" * 9_000), b" " * (3 << 20) + lines_of_spans(1)])
 async def test_a_small_packed_file_that_becomes_large_is_read_up_to_a_limit(
     text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,4 +127,4 @@ async def test_a_small_packed_file_that_becomes_large_is_read_up_to_a_limit(
     path.write_bytes(gzip.compress(text))
     (batch,) = await whole(path)
     assert "unpacks to more than 1 MiB: the rest is left out; unpack it" in batch.skipped[0].why
-    assert len(batch.spans) < 20_000
+    assert len(batch.spans) < 250

@@ -65,6 +65,8 @@ def test_writing_renaming_and_removing_are_told_of(folder: Path, seen: Seen) -> 
 
 
 async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
+    status = os.stat(folder)
+    assert seen.watch.directory == FileId(status.st_dev, status.st_ino)
     waiting = asyncio.create_task(seen.watch.wait(LONG_S))
     for number in range(20):
         (folder / f"{number}.tmp").write_text("")
@@ -75,11 +77,6 @@ async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
     (folder / "last.json").write_text("")
     await asyncio.wait_for(waiting, LONG_S / 2)
     assert seen.told() == {"last.json"}
-
-
-def test_it_says_which_directory_it_watches(folder: Path, seen: Seen) -> None:
-    status = folder.stat()
-    assert seen.watch.directory == FileId(status.st_dev, status.st_ino)
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed"])
@@ -110,12 +107,9 @@ def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
     watch.close()
 
 
-def test_a_directory_that_is_not_there_is_an_oserror(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nowhere"):
-        Seen(tmp_path / "nowhere")
-
-
 async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Path) -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        Seen(folder / "nowhere")
     before, seen = queues(), Seen(folder)
     waiting = asyncio.create_task(seen.watch.wait(LONG_S))
     await asyncio.sleep(0)
@@ -162,15 +156,14 @@ class Watched:
 
 
 @pytest.fixture(params=["told", "silent"])
-def telling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def telling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the kernel tells of changes here."""
     if request.param == "silent":
         monkeypatch.setattr(watches, "silent_file_system", lambda _: "nfs")
-    return str(request.param)
 
 
 @pytest.fixture
-async def watched(tmp_path: Path, telling: str) -> AsyncIterator[Watched]:
+async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
     """A log with a line, and a watch on it."""
     path = tmp_path / "a.log"
     path.write_text("first\n")
@@ -184,62 +177,56 @@ def append(path: Path) -> None:
         file.write("more\n")
 
 
-async def test_growth_again_and_again(watched: Watched) -> None:
-    for _ in range(5):
-        await watched.sees(lambda: append(watched.path))
+def put(path: Path) -> None:
+    """Another file, and a longer one, in its place."""
+    other = path.with_name("other")
+    other.write_text("second, and longer\n" * (path.stat().st_size + 1))
+    other.rename(path)
 
 
-async def test_rotation_and_what_is_written_then(watched: Watched) -> None:
-    await watched.sees(lambda: watched.path.rename(watched.path.with_suffix(".1")))
-    await watched.sees(watched.path.touch)
-    await watched.sees(lambda: append(watched.path))
-    await watched.sees(watched.path.unlink)
-    await watched.sees(lambda: append(watched.path))
+def make(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
 
 
-async def test_a_file_put_in_its_place(watched: Watched) -> None:
-    for number in range(3):
-        other = watched.path.with_name(f"other{number}")
-        other.write_text("second, and longer\n" * (number + 1))
-        await watched.sees(partial(other.rename, watched.path))
-        await watched.sees(lambda: append(watched.path))
-    await watched.sees(lambda: os.truncate(watched.path, 0))
+def link(path: Path) -> None:
+    """Let the link lead to the other file."""
+    fresh = path.with_name("fresh")
+    fresh.symlink_to("y.real")
+    fresh.rename(path)
 
 
-async def test_through_a_link_that_is_set_anew(tmp_path: Path, telling: str) -> None:
-    for name in ("x", "y"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "real.log").write_text(name * len(name))
-    link = tmp_path / "link.log"
-    link.symlink_to("x/real.log")
-    watched = Watched(link)
-    await watched.sees(lambda: append(tmp_path / "x/real.log"))
+STORIES: dict[str, tuple[str, list[Callable[[Path], object]]]] = {
+    "growth": ("a.log", [append] * 3),
+    "rotation": (
+        "a.log",
+        [lambda path: path.rename(path.with_suffix(".1")), Path.touch, append, Path.unlink, append],
+    ),
+    "a file in its place": ("a.log", [put, append, put, append, lambda path: os.truncate(path, 0)]),
+    "a directory that is not there yet": ("later/a.log", [make, append]),
+    "a link that is set anew": (
+        "link.log",
+        [append, link, append, lambda path: path.resolve().unlink(), append],
+    ),
+}
+"""Changes of a file, each of which is told of while it is waited for."""
 
-    def turn() -> None:
-        fresh = tmp_path / "fresh"
-        fresh.symlink_to("y/real.log")
-        fresh.rename(link)
 
-    await watched.sees(turn)
-    await watched.sees(lambda: append(tmp_path / "y/real.log"))
-    await watched.sees((tmp_path / "y/real.log").unlink)
-    await watched.sees(lambda: append(tmp_path / "y/real.log"))
+@pytest.mark.usefixtures("telling")
+@pytest.mark.parametrize("story", STORIES)
+async def test_each_change_is_told_of(story: str, tmp_path: Path) -> None:
+    name, changes = STORIES[story]
+    (tmp_path / "a.log").write_text("first\n")
+    for size, end in enumerate(("x.real", "y.real"), 1):
+        (tmp_path / end).write_text("x" * size)
+    (tmp_path / "link.log").symlink_to("x.real")
+    watched = Watched(tmp_path / name)
+    for change in changes:
+        await watched.sees(partial(change, watched.path))
     watched.close()
 
 
-async def test_a_directory_that_is_not_there_yet(tmp_path: Path, telling: str) -> None:
-    path = tmp_path / "later" / "a.log"
-    watched = Watched(path)
-
-    def make() -> None:
-        path.parent.mkdir()
-        path.touch()
-
-    await watched.sees(make)
-    await watched.sees(lambda: append(path))
-    watched.close()
-
-
+@pytest.mark.usefixtures("telling")
 async def test_what_happened_between_two_waits_is_told_at_once(watched: Watched) -> None:
     await watched.sees(lambda: append(watched.path))
     append(watched.path)
@@ -247,36 +234,28 @@ async def test_what_happened_between_two_waits_is_told_at_once(watched: Watched)
     assert watched.now() != watched.known
 
 
-async def test_nothing_looks_while_nothing_happens(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.touch()
-    watched = Watched(path)
-    await watched.watch.changed(1.5)
+async def test_nothing_looks_while_nothing_happens(watched: Watched) -> None:
+    await watched.watch.changed(0.5)
     assert watched.looks == 1
-    waiting = asyncio.create_task(watched.watch.changed(1.5))
+    waiting = asyncio.create_task(watched.watch.changed(0.5))
     for number in range(50):  # beside it, which is none of its matter
-        append(tmp_path / f"{number}.log")
+        append(watched.path.with_name(f"{number}.log"))
         await asyncio.sleep(0)
     await waiting
     assert watched.looks == 2
-    watched.close()
 
 
-async def test_many_changes_are_told_of_now_and_then(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.touch()
-    watched = Watched(path)
-    told = 0
+async def test_many_changes_are_told_of_now_and_then(watched: Watched) -> None:
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    while told < 5:
-        append(path)
+    for _ in range(5):
+        append(watched.path)
         await watched.watch.changed(LONG_S)
-        told, watched.known = told + 1, watched.now()
+        watched.known = watched.now()
     assert loop.time() - begun > 3 * watches.GAP_S
-    watched.close()
 
 
+@pytest.mark.usefixtures("telling")
 async def test_closing_ends_a_wait(watched: Watched) -> None:
     waiting = asyncio.create_task(watched.watch.changed(LONG_S))
     await wait_until(lambda: watched.looks)
@@ -286,6 +265,7 @@ async def test_closing_ends_a_wait(watched: Watched) -> None:
     await watched.watch.changed(LONG_S)
 
 
+@pytest.mark.usefixtures("telling")
 async def test_a_wait_can_be_cancelled_and_begun_again(watched: Watched) -> None:
     for _ in range(3):
         watched.looks = 0
@@ -297,32 +277,12 @@ async def test_a_wait_can_be_cancelled_and_begun_again(watched: Watched) -> None
     await watched.sees(lambda: append(watched.path))
 
 
-async def test_nothing_stays_open(tmp_path: Path) -> None:
-    def held() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    path = tmp_path / "a.log"
-    path.touch()
-    before = held()
-    for _ in range(20):
-        watched = Watched(path)
-        await watched.sees(lambda: append(path))
-        await watched.sees(path.unlink)
-        await watched.sees(path.touch)
-        watched.close()
-    assert held() <= before + 1
-
-
-async def test_without_any_more_watches_it_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_any_more_watches_it_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: watches.Inotify, path: str, what: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(watches.Inotify, "add", none_left)
-    path = tmp_path / "a.log"
-    path.touch()
-    watched = Watched(path)
-    await watched.sees(lambda: append(path))
-    watched.close()
+    await watched.sees(lambda: append(watched.path))
 
 
 def queues() -> int:
@@ -435,30 +395,35 @@ def world(tmp_path: Path) -> Iterator[World]:
     os.close(made.fd)
 
 
+@pytest.fixture
+def begun(world: World) -> World:
+    """One that is watched, after the first look."""
+    assert world.changes.is_due
+    assert world.begin()
+    assert not world.changes.is_due
+    assert [world.look(), world.look()] == ["all", None]
+    return world
+
+
+def named(*numbers: int) -> set[str]:
+    return {f"{jid(number)}.json" for number in numbers}
+
+
 def test_without_notification_every_look_is_at_everything(world: World) -> None:
     assert [world.look() for _ in range(3)] == ["all"] * 3
 
 
-def test_with_notification_only_what_was_told_of(world: World) -> None:
-    assert world.changes.is_due
-    assert world.begin()
-    assert not world.changes.is_due
-    assert world.look() == "all"
-    assert world.look() is None
-    world.watches[0].names = {f"{jid(1)}.json", f"{jid(2)}.json"}
-    assert world.look() == {jid(1), jid(2)}
-    assert world.look() is None
-
-
-def test_everything_is_looked_at_now_and_then(world: World) -> None:
-    world.begin()
-    world.look()
+def test_with_notification_only_what_was_told_of_and_everything_now_and_then(begun: World) -> None:
+    begun.watches[0].names = named(1, 2)
+    assert [begun.look(), begun.look()] == [{jid(1), jid(2)}, None]
     for _ in range(3):
-        world.timer.now += SWEEP_S - 1
-        world.watches[0].names = {f"{jid(1)}.json"}
-        assert world.look() == {jid(1)}
-        world.timer.now += 1
-        assert world.look() == "all"
+        begun.timer.now += SWEEP_S - 1
+        begun.watches[0].names = named(1)
+        assert begun.look() == {jid(1)}
+        begun.timer.now += 1
+        assert begun.look() == "all"
+    begun.watches[0].names = named(*range(MANY_NAMES))  # there may have been more
+    assert begun.look() == "all"
 
 
 def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> None:
@@ -471,71 +436,49 @@ def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> Non
     assert world.look() == "all"
 
 
-def test_very_many_names_may_be_too_few(world: World) -> None:
-    world.begin()
-    world.look()
-    world.watches[0].names = {f"{jid(number)}.json" for number in range(MANY_NAMES)}
-    assert world.look() == "all"
-
-
-def test_a_look_that_failed_is_made_up_for(world: World) -> None:
-    world.begin()
-    world.look()
-    world.files.error = PermissionError(13, "Permission denied")
-    world.watches[0].names = {f"{jid(1)}.json"}
+def test_a_look_that_failed_is_made_up_for(begun: World) -> None:
+    begun.files.error = PermissionError(13, "Permission denied")
+    begun.watches[0].names = named(1)
     for expected in ({jid(1)}, "all", "all"):
         with pytest.raises(PermissionError):
-            world.look()
-        assert world.files.looks[-1] == expected
-    world.files.error = None
-    assert world.look() == "all"
-    assert world.look() is None
+            begun.look()
+        assert begun.files.looks[-1] == expected
+    begun.files.error = None
+    assert [begun.look(), begun.look()] == ["all", None]
 
 
-def test_a_watch_that_failed_is_done_without_for_a_while(world: World) -> None:
-    world.begin()
-    world.look()
-    world.watches[0].failure = "queue gone"
-    assert [world.look(), world.look()] == ["all", "all"]
-    assert world.watches[0].closed
-    assert "queue gone" in (world.changes.note or "")
-    assert not world.changes.is_due
-    world.timer.now += SWEEP_S
-    assert world.changes.is_due
-    assert world.begin()
-    assert world.changes.note == ""
-    assert [world.look(), world.look()] == ["all", None]
+def test_a_watch_that_failed_is_done_without_for_a_while(begun: World) -> None:
+    begun.watches[0].failure = "queue gone"
+    assert [begun.look(), begun.look()] == ["all", "all"]
+    assert begun.watches[0].closed
+    assert "queue gone" in (begun.changes.note or "")
+    assert not begun.changes.is_due
+    begun.timer.now += SWEEP_S
+    assert begun.changes.is_due
+    assert begun.begin()
+    assert begun.changes.note == ""
+    assert [begun.look(), begun.look()] == ["all", None]
 
 
-def test_a_removed_directory_is_watched_again_at_once(world: World) -> None:
-    world.begin()
-    world.look()
-    world.watches[0].failure = REMOVED
-    assert world.look() == "all"
-    assert world.changes.is_due
-    assert world.changes.note is None
-
-
-def test_another_directory_in_its_place_is_noticed(world: World) -> None:
-    world.begin()
-    world.watches[0].directory = FileId(0, 0)
-    assert world.look() == "all"
-    assert (world.watches[0].closed, world.changes.is_due) == (1, True)
-
-
-@pytest.mark.parametrize(
-    ("refusal", "text"),
-    [
-        (OSError(28, "No space left on device"), "No space left on device"),
-        (OSError("too many watches"), "too many watches"),
-    ],
-)
-def test_a_refused_notification_is_told_and_tried_again_later(
-    refusal: OSError, text: str, world: World
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_a_removed_directory_or_another_in_its_place_is_watched_at_once(
+    world: World, is_removed: bool
 ) -> None:
+    world.begin()
+    if is_removed:
+        world.look()
+        world.watches[0].failure = REMOVED
+    else:
+        world.watches[0].directory = FileId(0, 0)
+    assert world.look() == "all"
+    assert (world.watches[0].closed, world.changes.is_due, world.changes.note) == (1, True, None)
+
+
+@pytest.mark.parametrize("refusal", [OSError(28, "too many watches"), OSError("too many watches")])
+def test_a_refused_notification_is_told_and_tried_again_later(refusal: OSError, world: World) -> None:
     world.refusal = refusal
     assert not world.begin()
-    assert text in (world.changes.note or "")
+    assert "too many watches" in (world.changes.note or "")
     assert not world.changes.is_due
     assert [world.look(), world.look()] == ["all", "all"]
 
@@ -547,20 +490,16 @@ def test_a_file_system_that_tells_nothing_is_not_watched(world: World) -> None:
     assert (world.changes.note or "").startswith("nfs4 does not tell of changes")
 
 
-def test_closing_closes_the_watch(world: World) -> None:
-    world.begin()
-    world.changes.close()
-    world.changes.close()
-    assert world.watches[0].closed == 1
-
-
-async def test_news_end_the_waiting(world: World) -> None:
+async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -> None:
     world.begin()
     waiting = asyncio.create_task(world.changes.wait(LONG_S))
     await asyncio.sleep(0)
     assert not waiting.done()
     world.watches[0].news.set()
     await asyncio.wait_for(waiting, LONG_S / 2)
+    world.changes.close()
+    world.changes.close()
+    assert world.watches[0].closed == 1
 
 
 async def test_dear_looks_without_notification_are_kept_apart(
@@ -572,70 +511,40 @@ async def test_dear_looks_without_notification_are_kept_apart(
         slept.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    world.look()
-    await world.changes.wait(2.0)
-    world.files.cost_s = 3.0
-    world.look()
-    await world.changes.wait(2.0)
+    for world.files.cost_s in (0.0, 3.0):
+        world.look()
+        await world.changes.wait(2.0)
     assert slept == pytest.approx([2.0, 3.0 / UNWATCHED_SHARE])
 
 
 MOUNTINFO = (Path(__file__).parents[1] / "fixtures" / "mountinfo").read_text()
+MOUNTS = [
+    ("/", "ext4", None), ("/etc", "ext4", None), ("/srv/sirepo", "nfs4", "nfs4"), ("/proc/1", "proc", None),
+    ("/srv/sirepo/db", "nfs4", "nfs4"), ("/srv/sirepo/local/db", "xfs", None),
+    ("/srv/sirepolocal", "ext4", None), ("/home/me/far away/db", "fuse.sshfs", "fuse.sshfs"),
+    ("/mnt/scratch", "lustre", "lustre"), ("/win", "fuseblk", None), ("/tmp", "ext4", None),
+]  # fmt: skip
+"""Paths, the file system that holds each, and that again where it is one that tells of no changes."""
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/", "ext4"),
-        ("/etc", "ext4"),
-        ("/srv/sirepo", "nfs4"),
-        ("/srv/sirepo/db", "nfs4"),
-        ("/srv/sirepo/local/db", "xfs"),
-        ("/srv/sirepolocal", "ext4"),
-        ("/home/me/far away/db", "fuse.sshfs"),
-        ("/mnt/scratch", "lustre"),
-        ("/proc/1", "proc"),
-    ],
-)
-def test_the_mount_that_holds_a_path(path: str, kind: str) -> None:
-    assert file_system_of(path, MOUNTINFO) == kind
-
-
-def test_nothing_mounted_is_nothing_known() -> None:
-    assert file_system_of("/", "") is None
-
-
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/srv/sirepo/db", "nfs4"),
-        ("/home/me/far away", "fuse.sshfs"),
-        ("/mnt/x", "lustre"),
-        ("/srv/sirepo/local", None),
-        ("/win", None),
-        ("/tmp", None),
-    ],
-)
-def test_which_file_systems_are_silent(
-    path: str, kind: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("path", "kind", "silent"), MOUNTS)
+def test_the_mount_that_holds_a_path_and_whether_it_is_silent(
+    path: str, kind: str, silent: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTINFO)
     monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "mountinfo")
-    assert silent_file_system(path) == kind
+    assert (file_system_of(path, MOUNTINFO), silent_file_system(path)) == (kind, silent)
 
 
-def test_where_mounts_are_not_told_of_notification_is_tried(
+def test_a_link_is_followed_and_without_mounts_notification_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "none")
+    assert file_system_of("/", "") is None
+    monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "mountinfo")
     assert silent_file_system("/") is None
-
-
-def test_a_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "far").mkdir()
     (tmp_path / "near").symlink_to(tmp_path / "far")
     (tmp_path / "mountinfo").write_text(
         f"1 0 0:1 / / rw - ext4 a rw\n2 1 0:2 / {tmp_path / 'far'} rw - nfs b rw\n"
     )
-    monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "mountinfo")
     assert silent_file_system(str(tmp_path / "near")) == "nfs"

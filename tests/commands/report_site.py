@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.balsam_http import served, write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import Ran, Runner
+from tests.loopback import served
 
 AT = "2026-11-20T19:30:00Z"
 

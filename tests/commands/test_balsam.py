@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from jobtui.recording.database import Recording
-from tests.balsam_http import write_login
-from tests.balsam_server import FOLDER, TOKEN
+from tests.balsam_server import FOLDER, TOKEN, write_login
 from tests.commands.contract import check_document
 from tests.commands.report_site import Site, site
 from tests.commands.running import Runner

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
@@ -13,12 +12,12 @@ from jobtui.formats.parser import latest
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import Nanos, time_of_iso, to_rfc3339
 from jobtui.model.pages import Query
-from tests.backends.archive.elastic_server import StrictElastic, served
+from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
 from tests.backends.journal.source_rig import UNIT
 from tests.commands.running import AT, CAPTURES, Runner
-from tests.loopback import QuietHandler, on_loopback
+from tests.loopback import served
 from tests.polling import polled
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
@@ -57,21 +56,7 @@ def loki() -> Iterator[tuple[str, str]]:
         (at + number, journal_line(0, "", pid=str(pid))[1], text)
         for number, (at, pid, text) in enumerate(entries())
     ]
-    stand_in = StrictLoki(lines)
-
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            path, _, query = self.path.partition("?")
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            status, said, data = stand_in.reply(unquote(path), query, headers)
-            self.send_response(status)
-            for name, value in said.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    with on_loopback(Handler) as url:
+    with served(StrictLoki(lines)) as url:
         yield "--loki", url
 
 

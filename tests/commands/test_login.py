@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.balsam.login import read_login
-from tests.balsam_http import served, write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import ROOT, Runner
+from tests.loopback import served
 from tests.pty_program import PtyProgram
 
 

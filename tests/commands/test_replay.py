@@ -25,7 +25,8 @@ from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of
 from tests.jaeger_server import Jaeger
-from tests.trace_servers import Site, Spans, served
+from tests.loopback import served
+from tests.trace_servers import Site, Spans
 from tests.waiting import wait_for
 
 PLAYED_S = 420

@@ -13,10 +13,10 @@ from jobtui.config import load
 from jobtui.screens.choices import Jump, look_up
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
-from tests.balsam_http import served, write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
 from tests.condor import CONDOR
+from tests.loopback import served
 from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED, capture_file
 

@@ -20,10 +20,11 @@ from tests.backends.archive.captured import (
     script_of,
     torque_in,
 )
-from tests.backends.archive.elastic_server import StrictElastic, served
+from tests.backends.archive.elastic_server import StrictElastic
 from tests.commands.contract import each, has, mapping, or_null, text, time
 from tests.commands.running import CAPTURES, Runner, environment
 from tests.formats.slurm_captures import DIRECTORY
+from tests.loopback import served
 
 ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"

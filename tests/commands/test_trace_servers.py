@@ -16,8 +16,9 @@ from jobtui.config import ConfigError, load
 from jobtui.model.specs import Access
 from tests.commands.running import AT, Runner, environment
 from tests.jaeger_server import Jaeger
+from tests.loopback import served
 from tests.tempo_server import Tempo
-from tests.trace_servers import ID, TEXT, Answer, Site, Spans, served
+from tests.trace_servers import ID, TEXT, Answer, Site, Spans
 from tests.tracing import CAPTURES
 from tests.waiting import LONG_S, wait_for
 

@@ -15,9 +15,8 @@ from typing import NamedTuple
 import httpx
 
 from tests.backends.journal.make import make_journal
-from tests.balsam_http import CUT_AT, served, write_login
 from tests.balsam_server import FOLDER as BALSAM
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT
 from tests.fuzz.damage import (
     BETWEEN_EVENTS,
@@ -32,6 +31,7 @@ from tests.fuzz.damage import (
 )
 from tests.journal_captures import container_rows, exported, supervisor_rows
 from tests.journal_memory import Row
+from tests.loopback import CUT_AT, response, served
 from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED
 
@@ -172,9 +172,7 @@ FATES: Mapping[str, Callable[[httpx.Response], httpx.Response]] = {
 
 
 def _answer(content: bytes, headers: Mapping[str, str] | None = None) -> httpx.Response:
-    answer = httpx.Response(200, headers={"content-type": "application/json", **(headers or {})})
-    answer._content = content
-    return answer
+    return response(200, content, {"content-type": "application/json", **(headers or {})})
 
 
 class _Fated(RecordedBalsam):

@@ -22,8 +22,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from tests.analysis.balsam_data import nanos
 from tests.commands.running import Ran, Runner
-from tests.real.balsam_agent import SiteAgent
-from tests.real.balsam_plants import Plants
+from tests.real.balsam_plants import Plants, SiteAgent
 from tests.real.balsam_system import PASSWORD, USER, BalsamSystem
 from tests.real.live import PATIENCE_S, Due, Watched, compare
 from tests.waiting import wait_until

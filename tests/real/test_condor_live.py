@@ -19,8 +19,7 @@ from jobtui.model.health import SourceState
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
-from tests.real.condor_jobs import FORMS, JOBS, OF_DAG, plant, plant_dag
-from tests.real.condor_pool import CondorPool
+from tests.real.condor_pool import FORMS, JOBS, OF_DAG, CondorPool, plant, plant_dag
 from tests.real.live import Due, Told, Watched, compare
 
 pytestmark = pytest.mark.real

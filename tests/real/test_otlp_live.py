@@ -15,6 +15,7 @@ from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.traces import Trace
 from jobtui.session import Session
 from tests.backends.traces.sending import growth_kb
+from tests.real.sirepo_system import free_port
 from tests.sdk_sender import STEPS
 from tests.waiting import stop, wait_until
 
@@ -81,7 +82,7 @@ async def test_the_javascript_sdk(encoding: str, compression: str) -> None:
 @pytest.mark.skipif(not ROTEL, reason="Rotel is not there")
 async def test_a_collector_between_passes_on_what_it_is_sent(tmp_path: Path) -> None:
     async with watched() as (session, url):
-        ports = [_free_port() for _ in range(2)]
+        ports = [free_port() for _ in range(2)]
         agent = await asyncio.create_subprocess_exec(
             ROTEL, "start", "--exporter", "otlp", "--otlp-exporter-endpoint", url,
             "--otlp-exporter-protocol", "http", "--otlp-exporter-compression", "gzip",
@@ -102,13 +103,6 @@ async def test_a_collector_between_passes_on_what_it_is_sent(tmp_path: Path) -> 
 
 async def test_ten_thousand_connections_opened_and_dropped() -> None:
     assert await growth_kb(CONNECTIONS) < GROWTH_KB
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def _answers(port: int) -> bool:

@@ -25,10 +25,7 @@ PIPX = os.environ.get("REAL_PIPX", "")
 UV = os.environ.get("REAL_UV", "")
 EPOCH = "1700000000"
 LEFT_OUT = shutil.ignore_patterns(".*_cache", ".venv", ".git", "tests", "dist")
-MODULES = {
-    "kafka": "confluent_kafka",
-    "serve": "textual_serve.server",
-}
+MODULES = {"kafka": "confluent_kafka", "serve": "textual_serve.server"}
 """What each extra is for, by the module that is there with it."""
 VALIDATE = """
 import sys
@@ -46,9 +43,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for place in places:
         # Each from a copy, so that neither place nor time of its files can matter
         copy = place / "copy"
-        shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns(".*_cache", ".venv", ".git", "tests", "dist")
-        )
+        shutil.copytree(ROOT, copy, ignore=LEFT_OUT)
         environ = clean(place / "home", SOURCE_DATE_EPOCH=EPOCH)
         ran([sys.executable, "-m", "hatchling", "build", "--directory", place / "out"], environ, cwd=copy)
         built.append({path.name: path.read_bytes() for path in (place / "out").iterdir()})

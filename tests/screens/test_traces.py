@@ -1,10 +1,11 @@
 """Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+import httpx
 import pytest
 from msgspec import structs
 from textual.pilot import Pilot
@@ -24,11 +25,12 @@ from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.jaeger_server import Jaeger as JaegerServer
+from tests.loopback import served
 from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app, open_failed
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
 from tests.tempo_server import Tempo as TempoServer
-from tests.trace_servers import Answer, Site, Spans, served
+from tests.trace_servers import Site, Spans
 from tests.tracing import CAPTURES, TRACE_ID, a_span, capture_file, captured
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -404,9 +406,9 @@ async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple
     app, site = on_server
     gate, answer = threading.Event(), site.answer
 
-    def late(target: str, headers: Mapping[str, str]) -> Answer:
+    def late(request: httpx.Request) -> httpx.Response:
         gate.wait(LONG_S)
-        return answer(target, headers)
+        return answer(request)
 
     async with app.run_test(size=SIZE) as pilot:
         await wait_until(lambda: not any(one.error for one in app._session.store.sources()), pilot)

@@ -7,14 +7,13 @@ alike, as far as it is used. It was not compared with a running one.
 import gzip
 import json
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
-from tests.loopback import QuietHandler, on_loopback
+from tests.loopback import response
 
 INDEX = "sarchive"
 LOGIN = ("reader", "pass-of-the-reader")
@@ -22,8 +21,6 @@ MAX_RESULT_WINDOW = 10_000
 KEYS = {
     "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
 }  # fmt: skip
-
-Reply = tuple[int, Mapping[str, str], bytes]
 
 
 class Refusal(Exception):
@@ -61,27 +58,35 @@ class StrictElastic:
         self.hidden: frozenset[str] = frozenset()
         self.timed_out = False
         self.packs = False
-        self.fault: Callable[[], Reply] | None = None
+        self.fault: Callable[[], httpx.Response] | None = None
         self._points: dict[str, dict[str, Mapping[str, Any]]] = {}
 
-    def reply(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+    @property
+    def base(self) -> str:
+        return f"/{self.index}"
+
+    @property
+    def transport(self) -> httpx.MockTransport:
+        """What carries requests to it without a network."""
+        return httpx.MockTransport(self.answer)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
         if self.fault is not None:
             return self.fault()
-        status, document = self.answer(method, path, headers, body)
-        data = json.dumps(document).encode()
-        said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
-        if self.packs and "gzip" in headers.get("accept-encoding", ""):
-            return status, {**said, "content-encoding": "gzip"}, gzip.compress(data)
-        return status, said, data
-
-    def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Any]:
+        method, path = request.method, request.url.raw_path.decode()
         self.sent.append(f"{method} {path}")
         try:
-            return 200, self._answer(method, path, headers, body)
+            status, document = 200, self._answer(method, path, request.headers, request.content)
         except Refusal as refusal:
+            status = refusal.status
+            document = {"error": {"type": refusal.kind, "reason": refusal.reason}}
             if refusal.kind == "missing document":
-                return 404, {"_index": self.index, "found": False}
-            return refusal.status, {"error": {"type": refusal.kind, "reason": refusal.reason}}
+                document = {"_index": self.index, "found": False}
+        data = json.dumps(document).encode()
+        said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
+        if self.packs and "gzip" in request.headers.get("accept-encoding", ""):
+            said, data = {**said, "content-encoding": "gzip"}, gzip.compress(data)
+        return response(status, data, said)
 
     def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Any:
         if self.busy:
@@ -241,39 +246,3 @@ def _field(document: Mapping[str, Any], name: str) -> Any:
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
-
-
-def transport_of(elastic: StrictElastic) -> httpx.AsyncBaseTransport:
-    """What carries requests to it without a network."""
-
-    async def answer(request: httpx.Request) -> httpx.Response:
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        status, said, data = elastic.reply(
-            request.method, request.url.raw_path.decode(), headers, request.content
-        )
-        return httpx.Response(status, headers=dict(said), stream=httpx.ByteStream(data))
-
-    return httpx.MockTransport(answer)
-
-
-@contextmanager
-def served(elastic: StrictElastic) -> Iterator[str]:
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            self._reply(b"")
-
-        def do_POST(self) -> None:
-            self._reply(self.rfile.read(int(self.headers.get("content-length", 0))))
-
-        def _reply(self, body: bytes) -> None:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            status, said, data = elastic.reply(self.command, self.path, headers, body)
-            self.send_response(status)
-            for name, value in said.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    with on_loopback(Handler) as address:
-        yield f"{address}/{elastic.index}"

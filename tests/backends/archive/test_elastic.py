@@ -10,7 +10,8 @@ from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
-from tests.backends.archive.elastic_server import INDEX, LOGIN, StrictElastic, served
+from tests.backends.archive.elastic_server import INDEX, LOGIN, StrictElastic
+from tests.loopback import served
 
 BY_ID = {str(document["id"]): document for document in documents()}
 UNDER_JOBINFO: dict[str, Mapping[str, Any]] = {
@@ -64,7 +65,7 @@ async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bo
         assert (await found(url, Wanted("7"))).script is None
 
 
-async def test_absence_is_told_apart() -> None:
+async def test_absence_is_told_apart_also_of_the_index() -> None:
     with served(StrictElastic(BY_ID)) as url:
         nothing = (await found(url, Wanted("70"))).tried[0]
         other = (await found(url, Wanted("7", cluster="snel"))).tried[0]
@@ -72,6 +73,8 @@ async def test_absence_is_told_apart() -> None:
     assert nothing.outcome is Outcome.NOT_THERE
     assert (other.outcome, "huppel" in other.note) == (Outcome.OTHER_CLUSTER, True)
     assert (later.outcome, "another job" in later.note) == (Outcome.NOT_THERE, True)
+    with served(StrictElastic(BY_ID)) as url, pytest.raises(SourceMissing, match="no such index"):
+        await found(url.replace(INDEX, "other"), Wanted("7"))
 
 
 @pytest.mark.parametrize(
@@ -102,11 +105,6 @@ async def test_a_busy_server_is_asked_again_and_then_no_more(monkeypatch: pytest
         with pytest.raises(SourceUnreachable, match="asked too much"):
             await found(url, Wanted("7"))
     assert len(elastic.sent) == 4 + 5
-
-
-async def test_a_missing_index_is_no_missing_job() -> None:
-    with served(StrictElastic(BY_ID)) as url, pytest.raises(SourceMissing, match="no such index"):
-        await found(url.replace(INDEX, "other"), Wanted("7"))
 
 
 async def walked(url: str, span: ScriptPeriod) -> list[Walked]:

@@ -1,36 +1,146 @@
 """Kafka: librdkafka's own mock cluster over TCP, with offsets by time added for seeking."""
 
+import asyncio
 import json
+import struct
+import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pytest
 
-from jobtui.backends.archive.kafka import EARLY_S, LATE_S, Bounds, KafkaArchive, Message, Topic
+from jobtui.backends.archive.kafka import EARLY_S, LATE_S, KafkaArchive, Topic
 from jobtui.backends.archive.search import Query, Tally, search
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
-from tests.backends.archive.timed_brokers import HOST, TimedBrokers
+
+HOST = "127.0.0.1"
+LIST_OFFSETS = 2
+OFFERED, OFFERED_HERE = struct.pack(">hhh", LIST_OFFSETS, 0, 7), struct.pack(">hhh", LIST_OFFSETS, 0, 5)
+ASKED, TOLD = struct.Struct(">iiq"), struct.Struct(">ihqqi")
+"""A partition of a question: number, epoch, time. Of an answer: number, error, time, offset, epoch."""
+
+
+class TimedBrokers:
+    """A thread that serves one broker. `times` are those of each partition's messages, in milliseconds."""
+
+    def __init__(self, port: int, times: Mapping[int, Sequence[int]]) -> None:
+        self.asked: list[tuple[int, int]] = []
+        """Partition and time of each question."""
+        self.port = 0
+        self._mock, self._times = port, times
+        self._ready = threading.Event()
+        self._end: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    def close(self) -> None:
+        self._end()
+        self._thread.join(30)
+
+    async def _run(self) -> None:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        self._end = lambda: loop.call_soon_threadsafe(ended.set)
+        server = await asyncio.start_server(self._serve, HOST, 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await ended.wait()
+        server.close()
+
+    async def _serve(self, asking: asyncio.StreamReader, answering: asyncio.StreamWriter) -> None:
+        answers, questions = await asyncio.open_connection(HOST, self._mock)
+        wanted: dict[int, dict[int, int]] = {}
+        try:
+            await asyncio.gather(
+                _pass(asking, questions, lambda frame: self._note(frame, wanted)),
+                _pass(answers, answering, lambda frame: self._changed(frame, wanted)),
+            )
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # one of them is gone, or this is to end
+        finally:
+            for writer in (questions, answering):
+                writer.transport.abort()
+
+    def _note(self, frame: bytes, wanted: dict[int, dict[int, int]]) -> bytes:
+        """Remember the times that a question asks for, by its number."""
+        key, version, number = struct.unpack_from(">hhi", frame)
+        if key == LIST_OFFSETS:
+            assert version == OFFERED_HERE[-1]
+            name = struct.unpack_from(">h", frame, 8)[0]
+            body = frame[10 + max(0, name) :]  # behind replica, isolation and the number of topics
+            begin = 9 + 2 + struct.unpack_from(">h", body, 9)[0] + 4
+            asked = {partition: at for partition, _, at in ASKED.iter_unpack(body[begin:])}
+            wanted[number] = {partition: at for partition, at in asked.items() if at >= 0}
+            self.asked += wanted[number].items()
+        return frame
+
+    def _changed(self, frame: bytes, wanted: dict[int, dict[int, int]]) -> bytes:
+        """An answer with what the mock leaves out."""
+        there, here = (HOST.encode() + struct.pack(">i", port) for port in (self._mock, self.port))
+        frame = frame.replace(there, here).replace(OFFERED, OFFERED_HERE)
+        times = wanted.pop(struct.unpack_from(">i", frame)[0], {})
+        if not times:
+            return frame
+        begin = 12 + 2 + struct.unpack_from(">h", frame, 12)[0] + 4
+        return frame[:begin] + b"".join(
+            TOLD.pack(partition, error, *self._first(partition, times.get(partition, -1), at, offset), epoch)
+            for partition, error, at, offset, epoch in TOLD.iter_unpack(frame[begin:])
+        )
+
+    def _first(self, partition: int, wanted: int, at: int, offset: int) -> tuple[int, int]:
+        """Time and offset of the first message at a time or later; what was told for any other question."""
+        if wanted < 0:
+            return at, offset
+        known = self._times.get(partition, ())
+        found = bisect_left(known, wanted)
+        return (known[found], found) if found < len(known) else (-1, -1)
+
+
+async def _pass(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, change: Callable[[bytes], bytes]
+) -> None:
+    """Pass on frames until there are no more. Raises IncompleteReadError then."""
+    while True:
+        (length,) = struct.unpack(">i", await source.readexactly(4))
+        frame = change(await source.readexactly(length))
+        target.write(struct.pack(">i", len(frame)) + frame)
+        await target.drain()
+
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "sarchive"
 
 
-@pytest.fixture(scope="module")
-def brokers() -> Iterator[str]:
-    """A cluster with the captured documents and one message that makes no sense."""
+TORQUE = [json.dumps({**documents()[0], "id": f"{number}.master"}).encode() for number in ("27", "270")]
+HARMFUL = [b'{"id": 1, "x": ' + b"[" * 100_000, b'{"id": "' + b"9" * 100_000 + b'"}']
+
+
+@contextmanager
+def mock_cluster(*messages: tuple[str, bytes, dict[str, int]]) -> Iterator[int]:
+    """Its port. Each message with its topic, and what else is said of it."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
     )
-    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
-    for document in documents():
-        producer.produce(TOPIC, json.dumps(document).encode())
-    producer.produce(TOPIC, b"\xff no JSON")
-    assert producer.flush(10) == 0
-    yield f"{broker.host}:{broker.port}"
+    broker = next(iter(producer.list_topics(timeout=30).brokers.values()))
+    for topic, value, more in messages:
+        producer.produce(topic, value, **more)
+    assert producer.flush(30) == 0
+    yield broker.port
     del producer
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[str]:
+    """A cluster with the captured documents, one message that makes no sense, and a topic of odd ones."""
+    texts = [*(json.dumps(document).encode() for document in documents()), b"\xff no JSON"]
+    odd: list[tuple[str, bytes, dict[str, int]]] = [("odd", value, {}) for value in (*HARMFUL, *TORQUE)]
+    with mock_cluster(*((TOPIC, value, {}) for value in texts), *odd) as port:
+        yield f"127.0.0.1:{port}"
 
 
 @pytest.fixture
@@ -47,10 +157,6 @@ async def test_every_message_gives_script_and_environment(archive: KafkaArchive)
         assert script.environment is not None
         assert script.script == script_of(number)
         assert dict(script.environment.variables) == environment_of(number)
-
-
-async def test_a_job_is_found_with_its_time(archive: KafkaArchive) -> None:
-    assert (await archive.find(Wanted("7", submitted_at=SUBMITTED))).script is not None
 
 
 async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
@@ -101,45 +207,10 @@ def test_a_configuration_cannot_make_it_more_than_a_reader(brokers: str, tmp_pat
     assert "hunter2" not in str(refused.value)
 
 
-class ByTime(Topic):
-    """A topic of one partition, each message a second after the one before, that knows times."""
-
-    def __init__(self, numbers: list[str]) -> None:
-        super().__init__("brokers:1", TOPIC)
-        self.read_offsets: list[int] = []
-        self._messages = [
-            Message(
-                0,
-                at,
-                self._time(at),
-                json.dumps({**documents()[0], "id": number, "timestamp": _text(self._time(at))}).encode(),
-            )
-            for at, number in enumerate(numbers)
-        ]
-
-    @staticmethod
-    def _time(at: int) -> Nanos:
-        return Nanos(SUBMITTED + at * SECOND)
-
-    def bounds(self) -> dict[int, Bounds]:
-        return {0: Bounds(0, len(self._messages))}
-
-    def offsets_at(self, at: Nanos, partitions: Mapping[int, Bounds]) -> dict[int, int]:
-        return {0: min(max(0, -(-(at - SUBMITTED) // SECOND)), len(self._messages))}
-
-    def read(self, places: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
-        for message in self._messages[places[0] : until[0]] if places else ():
-            self.read_offsets.append(message.offset)
-            yield message
-
-
-def _text(at: Nanos) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
-
-
-async def test_a_job_of_torque_is_found_with_and_without_its_server() -> None:
-    topic = ByTime(["27.master", "270.master"])
-    archive = KafkaArchive(topic)
+async def test_odd_messages_cost_themselves_and_torque_is_found_with_and_without_its_server(
+    brokers: str,
+) -> None:
+    archive = KafkaArchive(Topic(brokers, "odd"))
     answers = [await archive.find(wanted) for wanted in (Wanted("27"), Wanted("27", server=".master"))]
     other = await archive.find(Wanted("27", server=".slave"))
     await archive.aclose()
@@ -147,40 +218,11 @@ async def test_a_job_of_torque_is_found_with_and_without_its_server() -> None:
     assert other.script is None
 
 
-async def test_messages_that_are_meant_to_do_harm_cost_themselves_only() -> None:
-    topic = ByTime(["5", "6", "7"])
-    deep, long = b'{"id": 1, "x": ' + b"[" * 100_000, b'{"id": "' + b"9" * 100_000 + b'"}'
-    topic._messages[:2] = [
-        message._replace(value=value) for message, value in zip(topic._messages, (deep, long), strict=False)
-    ]
-    archive = KafkaArchive(topic)
-    assert (await archive.find(Wanted("7"))).script is not None
-    await archive.aclose()
-
-
-async def test_only_the_window_after_the_submission_is_read() -> None:
-    topic = ByTime([str(number) for number in range(20_000)])
-    archive = KafkaArchive(topic)
-    answer = await archive.find(Wanted("9000", submitted_at=topic._time(9_000)))
-    await archive.aclose()
-    assert answer.script is not None
-    assert answer.script.number == "9000"
-    assert min(topic.read_offsets) == 9_000 - 120
-    assert max(topic.read_offsets) <= 9_000 + 3_600
-
-
-async def test_a_number_that_came_back_is_told_apart_by_time() -> None:
-    topic = ByTime(["5"] * 4_000)
-    archive = KafkaArchive(topic)
-    answer = await archive.find(Wanted("5", submitted_at=topic._time(2_000)))
-    await archive.aclose()
-    assert answer.script is not None
-    assert answer.script.archived_at == topic._time(2_000)
-
-
-TOPIC, MESSAGES, EACH_S = "timed", 600, 60
+TIMED, MESSAGES, EACH_S = "timed", 600, 60
 BEGAN = SUBMITTED - SUBMITTED % SECOND
 MILLI = SECOND // 1_000
+AGAIN = 300
+"""After so many jobs a number comes again."""
 
 
 def sent_at(number: int) -> Nanos:
@@ -190,52 +232,43 @@ def sent_at(number: int) -> Nanos:
 @pytest.fixture(scope="module")
 def timed_brokers() -> Iterator[TimedBrokers]:
     """A cluster with the scripts of many jobs in one partition, and others that are empty."""
-    producer = confluent_kafka.Producer(
-        {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
-    )
-    port = next(iter(producer.list_topics(timeout=30).brokers.values())).port
-    for number in range(MESSAGES):
-        text = json.dumps({**documents()[0], "id": str(number), "timestamp": None}).encode()
-        producer.produce(TOPIC, text, partition=0, timestamp=sent_at(number) // MILLI)
-    assert producer.flush(30) == 0
-    served = TimedBrokers(port, {0: [sent_at(number) // MILLI for number in range(MESSAGES)]})
-    yield served
-    served.close()
-    del producer
+    times = [sent_at(number) // MILLI for number in range(MESSAGES)]
+    messages = []
+    for number, at in enumerate(times):
+        said = {**documents()[0], "id": str(number % AGAIN), "timestamp": to_rfc3339(sent_at(number))}
+        messages.append((TIMED, json.dumps(said).encode(), {"partition": 0, "timestamp": at}))
+    with mock_cluster(*messages) as port:
+        served = TimedBrokers(port, {0: times})
+        yield served
+        served.close()
 
 
 @pytest.fixture
-def address(timed_brokers: TimedBrokers, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where they are, of whose last messages only a few are looked at without a time."""
+async def timed(timed_brokers: TimedBrokers, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KafkaArchive]:
+    """One of whose last messages only a few are looked at without a time."""
     monkeypatch.setattr("jobtui.backends.archive.kafka.SCANNED_MESSAGES", 10)
     timed_brokers.asked.clear()
-    return f"{HOST}:{timed_brokers.port}"
+    archive = KafkaArchive(Topic(f"{HOST}:{timed_brokers.port}", TIMED))
+    yield archive
+    await archive.aclose()
 
 
-async def test_a_job_is_found_by_the_time_of_its_submission_alone(
-    timed_brokers: TimedBrokers, address: str
+async def test_a_job_is_found_by_the_time_of_its_submission_alone_also_where_its_number_came_back(
+    timed_brokers: TimedBrokers, timed: KafkaArchive
 ) -> None:
-    archive = KafkaArchive(Topic(address, TOPIC))
-    unknown = await archive.find(Wanted("50"))
-    found = await archive.find(Wanted("50", submitted_at=sent_at(50)))
-    await archive.aclose()
-    assert unknown.tried[0].outcome is Outcome.NOT_THERE
-    assert found.script is not None
-    assert found.script.number == "50"
-    asked = {at for partition, at in timed_brokers.asked if partition == 0}
-    assert asked == {(sent_at(50) - EARLY_S * SECOND) // MILLI, (sent_at(50) + LATE_S * SECOND) // MILLI}
+    assert (await timed.find(Wanted("50"))).tried[0].outcome is Outcome.NOT_THERE
+    for number in (50, 50 + AGAIN):
+        timed_brokers.asked.clear()
+        found = (await timed.find(Wanted("50", submitted_at=sent_at(number)))).script
+        assert found is not None
+        assert (found.number, found.archived_at) == ("50", sent_at(number))
+        asked = {at for partition, at in timed_brokers.asked if partition == 0}
+        window = (sent_at(number) - EARLY_S * SECOND, sent_at(number) + LATE_S * SECOND)
+        assert asked == {at // MILLI for at in window}
+    assert (await timed.find(Wanted("50", submitted_at=sent_at(200)))).script is None  # out of the window
 
 
-async def test_what_was_sent_outside_of_the_window_is_not_read(address: str) -> None:
-    archive = KafkaArchive(Topic(address, TOPIC))
-    answer = await archive.find(Wanted("50", submitted_at=sent_at(300)))
-    await archive.aclose()
-    assert answer.script is None
-
-
-async def test_a_stretch_of_time_is_walked(address: str) -> None:
-    archive = KafkaArchive(Topic(address, TOPIC))
+async def test_a_stretch_of_time_is_walked(timed: KafkaArchive) -> None:
     span = ScriptPeriod(since=sent_at(100), until=sent_at(110))
-    walked = [one.script.number async for one in archive.walk(span, lambda where: None) if one.script]
-    await archive.aclose()
+    walked = [one.script.number async for one in timed.walk(span, lambda where: None) if one.script]
     assert walked == [str(number) for number in range(100, 110)]

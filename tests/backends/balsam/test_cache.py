@@ -70,6 +70,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "balsam.sqlite3"
 
 
+@pytest.fixture
+async def server(path: Path) -> RecordedBalsam:
+    """One that a run has read before."""
+    await Run(made := RecordedBalsam(), path).whole()
+    return made
+
+
 async def test_the_next_run_has_the_same_events_and_asks_for_the_last_only(path: Path) -> None:
     server = RecordedBalsam()
     first = await Run(server, path).whole()
@@ -82,19 +89,17 @@ async def test_the_next_run_has_the_same_events_and_asks_for_the_last_only(path:
     assert nanos(min(again.asked_from()).replace("%3A", ":").removesuffix("Z")) >= last - 3600 * SECOND
 
 
-async def test_what_came_meanwhile_is_asked_for_also_when_it_came_late(path: Path) -> None:
-    server = RecordedBalsam()
-    await Run(server, path).whole()
+async def test_what_came_meanwhile_is_asked_for_also_when_it_came_late(
+    path: Path, server: RecordedBalsam
+) -> None:
     row = move_on(server, 90_001)
     server.events.append(an_event(90_002, row["id"], "2026-11-20T18:45:00", "READY", "STAGED_IN"))
     again = await Run(server, path).whole()
     assert again.events == events_of(server)
 
 
-async def test_nothing_is_shown_before_the_server_has_answered(path: Path) -> None:
+async def test_nothing_is_shown_before_the_server_has_answered(path: Path, server: RecordedBalsam) -> None:
     """What is old is not served as new: a server that is down is down, and nothing was read."""
-    server = RecordedBalsam()
-    await Run(server, path).whole()
     again = Run(server, path)
     server.faults = [answers(500)] * 3
     for _ in range(3):
@@ -105,9 +110,7 @@ async def test_nothing_is_shown_before_the_server_has_answered(path: Path) -> No
     assert again.events == events_of(server)
 
 
-async def test_another_server_at_the_same_address_begins_anew(path: Path) -> None:
-    server = RecordedBalsam()
-    await Run(server, path).whole()
+async def test_another_server_at_the_same_address_begins_anew(path: Path, server: RecordedBalsam) -> None:
     for row in server.events:
         row["timestamp"] = row["timestamp"].replace("T17:", "T18:")
     again = await Run(server, path).whole()
@@ -116,9 +119,9 @@ async def test_another_server_at_the_same_address_begins_anew(path: Path) -> Non
     assert third.events == again.events
 
 
-async def test_events_that_changed_where_it_is_not_checked_do_not_make_it_ask_for_ever(path: Path) -> None:
-    server = RecordedBalsam()
-    await Run(server, path).whole()
+async def test_events_that_changed_where_it_is_not_checked_do_not_make_it_ask_for_ever(
+    path: Path, server: RecordedBalsam
+) -> None:
     for row in server.events:
         row["timestamp"] = row["timestamp"].replace("T19:0", "T19:1")
     again = await Run(server, path).whole()
@@ -175,10 +178,8 @@ def newer(path: Path) -> None:
     ids=["text", "torn", "newer", "directory", "link"],
 )
 async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
-    broken: object, says: str, path: Path
+    broken: object, says: str, path: Path, server: RecordedBalsam
 ) -> None:
-    server = RecordedBalsam()
-    await Run(server, path).whole()
     broken(path)  # type: ignore[operator]
     again = await Run(server, path).whole()
     assert again.events == events_of(server)

@@ -33,8 +33,7 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing,
 from jobtui.model.specs import parse_balsam
 from tests.analysis.balsam_data import nanos
 from tests.balsam_device import EXPIRES_S, INTERVAL_S, USER_CODE, DeviceLogin
-from tests.balsam_http import write_login
-from tests.balsam_server import FOLDER, TOKEN, Record, RecordedBalsam
+from tests.balsam_server import FOLDER, TOKEN, Record, RecordedBalsam, write_login
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
@@ -51,12 +50,9 @@ def server(balsam: RecordedBalsam) -> LoginServer:
     return LoginServer(URL, balsam.transport)
 
 
-def test_by_password(server: LoginServer) -> None:
+def test_by_password_and_a_wrong_one_is_said_without_it(server: LoginServer) -> None:
     assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
-
-
-def test_a_wrong_password_is_said_without_it(server: LoginServer) -> None:
     with pytest.raises(SourceDenied, match="no such user, or the password is wrong") as caught:
         server.by_password("operator", lambda: WRONG)
     assert WRONG not in "".join(traceback.format_exception(caught.value))
@@ -335,7 +331,7 @@ def test_one_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: i
         read_login(str(path))
 
 
-def test_what_is_no_file_does_not_hang(path: Path) -> None:
+def test_what_is_no_file_or_not_there_is_said(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path, 0o600)
     with pytest.raises(SourceDenied, match="it is a pipe"):
@@ -344,9 +340,7 @@ def test_what_is_no_file_does_not_hang(path: Path) -> None:
     path.mkdir()
     with pytest.raises(SourceDenied):
         read_login(str(path))
-
-
-def test_one_that_is_not_there(path: Path) -> None:
+    path.rmdir()
     with pytest.raises(SourceMissing, match="jobtui login balsam"):
         read_login(str(path))
 

@@ -41,42 +41,40 @@ from tests.backends.balsam.watching import (
     move_on,
     raises,
 )
-from tests.balsam_http import served
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.loopback import served
 from tests.waiting import wait_until
 
 
-async def test_it_knows_what_the_server_knows() -> None:
-    watched = await caught_up()
-    jobs = {row["id"]: row for row in watched.server.jobs}
-    assert {int(job.id.rpartition("/")[2]): job.native_status for job in watched.store.jobs.values()} == {
-        number: row["state"] for number, row in jobs.items()
+@pytest.fixture
+async def watched() -> Watched:
+    """One that has been read."""
+    return await caught_up()
+
+
+async def test_it_knows_what_the_server_knows(watched: Watched) -> None:
+    store, server = watched.store, watched.server
+    states = {f"balsam/{row['id']}": row["state"] for row in server.jobs}
+    assert {job.id: job.native_status for job in store.jobs.values()} == states
+    assert {(one.id, one.at) for one in store.changes.all()} == {
+        (row["id"], nanos(row["timestamp"])) for row in server.events
     }
-    assert {(one.id, one.at) for one in watched.store.changes.all()} == {
-        (row["id"], nanos(row["timestamp"])) for row in watched.server.events
-    }
-    assert len(watched.store.allocations()) == len(watched.server.batch_jobs)
-    (site,) = watched.store.sites()
+    assert len(store.allocations()) == len(server.batch_jobs)
+    (site,) = store.sites()
     assert site.name == "demo-site"
+    failed = [job for job in store.jobs.values() if job.status is JobStatus.FAILED]
+    assert failed
+    for job in failed:
+        assert job.ended_at == max(one.at for one in store.changes.of_job(job.id) if one.after == "FAILED")
+        assert job.error
+    done = [job for job in store.jobs.values() if job.status is JobStatus.COMPLETED]
+    assert all(job.queued_at and job.started_at and job.ended_at and job.runs for job in done)
+    running = [one for one in store.allocations() if one.state == "running"]
+    assert all(one.start_estimated and one.start_at for one in running)
     await watched.source.aclose()
 
 
-async def test_jobs_have_their_times_and_why_they_failed() -> None:
-    watched = await caught_up()
-    failed = [job for job in watched.store.jobs.values() if job.status is JobStatus.FAILED]
-    assert failed
-    for job in failed:
-        changes = [one for one in watched.store.changes.of_job(job.id)]
-        assert job.ended_at == max(one.at for one in changes if one.after == "FAILED")
-        assert job.error
-    done = [job for job in watched.store.jobs.values() if job.status is JobStatus.COMPLETED]
-    assert all(job.queued_at and job.started_at and job.ended_at and job.runs for job in done)
-    running = [one for one in watched.store.allocations() if one.state == "running"]
-    assert all(one.start_estimated and one.start_at for one in running)
-
-
-async def test_it_never_asks_for_everything_and_once_a_poll() -> None:
-    watched = await caught_up()
+async def test_it_never_asks_for_everything_and_once_a_poll(watched: Watched) -> None:
     for target in watched.server.requests:
         assert "limit=" in target or target.startswith("/sessions/")
         if target.startswith("/events/"):
@@ -94,21 +92,27 @@ async def test_late_events_are_found_and_none_comes_twice() -> None:
     server.events = [row for row in server.events if row not in late]
     watched = Watched(server)
     await watched.poller.catch_up()
-    known = len(watched.store.changes)
+    before = len(watched.store.changes)
     server.events += late
     for row in late:
         row["timestamp"] = "2026-11-20T19:29:00"
     await watched.poll(12)
-    assert len(watched.store.changes) == known + len(late)
+    assert len(watched.store.changes) == before + len(late)
 
 
-async def test_a_change_while_it_looks_is_seen() -> None:
-    watched = await caught_up()
-    job = move_on(watched.server, 99_999, at="19:30:59", seen="19:31:00.000001")
+@pytest.mark.parametrize(
+    ("at", "seen"),
+    [("19:30:59", "19:31:00.000001"), ("19:20:00", "19:31:00")],
+    ids=["at once", "by a clock behind"],
+)
+async def test_a_change_is_seen_while_it_looks_or_by_a_clock_that_is_behind(
+    watched: Watched, at: str, seen: str
+) -> None:
+    """A sender five minutes behind: its events are older than what is usually looked back for."""
+    job = move_on(watched.server, 99_999, at=at, seen=seen)
     await watched.poll(4)
-    found = next(one for one in watched.store.jobs.values() if one.id == f"balsam/{job['id']}")
-    assert found.native_status == "RUN_DONE"
-    assert watched.store.changes.of_job(found.id)[-1].after == "RUN_DONE"
+    assert known(watched, job["id"]).native_status == "RUN_DONE"
+    assert 99_999 in {one.id for one in watched.store.changes.of_job(JobId(f"balsam/{job['id']}"))}
 
 
 @pytest.mark.parametrize(
@@ -150,16 +154,7 @@ async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:
         assert len(watched.store.changes) == len(whole.store.changes)
 
 
-async def test_an_event_of_a_clock_that_is_behind_is_found() -> None:
-    """A sender five minutes behind: its events are older than what is usually looked back for."""
-    watched = await caught_up()
-    job = move_on(watched.server, 99_999, at="19:20:00", seen="19:31:00")
-    await watched.poll(3)
-    assert 99_999 in {one.id for one in watched.store.changes.of_job(JobId(f"balsam/{job['id']}"))}
-
-
-async def test_an_event_of_a_clock_that_is_ahead_hides_no_other() -> None:
-    watched = await caught_up()
+async def test_an_event_of_a_clock_that_is_ahead_hides_no_other(watched: Watched) -> None:
     move_on(watched.server, 99_998, at="19:36:00", seen="19:31:00")
     await watched.poll(3)
     move_on(watched.server, 99_999, at="19:31:09", seen="19:31:10")
@@ -167,8 +162,7 @@ async def test_an_event_of_a_clock_that_is_ahead_hides_no_other() -> None:
     assert {99_998, 99_999} <= {one.id for one in watched.store.changes.all()}
 
 
-async def test_a_state_without_an_event_is_asked_about_once() -> None:
-    watched = await caught_up()
+async def test_a_state_without_an_event_is_asked_about_once(watched: Watched) -> None:
     job = next(row for row in watched.server.jobs if row["state"] == "RUNNING")
     job["state"], job["last_update"] = "RUN_DONE", "2026-11-20T19:31:00+00:00"
     before = len(watched.server.requests)
@@ -194,18 +188,7 @@ async def test_more_than_a_page_of_one_instant(monkeypatch: pytest.MonkeyPatch) 
     assert len([one for one in watched.store.changes.all() if one.id >= 90_000]) == 47
 
 
-async def test_a_job_that_was_deleted_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.backends.balsam.source.RESYNC_EVERY", 3)
-    watched = await caught_up()
-    job = next(row for row in watched.server.jobs if row["state"] == "RUNNING")
-    watched.server.jobs.remove(job)
-    await watched.poll(20)
-    assert f"balsam/{job['id']}" not in watched.store.jobs
-    assert len(watched.store.jobs) == len(watched.server.jobs)
-
-
-async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended() -> None:
-    watched = await caught_up()
+async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended(watched: Watched) -> None:
     row = watched.server.jobs[0]
     row["last_update"] = "2026-11-20T19:31:00+00:00"
     row["state"] = 7
@@ -216,8 +199,7 @@ async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended() -> N
     assert watched.health.skipped == 0
 
 
-async def test_launchers_and_agents_that_fell_silent_are_told() -> None:
-    watched = await caught_up()
+async def test_launchers_and_agents_that_fell_silent_are_told(watched: Watched) -> None:
     running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
     session = next(row for row in watched.server.sessions if row["batch_job_id"] == running["id"])
     session["heartbeat"] = "2026-11-20T19:20:00"
@@ -246,15 +228,13 @@ def set_clock(server: RecordedBalsam, ahead_s: int) -> None:
     server.headers = {"Date": format_datetime(at, usegmt=True)}
 
 
-async def test_a_server_whose_clock_is_off_says_so() -> None:
-    watched = await caught_up()
+async def test_a_server_whose_clock_is_off_says_so(watched: Watched) -> None:
     set_clock(watched.server, 300)
     await watched.poll(2)
     assert "the server's clock is 5 min ahead" in (watched.health.note or "")
 
 
-async def test_the_whole_record_of_a_job() -> None:
-    watched = await caught_up()
+async def test_the_whole_record_of_a_job(watched: Watched) -> None:
     server = watched.server
     errors = {row["job_id"] for row in server.events if row["to_state"] == "RUN_ERROR"}
     for number in sorted(errors)[:5] + [row["id"] for row in server.jobs[:5]]:
@@ -326,9 +306,20 @@ async def read(watched: Watched, polls: int = 12) -> None:
     await watched.poller.catch_up()
 
 
-async def after_the_crash() -> Watched:
-    watched = Watched()
+def known(watched: Watched, number: int) -> Job:
+    return watched.store.jobs[JobId(f"balsam/{number}")]
+
+
+class Crashed(Watched):
+    """A server that was restored from a backup; `before` are the events that it told before."""
+
+    before: list[Record]
+
+
+async def after_the_crash() -> Crashed:
+    watched = Crashed()
     before_the_crash(watched.server)
+    watched.before = list(watched.server.events)
     await watched.poller.catch_up()
     restored(watched.server)
     await read(watched, 3)
@@ -344,20 +335,15 @@ def restored(balsam: RecordedBalsam) -> None:
 
 
 async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
-    watched = Watched()
-    before_the_crash(watched.server)
-    await watched.poller.catch_up()
-    known = {(one.id, one.at) for one in watched.store.changes.all()}
-    restored(watched.server)
-    await read(watched, 3)
-    job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
+    watched = await after_the_crash()
+    job = known(watched, NEW_JOB)
     assert (job.status, job.native_status) == (JobStatus.RUNNING, "RUNNING")
     assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), None)
     assert set(watched.store.jobs) == {f"balsam/{row['id']}" for row in watched.server.jobs}
     # What was seen to happen did happen; each counts once
-    now_known = [(one.id, one.at) for one in watched.store.changes.all()]
-    assert set(now_known) == known | {(BACKUP_ID, nanos("2026-11-20T19:29:00"))}
-    assert len(now_known) == len(set(now_known))
+    told = [(one.id, one.at) for one in watched.store.changes.all()]
+    rows = {(row["id"], nanos(row["timestamp"])) for row in [*watched.before, *watched.server.events]}
+    assert sorted(told) == sorted(rows)
     assert "event ids went back, seen at 19:30Z" in (watched.health.note or "")
 
 
@@ -376,25 +362,15 @@ async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
     assert "or set up again? all was read again" in (watched.health.note or "")
 
 
-async def test_it_goes_on_from_there() -> None:
+async def test_it_goes_on_from_there_and_runs_and_rates_are_those_that_were() -> None:
     watched = await after_the_crash()
     asked = len(watched.server.requests)
     a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
     tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
     await watched.poll(4)
-    job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
+    job = known(watched, NEW_JOB)
     assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30"))
-    # It is noticed once, and not read again for ever
-    await watched.poll(20)
-    assert len(watched.server.requests) - asked < 60
-
-
-async def test_runs_and_rates_are_those_that_were() -> None:
-    watched = await after_the_crash()
-    a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
-    tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
-    await watched.poll(4)
-    own = watched.store.changes.of_job(JobId(f"balsam/{NEW_JOB}"))
+    own = watched.store.changes.of_job(job.id)
     ran = [(stay.begin, stay.end) for stay in stays_of(own, {"RUNNING"})]
     assert ran == [
         (nanos("2026-11-20T19:10:00"), nanos("2026-11-20T19:10:03")),
@@ -404,6 +380,9 @@ async def test_runs_and_rates_are_those_that_were() -> None:
     assert busy.y == [1.0, 0.0, 1.0, 0.0]
     assert throughput([own], Window(None, None), "JOB_FINISHED").y == [1.0]
     assert len(by_run(own)) == 2
+    # It is noticed once, and not read again for ever
+    await watched.poll(20)
+    assert len(watched.server.requests) - asked < 60
 
 
 WAY = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")
@@ -432,10 +411,6 @@ def test_ids_that_come_again_do_not_mix_two_ways(first_id: int, back: int, later
 
 
 FIRST = 7_000
-
-
-def known(watched: Watched, number: int) -> Job:
-    return watched.store.jobs[JobId(f"balsam/{number}")]
 
 
 async def test_a_job_knows_how_its_parents_are() -> None:
@@ -483,8 +458,10 @@ async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
     assert known(watched, FIRST).needs == ()
 
 
-def two_allocations(server: RecordedBalsam) -> int:
+async def test_an_allocation_begins_with_the_last_runs_of_its_jobs_in_a_report_too() -> None:
     """A job that ran in an allocation that is over, and again in one that runs; and one just taken."""
+    watched = Watched()
+    server = watched.server
     running = next(row for row in server.batch_jobs if row["state"] == "running")
     for row in server.jobs:
         row["batch_job_id"] = None if row["batch_job_id"] == running["id"] else row["batch_job_id"]
@@ -493,36 +470,30 @@ def two_allocations(server: RecordedBalsam) -> int:
     a_job(server, FIRST + 1, "RESTART_READY", batch_job_id=running["id"], session_id=1)
     for number in (FIRST, FIRST + 1):
         at = 10 * number
-        server.events += [
-            an_event(at, number, "2026-11-20T18:00:00", "PREPROCESSED", "RUNNING"),
-            an_event(at + 1, number, "2026-11-20T18:10:00", "RUNNING", "RUN_TIMEOUT"),
-            an_event(at + 2, number, "2026-11-20T18:10:01", "RUN_TIMEOUT", "RESTART_READY"),
-        ]
-    server.events.append(an_event(10 * FIRST + 9, FIRST, "2026-11-20T19:05:00", "RESTART_READY", "RUNNING"))
-    return int(running["id"])
-
-
-async def test_an_allocation_begins_with_the_last_runs_of_its_jobs() -> None:
-    watched = Watched()
-    number = two_allocations(watched.server)
+        tell(server, at, number, "18:00:00", "PREPROCESSED", "RUNNING")
+        tell(server, at + 1, number, "18:10:00", "RUNNING", "RUN_TIMEOUT")
+        tell(server, at + 2, number, "18:10:01", "RUN_TIMEOUT", "RESTART_READY")
+    tell(server, 10 * FIRST + 9, FIRST, "19:05:00", "RESTART_READY", "RUNNING")
     await watched.poller.catch_up()
     await read(watched)
-    (own,) = [one for one in watched.store.allocations() if one.id == number]
+    (own,) = [one for one in watched.store.allocations() if one.id == running["id"]]
     assert (own.start_at, own.start_estimated) == (nanos("2026-11-20T19:05:00"), True)
-
-
-async def test_a_report_takes_the_last_run_of_each_job_too() -> None:
-    watched = Watched()
-    number = two_allocations(watched.server)
-    watched.server.jobs = [row for row in watched.server.jobs if row["id"] != FIRST + 1]
+    server.jobs = [row for row in server.jobs if row["id"] != FIRST + 1]
     found, _ = await fetch_allocations(watched.source.client, ReportQuery())
-    (own,) = [one for one in found if one.id == number]
-    assert own.start_at == nanos("2026-11-20T19:05:00")
+    assert [one.start_at for one in found if one.id == running["id"]] == [nanos("2026-11-20T19:05:00")]
 
 
-@pytest.mark.parametrize("state", ["JOB_FINISHED", "FAILED", "RUNNING"])
-async def test_a_deleted_job_goes_whatever_its_state(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.backends.balsam.source.DELETED_EVERY", 3)
+@pytest.mark.parametrize(
+    ("state", "every"),
+    [
+        *((state, "DELETED_EVERY") for state in ("JOB_FINISHED", "FAILED", "RUNNING")),
+        ("RUNNING", "RESYNC_EVERY"),
+    ],
+)
+async def test_a_deleted_job_goes_whatever_its_state(
+    state: str, every: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"jobtui.backends.balsam.source.{every}", 3)
     monkeypatch.setattr("jobtui.backends.balsam.poll.IDS_AT_ONCE", 10)
     watched = Watched()
     await watched.poller.catch_up()

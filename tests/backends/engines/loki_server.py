@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl
 
 import httpx
 
+from tests.loopback import response
+
 MOST = 5_000
 LONGEST_NS = 721 * 3600 * 1_000_000_000
 TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
 QUERY = re.compile(r"(?P<selector>\{[^}]*\})(?P<json> \| json)?(?: \| (?P<filter>.+))?", re.DOTALL)
-
-LokiReply = tuple[int, Mapping[str, str], bytes]
 
 
 class StrictLoki:
@@ -28,14 +28,20 @@ class StrictLoki:
         self.sent: list[dict[str, str]] = []
         self.tenant = ""
         self.warnings: list[str] = []
-        self.fault: Callable[[], LokiReply] | None = None
+        self.fault: Callable[[], httpx.Response] | None = None
 
-    def reply(self, path: str, query: str, headers: Mapping[str, str]) -> LokiReply:
+    @property
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self.answer)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        assert request.method == "GET"
         if self.fault is not None:
             return self.fault()
-        if self.tenant and headers.get("x-scope-orgid") != self.tenant:
-            return 401, {"content-type": "text/plain"}, b"no org id\n"
-        pairs = parse_qsl(query, strict_parsing=True)
+        text = {"content-type": "text/plain"}
+        if self.tenant and request.headers.get("x-scope-orgid") != self.tenant:
+            return response(401, b"no org id\n", text)
+        path, pairs = request.url.path, parse_qsl(request.url.query.decode(), strict_parsing=True)
         params = dict(pairs)
         assert len(params) == len(pairs)
         self.sent.append({"path": path, **params})
@@ -46,13 +52,13 @@ class StrictLoki:
             elif values:
                 found = self._values(values[1], params)
             else:
-                return 404, {"content-type": "text/plain"}, b"404 page not found\n"
+                return response(404, b"404 page not found\n", text)
         except ValueError as error:
-            return 400, {"content-type": "text/plain"}, str(error).encode()
+            return response(400, str(error).encode(), text)
         document = {"status": "success", "data": found}
         if self.warnings:
             document["warnings"] = self.warnings
-        return 200, {"content-type": "application/json"}, json.dumps(document).encode()
+        return response(200, json.dumps(document).encode(), {"content-type": "application/json"})
 
     def _range(self, params: dict[str, str]) -> Any:
         if params.keys() != {"query", "start", "end", "limit", "direction"}:
@@ -94,15 +100,6 @@ class StrictLoki:
             return not query["filter"] or _holds(found, query["filter"])
 
         return fits
-
-    def transport(self) -> httpx.AsyncBaseTransport:
-        async def answer(request: httpx.Request) -> httpx.Response:
-            assert request.method == "GET"
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            status, said, data = self.reply(request.url.path, request.url.query.decode(), headers)
-            return httpx.Response(status, headers=dict(said), stream=httpx.ByteStream(data))
-
-        return httpx.MockTransport(answer)
 
 
 def _has(labels: Mapping[str, str], name: str, quoted: str) -> bool:

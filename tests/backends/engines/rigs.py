@@ -17,7 +17,7 @@ from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from tests.backends.archive.elastic_server import StrictElastic, transport_of
+from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.reading import all_backward, all_forward, messages
 from tests.backends.journal.source_rig import DROPPED, KEY, LINE, UNIT
@@ -80,7 +80,7 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
 
     def engine() -> ElasticEngine:
         client = ElasticClient(
-            f"http://elastic.test/{elastic.index}", transport=transport or transport_of(elastic)
+            f"http://elastic.test/{elastic.index}", transport=transport or elastic.transport
         )
         return ElasticEngine(client, presets()["journald"], doubts)
 
@@ -99,7 +99,7 @@ class ElasticRig:
 
     def __init__(self, folder: Path) -> None:
         self.elastic = StrictElastic({}, index="logs", keywords=True)
-        self._inner = transport_of(self.elastic)
+        self._inner = self.elastic.transport
         self._written = 0
         self._is_away = False
 
@@ -176,7 +176,7 @@ def loki_journal(
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
 
     def engine() -> LokiEngine:
-        return LokiEngine(spec, doubts, clock, transport or loki.transport())
+        return LokiEngine(spec, doubts, clock, transport or loki.transport)
 
     make_reader = lambda: EngineJournal(engine, clock)  # noqa: E731
     return Journal(spec.target, make_reader, since=T0, clock=clock, kind="loki")
@@ -188,7 +188,7 @@ class LokiRig(ElasticRig):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.loki = StrictLoki([])
-        self._inner = self.loki.transport()
+        self._inner = self.loki.transport
 
     def source(self) -> Source:
         return loki_journal(self.loki, transport=self.transport)

@@ -23,7 +23,7 @@ from jobtui.model.journal import At, Head
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport.http import Limits
-from tests.backends.archive.elastic_server import LOGIN, Reply, StrictElastic, transport_of
+from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines.rigs import (
     T0,
     URL,
@@ -38,6 +38,7 @@ from tests.backends.engines.rigs import (
 from tests.backends.journal.source_rig import LINE
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
+from tests.loopback import response
 from tests.polling import polled
 
 QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
@@ -54,7 +55,7 @@ def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[s
 def engine_of(
     elastic: StrictElastic, doubts: Doubts | None = None, access: Access = NO_ACCESS
 ) -> ElasticEngine:
-    client = ElasticClient(URL, access, transport=transport_of(elastic), limits=QUICK)
+    client = ElasticClient(URL, access, transport=elastic.transport, limits=QUICK)
     return ElasticEngine(client, presets()["journald"], doubts or Doubts())
 
 
@@ -188,23 +189,22 @@ async def test_an_index_of_another_kind_is_one_clear_line() -> None:
     await source.aclose()
 
 
-def reply(status: int, body: bytes = b"{}", **headers: str) -> Reply:
-    said = {name.replace("_", "-"): value for name, value in headers.items()}
-    return status, {"content-type": "application/json", **said}, body
+def reply(status: int, body: bytes = b"{}") -> httpx.Response:
+    return response(status, body, {"content-type": "application/json"})
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (reply(403), "needs `read` on the index"),
-        (reply(404, b'{"error": {"type": "index_not_found_exception"}}'), "there is no such index"),
-        (reply(200, b"{}"), "check"),
+        ((403, b"{}"), "needs `read` on the index"),
+        ((404, b'{"error": {"type": "index_not_found_exception"}}'), "there is no such index"),
+        ((200, b"{}"), "check"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_each_fault_is_one_clear_line_without_a_login(fault: Reply, words: str) -> None:
+async def test_each_fault_is_one_clear_line_without_a_login(fault: tuple[Any, ...], words: str) -> None:
     elastic = index_of(lines(3), wants_login=True)
-    elastic.fault = lambda: fault
+    elastic.fault = lambda: reply(*fault)
     engine = engine_of(elastic, access=Access(user=LOGIN[0], password=LOGIN[1]))
     with pytest.raises(SourceError) as raised:
         await EngineFollowing(engine, At(T0)).rows(10)
@@ -236,14 +236,9 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
 
 async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
-    client = ElasticClient(URL, transport=transport_of(elastic), limits=Limits(body_bytes=500_000))
+    client = ElasticClient(URL, transport=elastic.transport, limits=Limits(body_bytes=500_000))
     following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
-    found: list[str] = []
-    at_edge = False
-    while not at_edge:
-        rows, at_edge = await following.rows(100)
-        found += [row.id for row in rows]
-    assert sorted(found) == sorted(elastic.documents)
+    assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
 
 
 class EndlessElastic(StrictElastic):
@@ -272,7 +267,7 @@ async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
     monkeypatch.setattr(engine_module, "GIVEN_KEPT", 2_000)
     elastic = EndlessElastic({}, index="logs")
     spent = 0.0
-    inner = transport_of(elastic)
+    inner = elastic.transport
 
     async def timed(request: httpx.Request) -> httpx.Response:
         nonlocal spent

@@ -18,7 +18,7 @@ from jobtui.model.specs import Access
 from jobtui.transport.http import Limits
 from tests.commands.running import Runner
 from tests.condor import SCHEDD, event, executing, submitted
-from tests.loopback import QuietHandler, on_loopback
+from tests.loopback import response, served
 
 URL = "https://landscape.test/fetchlog"
 JOB = f"7.0@{SCHEDD}"
@@ -50,11 +50,11 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
     more = {name.replace("_", "-"): value for name, value in headers.items()}
     said = {"content-type": "application/gzip"} | more
 
-    async def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx.Request) -> httpx.Response:
         assert request.method == "GET"
         assert request.headers["authorization"] == f"Bearer {TOKEN}"
         asked.append(request.url.path)
-        return httpx.Response(status, headers=said, stream=httpx.ByteStream(body))
+        return response(status, body, said)
 
     return FetchLog(URL, Access(bearer=TOKEN), httpx.MockTransport(answer), Limits()), asked
 
@@ -108,17 +108,15 @@ async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
     assert len((await server.list_files(f"{URL}/job/{JOB}")).files) == 2
 
 
+class Landscape:
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        found = request.url.path == f"/job/{JOB}.tar.gz"
+        return response(200 if found else 404, FILES if found else b"")
+
+
 @pytest.fixture
 def landscape() -> Iterator[str]:
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            found = self.path == f"/job/{JOB}.tar.gz"
-            self.send_response(200 if found else 404)
-            self.send_header("content-length", str(len(FILES) if found else 0))
-            self.end_headers()
-            self.wfile.write(FILES if found else b"")
-
-    with on_loopback(Handler) as url:
+    with served(Landscape()) as url:
         yield url
 
 

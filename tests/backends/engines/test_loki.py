@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import httpx
 import pytest
 
 from jobtui.backends.engine import Doubts, EngineJournal
@@ -13,7 +14,7 @@ from jobtui.model.journal import At, Head
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
 from jobtui.transport.http import Limits
-from tests.backends.engines.loki_server import LokiReply, StrictLoki
+from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import (
     LOKI_URL,
     at_second,
@@ -24,6 +25,7 @@ from tests.backends.engines.rigs import (
 )
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.conftest import NOW
+from tests.loopback import response
 from tests.polling import polled
 
 QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
@@ -32,7 +34,7 @@ QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
 def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
     spec = spec._replace(access=access) if access else spec
-    return LokiEngine(spec, Doubts(), FixedClock(NOW), loki.transport(), QUICK)
+    return LokiEngine(spec, Doubts(), FixedClock(NOW), loki.transport, QUICK)
 
 
 def reader_of(loki: StrictLoki) -> EngineJournal:
@@ -110,22 +112,22 @@ async def test_what_loki_warns_of_and_what_is_not_asked_for_is_said() -> None:
     assert "only the last 29 days are asked for" in engine.doubts.words
 
 
-def reply(status: int, body: bytes, kind: str = "text/plain", **headers: str) -> LokiReply:
-    return status, {"content-type": kind, **{k.replace("_", "-"): v for k, v in headers.items()}}, body
+def reply(status: int, body: bytes, kind: str = "text/plain") -> httpx.Response:
+    return response(status, body, {"content-type": kind})
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (reply(401, b"no org id\n"), "X-Scope-OrgID"),
-        (reply(400, b"parse error at line 1, col 2"), "refused what was asked (400): parse error"),
-        (reply(200, b'{"status":"success","data":{"resultType":"matrix"}}', "application/json"), "selector"),
+        ((401, b"no org id\n"), "X-Scope-OrgID"),
+        ((400, b"parse error at line 1, col 2"), "refused what was asked (400): parse error"),
+        ((200, b'{"status":"success","data":{"resultType":"matrix"}}', "application/json"), "selector"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_each_fault_is_one_clear_line_without_a_login(fault: LokiReply, words: str) -> None:
+async def test_each_fault_is_one_clear_line_without_a_login(fault: tuple[Any, ...], words: str) -> None:
     loki = StrictLoki([])
-    loki.fault = lambda: fault
+    loki.fault = lambda: reply(*fault)
     engine = engine_of(loki, Access(user="reader", password="pass-of-the-reader"))
     with pytest.raises(SourceError) as raised:
         await EngineJournal(lambda: engine).forward(Head(), (), 10)

@@ -115,26 +115,6 @@ async def test_nothing_is_lost_and_nothing_comes_twice(way: Way, matches: Matche
         await reader.aclose()
 
 
-@pytest.mark.usefixtures("tries_soon")
-@far_ways
-async def test_a_break_before_anything_came(way: Way, tmp_path: Path) -> None:
-    with written(way, tmp_path) as (numbered, host):
-        numbered.journal.write([entry(0, "before")])
-        reader = host.reader()
-        await there(reader)
-        follower = Follower(reader.follow(Head(), WANTED))
-        await follower.take()
-        host.die()
-        numbered.number = 10
-        numbered.write(90)
-        with pytest.raises(SourceUnreachable):
-            await take_on(follower)
-        host.start()
-        await until(follower, numbered.wanted)
-        await follower.following.aclose()
-        await reader.aclose()
-
-
 quickly = pytest.mark.usefixtures("quick")
 
 HOSTS = ("node1", "node2", "node3")

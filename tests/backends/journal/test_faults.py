@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import time
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from jobtui.backends.journal import journalctl
+from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import LIMITS, VALUES_ASKED, GatewayJournal, questions
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Cursor, Head, Matches
@@ -127,25 +128,6 @@ async def test_a_certificate_that_nobody_signed(tmp_path: Path, monkeypatch: pyt
         found = await journal.forward(Head(), (), 5)
         assert [each.message for each in found.entries] == ["m"]
         await journal.aclose()
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "http://",
-        "http://host:port",
-        "http://host:99999",
-        "ftp://host",
-        "http://host/?x=1",
-        "http://[::1",
-        "http://a\x1b",
-    ],
-)
-async def test_what_is_no_address_is_refused(spec: str) -> None:
-    journal = GatewayJournal(spec)
-    with pytest.raises(SourceError):
-        await journal.forward(Head(), (), 1)
-    await journal.aclose()
 
 
 async def test_credentials_are_sent_and_never_shown() -> None:
@@ -407,17 +389,25 @@ NO_ADDRESSES = [
     "ssh://$(id)", "ssh://node1:port", "ssh://node1:0", "ssh://node1:99999", "ssh://node1?x",
     "http://node1", "ssh://[::1", "ssh://\x1b[31m",
 ]  # fmt: skip
+NO_URLS = [
+    "http://", "http://host:port", "http://host:99999", "ftp://host", "http://host/?x=1", "http://[::1",
+    "http://a\x1b",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("spec", NO_ADDRESSES)
+@pytest.mark.parametrize(
+    ("make", "spec"),
+    [*((JournalctlReader, spec) for spec in NO_ADDRESSES), *((GatewayJournal, spec) for spec in NO_URLS)],
+)
 async def test_what_is_no_address_is_refused_before_anything_runs(
-    spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    make: Callable[[str], JournalReader], spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    journal = JournalctlReader(spec)
+    journal = make(spec)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 1)
-    assert not isinstance(raised.value, SourceMissing)
+    await journal.aclose()
+    assert make is GatewayJournal or not isinstance(raised.value, SourceMissing)
 
 
 async def test_a_password_in_an_address_is_never_shown() -> None:

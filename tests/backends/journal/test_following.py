@@ -153,16 +153,6 @@ async def test_a_break_is_told_and_its_end_too() -> None:
     await follow.aclose()
 
 
-async def test_what_came_before_a_break_is_given_first() -> None:
-    log = Log(4, [4, 0, 0, 0, 0])
-    follow = log.follow(Head())
-    await follow.take(1)
-    await wait_until(lambda: len(log.asked) > 1)
-    assert [entry.cursor for entry in (await follow.take(2)).entries] == ["1", "2"]
-    assert await numbers_of(follow) == [3]
-    await follow.aclose()
-
-
 async def test_what_is_lost_is_told_where_it_is() -> None:
     follow = Script([a_slice(1, 2), a_slice(lost=True), a_slice(9, at_edge=True)]).follow(Head())
     await follow.take(0)
@@ -209,22 +199,6 @@ async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: 
     for call in (follow.changed, follow.take):
         with pytest.raises(SourceError, match="is closed"):
             await call(1)
-
-
-async def test_who_waits_while_it_is_to_try_again_is_woken_when_it_is_connected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Not before: whoever waits is not to ask in vain all the time."""
-    monkeypatch.setattr(following, "RETRY_S", 0.05)
-    monkeypatch.setattr(following, "RETRY_MOST_S", 0.05)
-    script = Script([GONE], [a_slice(0)])
-    follow = script.follow(Head())
-    await until_it_breaks(follow)
-    assert len(script.asked) == 1
-    await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
-    assert len(script.asked) == 2
-    assert (await follow.take(5)).entries == (an_entry(0),)
-    await follow.aclose()
 
 
 async def test_a_fault_of_ours_is_not_hidden() -> None:

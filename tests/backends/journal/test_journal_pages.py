@@ -50,7 +50,7 @@ async def pages(journal: MemoryJournal) -> AsyncIterator[JournalPages]:
     await made.aclose()
 
 
-async def test_it_begins_at_the_end(pages: JournalPages) -> None:
+async def test_it_begins_at_the_end_and_goes_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
     extent = await pages.look()
     page = await pages.before(LAST, 50)
     assert numbers(page.lines) == list(range(2_950, 3_000))
@@ -59,19 +59,25 @@ async def test_it_begins_at_the_end(pages: JournalPages) -> None:
     while await pages.work():
         pass
     assert (await pages.look()).begin == place_at(T0)
-
-
-async def test_pieces_of_a_line_that_docker_has_split_are_marked() -> None:
-    journal = MemoryJournal()
-    of: dict[str, str | int] = {"container": "srj-p-x", "host": "v3", "unit": "docker.service", "priority": 3}
-    for n, (text, is_begun) in enumerate([("one", False), ("x" * 16_384, True), ("end of it", False)]):
-        journal.write(text, n, is_begun=is_begun, **of)
-    pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
-    await pages.look()
-    page = await pages.before(LAST, 50)
-    assert [GOES_ON in line.note for line in page.lines] == [False, True, False]
-    assert [line.size for line in page.lines] == [3, 16_384, 9]
-    await pages.aclose()
+    seen: list[LogLine] = []
+    place = LAST
+    while True:
+        page = await pages.before(place, 170)
+        seen[:0] = page.lines
+        place = page.lines[0].place
+        if page.at_edge:
+            break
+    assert numbers(seen) == list(range(3_000))
+    places = [line.place for line in seen]
+    assert places == sorted(set(places))
+    again: list[LogLine] = []
+    while True:
+        page = await pages.after(place, 130)
+        again += page.lines
+        place = page.lines[-1].end
+        if page.at_edge:
+            break
+    assert again == seen
 
 
 async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides() -> None:
@@ -92,29 +98,6 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
         assert "".join(line.text for line in lines) == whole
         assert [GOES_ON in line.note for line in lines] == [True] * (len(lines) - 1) + [False]
     await pages.aclose()
-
-
-async def test_backwards_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
-    await pages.look()
-    seen: list[LogLine] = []
-    place = LAST
-    while True:
-        page = await pages.before(place, 170)
-        seen[:0] = page.lines
-        place = page.lines[0].place
-        if page.at_edge:
-            break
-    assert numbers(seen) == list(range(3_000))
-    places = [line.place for line in seen]
-    assert places == sorted(set(places))
-    again: list[LogLine] = []
-    while True:
-        page = await pages.after(place, 130)
-        again += page.lines
-        place = page.lines[-1].end
-        if page.at_edge:
-            break
-    assert again == seen
 
 
 @pytest.mark.parametrize("number", [0, 1, 499, 1_500, 2_640, 2_999])

@@ -48,17 +48,13 @@ def ops_in(found: Iterable[LogRecord]) -> list[object]:
     return sorted(map(seen, correlator.ops()), key=str)
 
 
-async def test_without_the_containers_too() -> None:
-    journal = MemoryJournal(supervisor_rows("docker"))
-    assert ops_in(await records(whole(journal))) == sorted(true_ops("docker"), key=str)
-
-
-async def test_two_hosts_in_any_order() -> None:
+async def test_two_hosts_in_any_order_and_one_alone() -> None:
     supervisor = await records(whole(MemoryJournal(in_order(supervisor_rows("docker")))))
     docker = await records(whole(MemoryJournal(in_order(container_rows("docker"))), "docker7"))
     wanted = sorted(true_ops("docker"), key=str)
     assert ops_in([*supervisor, *docker]) == wanted
     assert ops_in([*docker, *supervisor]) == wanted
+    assert ops_in(supervisor) == wanted
 
 
 def entries(count: int = 3) -> MemoryJournal:
@@ -91,7 +87,7 @@ async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
     await source.aclose()
 
 
-async def test_what_is_asked_for_is_sirepos_alone() -> None:
+async def test_what_is_asked_for_is_sirepos_alone_or_of_units_that_are_named() -> None:
     journal = entries(1)
     journal.write(SEND % 5, unit="sshd.service", host="v3", pid=7)
     journal.write(SEND % 6, unit="docker.service", container="nginx", host="v3", pid=7)
@@ -102,9 +98,6 @@ async def test_what_is_asked_for_is_sirepos_alone() -> None:
     assert [(r.source, r.fields["o"]) for r in found] == [
         ("sirepo_job_supervisor@v3", "abc0"), ("sirepo-8001@v3", "abc7"), ("sirepo-8002@v3", "abc8"),
     ]  # fmt: skip
-
-
-async def test_units_can_be_named() -> None:
     journal = MemoryJournal()
     journal.write(SEND % 1, unit="dev-sup.service", host="v3", pid=7)
     journal.write(SEND % 2, **SUPERVISOR)

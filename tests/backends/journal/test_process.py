@@ -38,15 +38,9 @@ async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
     assert running.said == "bad\n"
     await running.stop()
     await running.stop()
-
-
-async def test_the_environment_is_added_to() -> None:
     running = Running(["/bin/sh", "-c", 'echo "$LC_ALL $HOME"'], {"LC_ALL": "C"})
     assert await all_of(running) == f"C {os.environ['HOME']}\n".encode()
     await running.stop()
-
-
-async def test_a_program_that_is_not_there_is_an_os_error() -> None:
     with pytest.raises(FileNotFoundError):
         Running(["/nowhere/program"], {})
 
@@ -106,14 +100,11 @@ async def test_others_get_their_turn_while_much_is_printed() -> None:
     await running.stop()
 
 
-async def test_stopping_ends_it_and_what_it_started() -> None:
+async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started() -> None:
     running = shell("sleep 600 & echo $!; wait")
     child = int(await running.read())
     await running.stop()
     await wait_until(lambda: not is_alive(child))
-
-
-async def test_what_does_not_listen_is_stopped_too() -> None:
     running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
     pid = int(await running.read())
     await running.stop()

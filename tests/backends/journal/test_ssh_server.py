@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import tempfile
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.waiting import LONG_S, wait_until
 
 pytestmark = [needs_sshd, needs_journal_tools]
 
+Prepare = Callable[[Sshd, SshClient, Path], Awaitable[None]]
 HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
 
 
@@ -49,15 +51,6 @@ def restart(server: Sshd, more: str) -> None:
     server.start()
 
 
-async def test_hostile_names_reach_journalctl_and_nothing_else(server: Sshd, directory: Path) -> None:
-    journal = JournalctlReader(f"{server.spec}{directory}")
-    found = await journal.forward(Head(), ((("CONTAINER_NAME", HOSTILE),),), 5)
-    assert [entry.message for entry in found.entries] == ["hostile"]
-    assert found.entries[0].container == HOSTILE
-    assert not list(Path.home().glob("owned"))
-    await journal.aclose()
-
-
 @pytest.mark.parametrize("shell", ["dash", "bash", "zsh", "csh", "tcsh", "fish"])
 async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str) -> None:
     if shutil.which(shell) is None:
@@ -65,7 +58,8 @@ async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str
     restart(server, f'ForceCommand exec {shell} -c "$SSH_ORIGINAL_COMMAND"')
     journal = JournalctlReader(f"{server.spec}{directory}")
     found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
-    assert [entry.message for entry in found.entries] == ["hostile"]
+    assert [(entry.message, entry.container) for entry in found.entries] == [("hostile", HOSTILE)]
+    assert not list(Path.home().glob("owned"))
     again = await journal.forward(Beside(found.entries[0].cursor), (), 5)
     assert (again.entries, again.at_edge) == ((), True)
     await journal.aclose()
@@ -82,41 +76,56 @@ async def test_what_a_login_prints_is_no_entry(server: Sshd, directory: Path, tm
     assert await messages(journal) == ["line 0", "line 1", "line 2"]
 
 
-async def test_a_host_key_that_changed(server: Sshd, directory: Path) -> None:
+async def with_another_key(server: Sshd, client: SshClient, directory: Path) -> None:
     assert await messages(JournalctlReader(f"{server.spec}{directory}"))
     server.make_key("host_key")
     restart(server, "")
-    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
-    assert isinstance(fault, SourceDenied)
-    assert f"ssh-keygen -R '[127.0.0.1]:{server.port}'" in str(fault)
 
 
-async def test_a_host_key_that_nobody_knows(server: Sshd, directory: Path, client: SshClient) -> None:
+async def of_nobody(server: Sshd, client: SshClient, directory: Path) -> None:
     client.settings(server.root, checking="ask")
-    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
-    assert isinstance(fault, SourceDenied)
-    assert "not known yet" in str(fault)
-    assert not (server.root / "known_hosts").exists()
 
 
-@pytest.mark.parametrize(("passwords", "remedy"), [("yes", "ssh-copy-id"), ("no", "ssh-add")])
-async def test_a_host_that_wants_a_password_or_another_key(
-    server: Sshd, directory: Path, passwords: str, remedy: str
+def wanting(passwords: str) -> Prepare:
+    async def prepare(server: Sshd, client: SshClient, directory: Path) -> None:
+        server.die()
+        server.prepare(passwords=passwords)
+        (server.root / "user_key.pub").write_text("")
+        server.start()
+
+    return prepare
+
+
+async def gone(server: Sshd, client: SshClient, directory: Path) -> None:
+    server.die()
+
+
+async def without_journalctl(server: Sshd, client: SshClient, directory: Path) -> None:
+    (place := server.root / "programs").mkdir()
+    (place / "env").symlink_to("/usr/bin/env")
+    restart(server, f'ForceCommand export PATH={place}; eval "$SSH_ORIGINAL_COMMAND"')
+
+
+FAULTS: dict[str, tuple[Prepare, type[SourceError], str]] = {
+    "a host key that changed": (with_another_key, SourceDenied, "ssh-keygen -R '[127.0.0.1]:{port}'"),
+    "a host key that nobody knows": (of_nobody, SourceDenied, "not known yet"),
+    "a host that wants a password": (wanting("yes"), SourceDenied, "ssh-copy-id"),
+    "a host that wants another key": (wanting("no"), SourceDenied, "ssh-add"),
+    "a port where nobody is": (gone, SourceUnreachable, "refuses connections to port {port}"),
+    "a host without journalctl": (without_journalctl, SourceMissing, "no journalctl on 127.0.0.1"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_fault_is_told_with_what_to_do(
+    server: Sshd, directory: Path, client: SshClient, fault: str
 ) -> None:
-    server.die()
-    server.prepare(passwords=passwords)
-    (server.root / "user_key.pub").write_text("")
-    server.start()
-    fault = await asyncio.wait_for(fault_of(JournalctlReader(f"{server.spec}{directory}")), LONG_S)
-    assert isinstance(fault, SourceDenied)
-    assert remedy in str(fault)
-
-
-async def test_a_port_where_nobody_is(server: Sshd, directory: Path) -> None:
-    server.die()
-    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
-    assert isinstance(fault, SourceUnreachable)
-    assert f"refuses connections to port {server.port}" in str(fault)
+    prepare, kind, words = FAULTS[fault]
+    await prepare(server, client, directory)
+    raised = await asyncio.wait_for(fault_of(JournalctlReader(f"{server.spec}{directory}")), LONG_S)
+    assert isinstance(raised, kind)
+    assert words.format(port=server.port) in str(raised)
+    assert prepare is not of_nobody or not (server.root / "known_hosts").exists()
 
 
 async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,27 +137,14 @@ async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: p
     assert "does not answer" in str(fault)
 
 
-async def test_a_host_without_journalctl(server: Sshd, directory: Path, tmp_path: Path) -> None:
-    (tmp_path / "env").symlink_to("/usr/bin/env")
-    restart(server, f'ForceCommand export PATH={tmp_path}; eval "$SSH_ORIGINAL_COMMAND"')
-    fault = await fault_of(JournalctlReader(f"{server.spec}{directory}"))
-    assert isinstance(fault, SourceMissing)
-    assert "no journalctl on 127.0.0.1" in str(fault)
-
-
-def for_its_owner_only(place: Path) -> Path:
-    """A directory that all may see, with a journal that its owner may read."""
-    make_journal(place, [entry(0, "secret")]).chmod(0o600)
-    place.chmod(0o755)
-    return place
-
-
 @pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to become somebody else"
 )
 async def test_a_user_who_may_not_read_the_journal(server: Sshd) -> None:
     with tempfile.TemporaryDirectory() as text:  # others cannot reach what is below tmp_path
-        place = for_its_owner_only(Path(text))
+        place = Path(text)
+        make_journal(place, [entry(0, "secret")]).chmod(0o600)
+        os.chmod(place, 0o755)
         nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         restart(server, f'ForceCommand exec {nobody} sh -c "$SSH_ORIGINAL_COMMAND"')
         fault = await fault_of(JournalctlReader(f"{server.spec}{place}"))
@@ -156,13 +152,10 @@ async def test_a_user_who_may_not_read_the_journal(server: Sshd) -> None:
     assert "may not read the journal on 127.0.0.1; as root: usermod -aG systemd-journal" in str(fault)
 
 
-async def test_a_directory_that_is_not_there(server: Sshd) -> None:
+async def test_a_directory_that_is_not_there_or_a_cursor_that_is_none(server: Sshd, directory: Path) -> None:
     fault = await fault_of(JournalctlReader(f"{server.spec}/no/such/directory"))
     assert isinstance(fault, SourceMissing)
     assert "no /no/such/directory on 127.0.0.1" in str(fault)
-
-
-async def test_a_cursor_that_is_none(server: Sshd, directory: Path) -> None:
     journal = JournalctlReader(f"{server.spec}{directory}")
     with pytest.raises(SourceError, match="Failed to seek to cursor"):
         await journal.forward(Beside(Cursor("nonsense")), (), 1)

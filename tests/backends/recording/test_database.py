@@ -58,7 +58,7 @@ def test_no_bytes_make_it_raise_anything_else(data: bytes, what: What) -> None:
         unpacked(what, data)
 
 
-def test_it_delivers_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
+def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
     path = written(
         tmp_path / "r",
         (What.BATCH, Batch(cursor="1", records=(record(1),), count=1), 0),
@@ -66,11 +66,8 @@ def test_it_delivers_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
     )
     assert [r.line for b in replayed(path, 5) for r in b.records] == [1]
     assert [r.line for b in replayed(path, 10) for r in b.records] == [1, 2]
-
-
-def test_many_entries_come_all_and_in_order(tmp_path: Path) -> None:
     entries = [(What.BATCH, Batch(cursor="", records=(record(n),), count=1), n) for n in range(1, 180)]
-    batches = replayed(written(tmp_path / "r", *entries), 1_000)
+    batches = replayed(written(tmp_path / "many", *entries), 1_000)
     assert [r.line for b in batches for r in b.records] == list(range(1, 180))
     assert sum(b.count for b in batches) == 179
 
@@ -141,7 +138,7 @@ def test_a_file_that_is_cut_off_is_one_clear_error(tmp_path: Path, cut: int) -> 
         replayed(path, 1_000)
 
 
-def test_bytes_that_changed_in_its_layout_are_one_clear_error(tmp_path: Path) -> None:
+def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(tmp_path: Path) -> None:
     path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1),)), 1))
     data = path.read_bytes()
     for name in (b"about", b"CREATE TABLE", b"autoindex_source"):  # which SQLite quotes in what it says
@@ -149,9 +146,6 @@ def test_bytes_that_changed_in_its_layout_are_one_clear_error(tmp_path: Path) ->
         path.write_bytes(data[:place] + b"\xff" + data[place + 1 :])
         with pytest.raises(RecordingError):
             replayed(path, 5)
-
-
-def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "places.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE bookmarks (url)")
@@ -332,15 +326,14 @@ async def test_going_back_is_another_revision_so_that_screens_read_anew(
     assert after.end < before.end
 
 
-async def test_all_of_them_are_in_the_order_of_time(logs: ReplayedLogs) -> None:
+async def test_all_of_them_are_in_the_order_of_time_and_wait_for_the_clock(
+    logs: ReplayedLogs, clock: ReplayClock
+) -> None:
     log = logs.merged()
     expected = [f"{name}{second}" for second in range(SECONDS) for name in "ab"]
     assert await words(log) == expected
     page = await log.before((await log.look()).end, 4)
     assert [line.origin for line in page.lines] == [LOGS[0]] * 2 + [LOGS[1]] * 2
-
-
-async def test_it_waits_until_the_clock_moves(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.merged([LOGS[0]])
     await log.look()
     assert not await log._source.is_changed()  # type: ignore[attr-defined]

@@ -27,9 +27,8 @@ from jobtui.formats.slurm_nodes import (
     tally_of,
     wants_of,
 )
-from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.pending import MOST_REASONS, Category, NodeTally, Pending
+from jobtui.model.pending import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
 from tests.backends.slurm.reading import Reading
@@ -137,9 +136,10 @@ async def test_a_job_that_a_node_took_with_it_says_why_and_who_else(cluster: Sta
     assert f"Lost with it: {IDS['other-victim']} of nobody" in verdict.sentence
 
 
-async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn) -> None:
+async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.store.store.MOST_REASONS", 3)
     reading, row = Reading(), {"%T": "PENDING", "%N": ""}
-    reasons = [("Resources", "Priority")[number % 2] for number in range(MOST_REASONS + 4)]
+    reasons = [("Resources", "Priority")[number % 2] for number in range(5)]
     for number, reason in enumerate(reasons):
         for _ in range(2):  # the same again is nothing new, whatever its priority
             cluster.queue(row | {"%r": reason, "%Q": str(number)})
@@ -149,7 +149,7 @@ async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn) -> None:
     store.add_source(reading.source.name, "slurm")
     for batch in reading.batches:
         store.apply(reading.source.name, batch)
-    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == reasons[-MOST_REASONS:]
+    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == reasons[-3:]
 
 
 async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> None:
@@ -302,11 +302,3 @@ def test_hostile_reasons_of_nodes_stay_one_text(text: str) -> None:
     nodes = nodes_of(told.encode("utf-8", "replace"))
     assert [node.name for node in nodes if node.is_drained] == ["n5", "n7"]
     assert len(nodes) == 7
-
-
-def test_history_is_told_in_a_line() -> None:
-    at = [Nanos(1_795_000_000 * SECOND + number * 60 * SECOND) for number in range(3)]
-    from jobtui.analysis.explain.pending import history_words
-
-    told = history_words(list(zip(at, ("Resources", "Priority", "Resources"), strict=True)))
-    assert told.startswith("Resources → Priority → Resources since ")

@@ -100,7 +100,9 @@ async def test_a_requeued_job_waits_again(cluster: StandIn) -> None:
     assert (await reading.read())["slurm/1"].status is JobStatus.COMPLETED
 
 
-async def test_without_accounting_the_queue_is_read_all_the_same(cluster: StandIn) -> None:
+async def test_without_accounting_the_queue_is_read_all_the_same_and_when_it_is_down(
+    cluster: StandIn,
+) -> None:
     cluster.queue({}, {"%i": "2", "%A": "2", "%T": "FAILED", "%r": "NonZeroExitCode"})
     cluster.fault("sacct", "Slurm accounting storage is disabled")
     reading = Reading()
@@ -113,9 +115,6 @@ async def test_without_accounting_the_queue_is_read_all_the_same(cluster: StandI
     cluster.accounts({})
     assert (await reading.read(1000))["slurm/1"].status is JobStatus.COMPLETED
     assert reading.batches[-1].note == ""
-
-
-async def test_accounting_that_is_down_is_a_note(cluster: StandIn) -> None:
     cluster.queue({})
     cluster.fault("sacct", "sacct: error: Problem talking to the database: Connection refused")
     reading = Reading()
@@ -401,11 +400,6 @@ async def test_a_component_that_was_canceled_in_the_queue_is_one_job(cluster: St
         cluster.queue()
 
 
-async def test_a_task_that_never_began_is_no_job(cluster: StandIn) -> None:
-    cluster.accounts()
-    assert await Reading().source.detail(JobId("slurm/44_3")) is None
-
-
 async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
     ended = {"%T": "CANCELLED", "%N": "", "%e": "2026-11-20T20:20:00", "%S": "2026-11-20T20:20:00"}
     cluster.queue(ended)
@@ -418,7 +412,17 @@ async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: S
 
 
 @pytest.mark.parametrize(
-    "job_id", ["slurm/99", "slurm/x", "slurm/", "slurm/1;id", "slurm/4_[1-2]", "slurm@other/1", "balsam/1"]
+    "job_id",
+    [
+        "slurm/99",
+        "slurm/x",
+        "slurm/",
+        "slurm/1;id",
+        "slurm/4_[1-2]",
+        "slurm@other/1",
+        "balsam/1",
+        "slurm/44_3",
+    ],
 )
 async def test_what_is_no_job_here(cluster: StandIn, job_id: str) -> None:
     cluster.captured()
@@ -566,15 +570,12 @@ def take(known: Known, *rows: dict[str, str]) -> Batch:
     return known.take_accounts(answer(tuple(SACCT), list(rows)), NOW)
 
 
-def test_the_same_answer_again_is_no_news() -> None:
+def test_the_same_answer_again_is_no_news_but_a_number_that_came_back_is() -> None:
     known = Known("local", "slurm")
     rows = answer(tuple(SQUEUE), [queued(str(number), "RUNNING", "N/A") for number in range(50)])
     assert len(known.take_queue(rows, NOW).jobs) == 50
     again = known.take_queue(rows, NOW)
     assert (again.jobs, again.gone, again.count) == ((), (), 50)
-
-
-def test_a_number_that_came_back_is_the_newer_job() -> None:
     known = Known("local", "slurm")
     take(known, accounted("1", "COMPLETED", "2026-11-20T20:00:00"))
     rows = answer(tuple(SQUEUE), [queued("1", "FAILED", "2026-11-20T20:30:00")])

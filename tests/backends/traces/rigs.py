@@ -14,8 +14,9 @@ from jobtui.model.specs import SourceSpec, Window
 from jobtui.session import Session
 from jobtui.session.traces import SessionTraces
 from tests.jaeger_server import Jaeger
+from tests.loopback import served
 from tests.tempo_server import Tempo
-from tests.trace_servers import ID, Site, Spans, served
+from tests.trace_servers import ID, Site, Spans
 
 
 class Rig(Protocol):

@@ -19,8 +19,9 @@ from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceList, TraceSearch
 from jobtui.transport.http import Limits
 from tests.jaeger_server import Jaeger as JaegerServer
+from tests.loopback import served
 from tests.tempo_server import Tempo as TempoServer
-from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans, served
+from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans
 
 FAILED = TraceId(ID["job-fail"])
 HOUR = 3_600 * SECOND

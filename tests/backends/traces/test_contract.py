@@ -2,7 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,13 +59,10 @@ async def test_a_trace_is_the_same_wherever_it_is_from(rig: Rig, name: str) -> N
     assert (health.error, health.skipped) == (None, 0)
 
 
-async def test_a_trace_that_is_not_there_is_none_and_no_fault(rig: Rig) -> None:
+async def test_a_trace_that_is_not_there_is_none_and_reading_twice_changes_nothing(rig: Rig) -> None:
     answer = await rig.client.fetch(NONE)
     assert (answer.trace, answer.notes) == (None, ())
     assert rig.session.store.sources()[0].error is None
-
-
-async def test_reading_twice_changes_nothing(rig: Rig) -> None:
     first = await rig.client.fetch(FAILED)
     records = rig.session.store.sources()[0].records
     second = await rig.client.fetch(FAILED)
@@ -181,14 +179,21 @@ async def test_a_server_that_is_down_is_named_and_others_answer(
         assert (up.error, down.error) == (None, note)
 
 
+@contextmanager
+def a_silent_server(rig: Rig) -> Iterator[str]:
+    """One more server, which takes what is asked and does not answer until it is gone."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        rig.session.add(build(SourceSpec("jaeger", url)))
+        yield url
+
+
 async def test_what_others_found_is_listed_while_a_server_is_waited_for(
     spans: Spans, tmp_path: Path, clock: FixedClock
 ) -> None:
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         (well,) = rig.session.store.sources()
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            rig.session.add(build(SourceSpec("jaeger", url)))
+        with a_silent_server(rig) as url:
             lists = rig.client.searching(TraceSearch())
             first, second = await anext(lists), await anext(lists)
         assert (first.traces, first.awaited) == ((), frozenset({well.name, url}))
@@ -205,9 +210,7 @@ async def test_what_others_know_of_a_trace_is_shown_while_a_server_is_waited_for
 ) -> None:
     clock.advance(AGED_S)
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            rig.session.add(build(SourceSpec("jaeger", url)))
+        with a_silent_server(rig) as url:
             answers = rig.client.follow(FAILED)
             first = await anext(answers)
         assert first.trace is not None
