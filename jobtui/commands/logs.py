@@ -37,7 +37,7 @@ from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.source_errors import SourceError
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
-from jobtui.render.text import NONE, Zone, date_time, show
+from jobtui.render.text import NONE, Zone, date_time, safe
 from jobtui.session import Session
 
 if TYPE_CHECKING:
@@ -437,7 +437,7 @@ def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterat
     width = max(map(len, places), default=0)
     for line, place in zip(lines, places, strict=True):
         at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE
-        text = show(mask_line(line.text))
+        text = safe(mask_line(line.text))
         if line.continues:
             text = f"| {text}"
         elif line.certainty is Certainty.ADJACENT and line.job_id:

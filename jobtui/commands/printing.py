@@ -24,13 +24,13 @@ class SourceNames:
     """The shortest name of each source that no other of them has."""
 
     def __init__(self, sources: Sequence[SourceHealth]) -> None:
-        self._labels: Mapping[str, str] = dict(
-            zip((source.name for source in sources), labels(sources), strict=True)
-        )
+        self._labels = dict(zip((source.name for source in sources), labels(sources), strict=True))
 
     def short(self, source: str) -> str:
         """The short name of a source, safe to show."""
-        return self._labels.get(source) or show(source)
+        if not (known := self._labels.get(source)):
+            known = self._labels[source] = show(source)
+        return known
 
     def place(self, source: str, line: int, offset: int, cursor: str | None = None) -> str:
         """Where a line stands: its number, or the byte where it begins when the lines are not counted.
