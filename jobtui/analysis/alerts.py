@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import NamedTuple
 
 from jobtui.analysis.flags import needs_person
 from jobtui.model.clock import Nanos
@@ -74,12 +73,6 @@ class Trouble:
         return stuck and not before
 
 
-class _Stand(NamedTuple):
-    status: JobStatus
-    needs_person: bool
-    runs: int
-
-
 class News:
     """Finds jobs with a change worth a sentence: another status or run, or whether a person is needed.
 
@@ -87,7 +80,7 @@ class News:
     """
 
     def __init__(self) -> None:
-        self._known: dict[JobId, _Stand] = {}
+        self._known: dict[JobId, tuple[JobStatus, bool, int]] = {}
 
     def of(self, jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
         """The jobs that changed in this way since the last call, in the given order.
@@ -101,7 +94,7 @@ class News:
             self._known.pop(job_id, None)
 
     def _is_new(self, job: Job, now: Nanos) -> bool:
-        stand = _Stand(job.status, needs_person(job, now), job.runs)
+        stand = job.status, needs_person(job, now), job.runs
         before = self._known.get(job.id)
         self._known[job.id] = stand
         return before != stand

@@ -34,11 +34,15 @@ class Bounds:
 
     def take(self, op: Op) -> None:
         sent, arrived, replied = op.sent_at, op.arrived_at, op.replied_at
-        if arrived is None or op.sends != 1 or (clocks := _clocks(op)) is None:
+        if arrived is None or op.sends != 1:
+            return
+        supervisor, agent = _clock(op.steps, _SUPERVISORS, ""), _clock(op.steps, _AGENTS, "arrived")
+        if supervisor is None or agent is None or supervisor == agent:
             return
         low = None if replied is None else (arrived - replied - _grain(replied)) / SECOND
         high = None if sent is None else (arrived + _grain(arrived) - sent) / SECOND
-        self._pairs.setdefault(clocks, deque(maxlen=PAIRS_KEPT)).append((low, high))
+        pairs = self._pairs.setdefault((supervisor, agent), deque(maxlen=PAIRS_KEPT))
+        pairs.append((low, high))
 
     def offsets(self) -> Offsets:
         """The bounds from all ops. Contradicting bounds mean that a clock was set."""
@@ -99,13 +103,6 @@ def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:
 def _grain(at: Nanos) -> int:
     """How much later than its time an event may have been: a second if the time is in whole seconds."""
     return 0 if at % SECOND else SECOND
-
-
-def _clocks(op: Op) -> tuple[str, str] | None:
-    """The supervisor's clock and the agent's; None if they are the same or one is not known."""
-    supervisor = _clock(op.steps, _SUPERVISORS, "")
-    agent = _clock(op.steps, _AGENTS, "arrived")
-    return None if supervisor is None or agent is None or supervisor == agent else (supervisor, agent)
 
 
 def _clock(steps: Iterable[Step], components: frozenset[Component], word: str) -> str | None:

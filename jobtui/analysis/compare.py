@@ -102,7 +102,8 @@ def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[Ste
     It is the first significant step that only one run has, else the first that took much longer in the first
     run.
     """
-    paired = _paired(_plain(left), _plain(right), lambda op: op.name)
+    mine, theirs = ([op for op in ops if op.name not in CLUTTER] for ops in (left, right))
+    paired = _paired(mine, theirs, lambda op: op.name)
     pairs = [pair for ops in paired for pair in _of_ops(*ops, now)]
     in_one = [at for at, pair in enumerate(pairs) if pair.is_in_one]
     telling = [at for at in in_one if pairs[at].text not in EVERYDAY]
@@ -110,10 +111,6 @@ def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[Ste
     for at in (*telling, *in_one, *slower)[:1]:
         pairs[at] = pairs[at]._replace(parts=True)
     return tuple(pairs)
-
-
-def _plain(ops: Sequence[Op]) -> list[Op]:
-    return [op for op in ops if op.name not in CLUTTER]
 
 
 def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]:
@@ -147,9 +144,8 @@ def _paired(
     left: Sequence[T], right: Sequence[T], key: Callable[[T], Hashable]
 ) -> Iterator[tuple[T | None, T | None]]:
     """Pairs of equal items of two sequences in order; an item that only one has is paired with None."""
-    matcher = SequenceMatcher(
-        None, [key(item) for item in left], [key(item) for item in right], autojunk=False
-    )
+    keys = [key(item) for item in left], [key(item) for item in right]
+    matcher = SequenceMatcher(None, *keys, autojunk=False)
     for kind, left_begin, left_end, right_begin, right_end in matcher.get_opcodes():
         if kind == "equal":
             yield from zip(left[left_begin:left_end], right[right_begin:right_end], strict=True)
@@ -271,16 +267,9 @@ def compare(
     steps = step_pairs(left.ops, right.ops, now)
     doubts = dict.fromkeys((*source_doubts, *_told_of(verdicts, lambda verdict: verdict.doubts)))
     spots = dict.fromkeys(_told_of(verdicts, lambda verdict: verdict.blind_spots))
-    return Comparison(
-        left,
-        right,
-        why,
-        tuple(_facts(left, right)),
-        steps,
-        tuple(files),
-        tuple(doubts),
-        tuple(spot for spot in spots if spot not in doubts),
-    )
+    others = tuple(spot for spot in spots if spot not in doubts)
+    facts = tuple(_facts(left, right))
+    return Comparison(left, right, why, facts, steps, tuple(files), tuple(doubts), others)
 
 
 def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]]) -> Iterator[str]:
@@ -292,14 +281,13 @@ def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]
 
 
 def _facts(left: Side, right: Side) -> Iterator[FactPair]:
-    pairs = zip(_facts_of(left), _facts_of(right), strict=True)
-    for (name, one), (_, two) in pairs:
+    for (name, one), (_, two) in zip(_facts_of(left), _facts_of(right), strict=True):
         if one or two:
             yield FactPair(name, one, two)
 
 
 def _facts_of(side: Side) -> Iterator[tuple[str, str]]:
-    job, of = side.job, side.run or side.job
+    job, of, agent = side.job, side.run or side.job, side.agent
     op = next((op for op in reversed(side.ops) if op.name == "run"), None)
     yield "state", of.status.value
     yield "error", of.error or ""
@@ -307,15 +295,11 @@ def _facts_of(side: Side) -> Iterator[tuple[str, str]]:
     yield "driver", (op.driver if op is not None else None) or ""
     yield "host", side.host or job.host or ""
     yield "agent", (op.agent if op is not None else None) or ""
-    yield "container", (side.agent.container if side.agent is not None else None) or ""
-    yield "image", (side.agent.image if side.agent is not None else None) or ""
+    yield "container", (agent.container if agent is not None else None) or ""
+    yield "image", (agent.image if agent is not None else None) or ""
     yield "mode", of.mode or job.mode
-    yield "waited", _between(of.queued_at, of.started_at)
-    yield "ran", _between(of.started_at, of.ended_at)
-
-
-def _between(begin: Nanos | None, end: Nanos | None) -> str:
-    return "" if begin is None or end is None else duration(seconds_between(begin, end))
+    for name, begin, end in (("waited", of.queued_at, of.started_at), ("ran", of.started_at, of.ended_at)):
+        yield name, "" if begin is None or end is None else duration(seconds_between(begin, end))
 
 
 def diff_files(name: str, left: str, right: str) -> FileDiff:
@@ -348,9 +332,8 @@ def history_of(
     last = runs[-1]
     before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
     alike = tuple(run.number for run in before if last.error and run.error == last.error)
-    good = last_good(before, last.number)
     this = Side(job, last, ops_in(window_of(runs, last.number), ops))
-    if good is not None:
+    if (good := last_good(before, last.number)) is not None:
         other = Side(job, good, ops_in(window_of(runs, good.number), ops))
         differs = tuple(map(mask_text, (*_facts_apart(this, other), *_steps_apart(this, other))))
         return History(alike, good.number, good.ended_at or good.started_at, differs)
@@ -362,7 +345,7 @@ def history_of(
 
 def _facts_apart(this: Side, good: Side) -> Iterator[str]:
     for fact in _facts(this, good):
-        if fact.left and fact.right and fact.differs and fact.name in TELLING_FACTS:
+        if fact.differs and fact.name in TELLING_FACTS:
             yield f"{fact.name} {fact.left}, {fact.right} in the good one"
 
 

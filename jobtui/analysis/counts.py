@@ -90,8 +90,6 @@ def _between(counts: Counter[int], begin: int, end: int) -> int:
 
 
 RECENT_S = 3600
-
-
 _NOTHING = Flow((0,) * MINUTES, 0)
 STILL = Pace(_NOTHING, _NOTHING)
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from os.path import commonprefix
 
 from jobtui.analysis.filter_fields import (
@@ -120,17 +121,15 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
     begun = found["begun"].lower()
     words = VALUE_WORDS.get(field.kind) or known.get(field.name, ())
     fitting = islice((word for word in words if word.lower().startswith(begun)), MOST_OFFERED)
-    return [found["head"] + _as_value(word) for word in fitting]
+    plain = re.compile(_PLAIN_VALUE)
+    values = (word if plain.fullmatch(word) else str(Value(word, quoted=True)) for word in fitting)
+    return [found["head"] + value for value in values]
 
 
 def ids_beginning(text: str, known: Mapping[str, Iterable[str]]) -> list[str]:
     """Known ids that begin so; none for fewer than LEAST_ID characters, as most would be chance."""
     ids = known.get("id", ()) if len(text) >= LEAST_ID else ()
     return [*islice((one for one in ids if one.startswith(text) and one.isprintable()), MOST_OFFERED)]
-
-
-def _as_value(word: str) -> str:
-    return word if re.fullmatch(_PLAIN_VALUE, word) else str(Value(word, quoted=True))
 
 
 def _word_test(node: Word) -> Test:
@@ -145,41 +144,36 @@ def _word_test(node: Word) -> Test:
     if low == STUCK:
         return lambda job, now, context: needs_person(job, now) or low in _haystack(job)
     states = STATUS_WORDS[low] if low in STATE_WORDS else frozenset()
-    return lambda job, now, context: job.status in states or low in _haystack(job) or _starts_words(low, job)
+    texts_of = attrgetter("model", "app", "name")
+
+    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+        if job.status in states or low in _haystack(job):
+            return True
+        # ids are left out: nearly anything can be found in random letters
+        return any(text and _is_abbreviation(low, text) for text in texts_of(job))
+
+    return test
 
 
 def _haystack(job: Job) -> str:
     return f"{job.id}\n{job.owner}\n{job.name or ''}\n{job.app}\n{job.model}".lower()
 
 
-def _starts_words(low: str, job: Job) -> bool:
-    """Whether `low` is made of beginnings of words in the name, app or model: "hwr" of heightWeightReport.
-
-    Ids are left out: nearly anything can be found in random letters.
-    """
-    return any(text and _is_abbreviation(low, text) for text in (job.model, job.app, job.name))
-
-
 @lru_cache(maxsize=32768)
 def _is_abbreviation(low: str, text: str) -> bool:
+    """Whether `low` is made of beginnings of words of a text, in order: "hwr" of heightWeightReport."""
     at = -1
     text_low = text.lower()
     for char in low:  # most texts lack a letter, which is found out cheaply
         at = text_low.find(char, at + 1)
         if at < 0:
             return False
-    words = [word.lower() for word in re.findall(_WORDS, text[:_MAX_ABBREVIATED])]
-    return len(low) > 1 and _is_made_of(low, words)
-
-
-def _is_made_of(low: str, words: list[str]) -> bool:
-    """Whether `low` can be cut into pieces that begin some of `words`, in their order."""
     reached = {0}
-    for word in words:
+    for word in re.findall(_WORDS, text[:_MAX_ABBREVIATED]):
         for start in sorted(reached, reverse=True):
-            shared = commonprefix((low[start:], word))  # noqa: RUF071 - of words, which are no paths
+            shared = commonprefix((low[start:], word.lower()))  # noqa: RUF071 - of words, which are no paths
             reached.update(range(start + 1, start + len(shared) + 1))
-    return len(low) in reached
+    return len(low) > 1 and len(low) in reached
 
 
 def _asks_for_quasi(leaf: Word | Comparison) -> bool:

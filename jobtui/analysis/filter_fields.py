@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import lru_cache
 from operator import attrgetter, eq, ge, gt, le, lt
@@ -30,10 +30,6 @@ from jobtui.model.ops import Agent, AgentState
 from jobtui.model.slurm import SYSTEM as SLURM
 
 Look = Callable[[Job], str | None]
-
-
-def _partition(job: Job, now: Nanos, context: "FilterContext") -> str | None:
-    return job.app if job.system == SLURM else None
 
 
 class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +97,12 @@ FIELDS: tuple[Field, ...] = (
     Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
     Field(("reason",), Kind.TEXT, "the system's own word for why", lambda j, n, c: j.reason),
     Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", lambda j, n, c: j.exit),
-    Field(("partition", "queue"), Kind.TEXT, "partition of Slurm", _partition),
+    Field(
+        ("partition", "queue"),
+        Kind.TEXT,
+        "partition of Slurm",
+        lambda j, n, c: j.app if j.system == SLURM else None,
+    ),
     Field(("message",), Kind.TEXT, "what it says it waits for", lambda j, n, c: j.message),
     Field(("alert",), Kind.TEXT, "warning to its user", lambda j, n, c: j.alert),
     Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),
@@ -180,7 +181,11 @@ _PATTERN_PART = (
 
 def make_test(comparison: Comparison) -> Test:
     """The test of a comparison. Raises FilterError."""
-    field = _field_named(comparison.field)
+    name = comparison.field
+    field = FIELD_BY_NAME.get(name.text.lower())
+    if field is None:
+        near = nearest(name.text, FIELD_BY_NAME)
+        raise FilterError(name.start, name.end, f"there is no field {name.text}", near)
     op, values = comparison.op, comparison.values
     if op in (":~", "!~"):
         test = _pattern_test(field, values[0])
@@ -189,19 +194,10 @@ def make_test(comparison: Comparison) -> Test:
         return _negated(_any_of([_MAKERS[field.kind](field, "=", value) for value in values]))
     if op in ("<", "<=", ">", ">="):
         if field.kind not in _ORDERED_KINDS:
-            name = comparison.field
             raise FilterError(name.start, values[0].start, f"{field.name} has no order", f"{field.name}:")
         if len(values) > 1:
             raise FilterError(values[1].start, values[-1].end, f"only one value may follow {op}")
     return _any_of([_MAKERS[field.kind](field, op, value) for value in values])
-
-
-def _field_named(name: Value) -> Field:
-    field = FIELD_BY_NAME.get(name.text.lower())
-    if field is None:
-        near = nearest(name.text, FIELD_BY_NAME)
-        raise FilterError(name.start, name.end, f"there is no field {name.text}", near)
-    return field
 
 
 def _negated(test: Test) -> Test:
@@ -316,26 +312,21 @@ def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
 
 
 def _pattern_test(field: Field, value: Value) -> Test:
+    """The test of a regular expression, if its run time is bounded. Raises FilterError."""
+    complaint = _danger(value.text)
     if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
-        raise FilterError(value.start, value.end, f"{field.name} is no text to match with ~")
-    find, get = _compile(value).search, field.get
-    return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
-
-
-def _compile(value: Value) -> re.Pattern[str]:
-    """The compiled regular expression, if its run time is bounded. Raises FilterError."""
-    if len(value.text) > MAX_PATTERN:
-        raise FilterError(
-            value.start, value.end, f"a regular expression has at most {MAX_PATTERN} characters"
-        )
-    if complaint := _danger(value.text):
+        complaint = f"{field.name} is no text to match with ~"
+    elif len(value.text) > MAX_PATTERN:
+        complaint = f"a regular expression has at most {MAX_PATTERN} characters"
+    if complaint:
         raise FilterError(value.start, value.end, complaint)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(value.text, re.IGNORECASE)
+            find, get = re.compile(value.text, re.IGNORECASE).search, field.get
     except (re.error, OverflowError, RecursionError) as error:
         raise FilterError(value.start, value.end, f"no regular expression: {error}") from error
+    return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
 
 
 def _danger(pattern: str) -> str | None:
@@ -402,14 +393,10 @@ def parse_agent_filter(text: str) -> AgentTest:
 
 def _agent_comparison(node: Comparison) -> AgentTest:
     test = AGENT_FIELDS.test(node)
-    if node.field.text.lower() == "state":
-        _check_states(node.values)
-    return test
-
-
-def _check_states(values: Iterable[Value]) -> None:
-    for value in values:
+    states = [state.value for state in AgentState]
+    for value in node.values if node.field.text.lower() == "state" else ():
         low = value.text.lower().replace(" ", "_")
-        if not any(state.value.startswith(low) for state in AgentState):
+        if not any(state.startswith(low) for state in states):
             message = f"agents have no state {value.text}"
-            raise FilterError(value.start, value.end, message, nearest(low, [s.value for s in AgentState]))
+            raise FilterError(value.start, value.end, message, nearest(low, states))
+    return test

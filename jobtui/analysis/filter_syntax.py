@@ -194,7 +194,9 @@ class _Reader:
     def _read_simple(self) -> Node:
         field = _FIELD.match(self._text, self.at)
         if field is None:
-            return Word(self._read_word())
+            word = self._read_value(stop_at_comma=False)
+            # what looks like a keyword counts as quoted, so that it stays a word when written again
+            return Word(word._replace(quoted=word.quoted or word.text.lower() in _KEYWORDS))
         name = Value(field["field"], start=field.start("field"), end=field.end("field"))
         op = _OPS.get(field["op"], field["op"])
         self.at = field.end()
@@ -205,19 +207,17 @@ class _Reader:
             values.append(self._read_value(stop_at_comma=True))
         for value in values:
             if not value.text and not value.quoted:
-                raise FilterError(
-                    field.start(), max(value.end, field.end()), f"a value is missing after {name.text}{op}"
-                )
+                end, message = max(value.end, field.end()), f"a value is missing after {name.text}{op}"
+                raise FilterError(field.start(), end, message)
         return Comparison(name, op, tuple(values))
-
-    def _read_word(self) -> Value:
-        """A word; what looks like a keyword counts as quoted, so that it stays a word when written again."""
-        word = self._read_value(stop_at_comma=False)
-        return word._replace(quoted=True) if word.text.lower() in _KEYWORDS else word
 
     def _read_value(self, *, stop_at_comma: bool) -> Value:
         if self._text.startswith('"', self.at):
-            return self._read_quoted()
+            found = _QUOTED.match(self._text, self.at)
+            if found is None:
+                raise FilterError(self.at, len(self._text), "this quote is not closed")
+            self.at = found.end()
+            return Value(_ESCAPED.sub(r"\1", found[1]), quoted=True, start=found.start(), end=found.end())
         start = self.at
         open_brackets = 0
         while self.at < len(self._text):
@@ -228,24 +228,14 @@ class _Reader:
             self.at += 1
         return Value(self._text[start : self.at], start=start, end=self.at)
 
-    def _read_quoted(self) -> Value:
-        found = _QUOTED.match(self._text, self.at)
-        if found is None:
-            raise FilterError(self.at, len(self._text), "this quote is not closed")
-        self.at = found.end()
-        return Value(_ESCAPED.sub(r"\1", found[1]), quoted=True, start=found.start(), end=found.end())
-
     def _take_negation(self) -> bool:
         if self._take_keyword("not"):
             return True
-        if (
-            self._text.startswith("-", self.at)
-            and self.at + 1 < len(self._text)
-            and not self._text[self.at + 1].isspace()
-        ):
-            self.at += 1
-            return True
-        return False
+        after = self._text[self.at + 1 : self.at + 2]
+        if not self._text.startswith("-", self.at) or not after or after.isspace():
+            return False
+        self.at += 1
+        return True
 
     def _sees_keyword(self, word: str) -> bool:
         end = self.at + len(word)

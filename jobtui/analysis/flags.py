@@ -69,19 +69,21 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
         alone = msgspec.structs.replace(job, others=())
         return (Flag.CONTRADICTION, *flags_of(alone, now))
     if job.status.is_live:
-        return _live_flags(job, now)
-    if job.alert is None and job.limit_s is None and not job.is_quasi and job.status is not JobStatus.UNKNOWN:
+        waits = job.status is JobStatus.PENDING and bool(job.message) and job.needs_logs
+        found = [flag for flag, applies in _GRAVE.items() if applies(job, now)]
+        if waits and _pending_s(job, now) > LONG_WAIT_S:
+            found.append(Flag.LONG_WAIT)
+        if job.alert is not None and job.needs_logs:
+            found.append(Flag.ALERT)
+    elif (
+        job.alert is None and job.limit_s is None and not job.is_quasi and job.status is not JobStatus.UNKNOWN
+    ):
         return ()
-    return tuple(
-        flag
-        for flag, applies in (
-            (Flag.TIME_LIMIT, job.limit_s is not None and job.status is JobStatus.CANCELED),
-            (Flag.ALERT, job.alert is not None),
-            (Flag.UNKNOWN_STATUS, job.status is JobStatus.UNKNOWN),
-            (Flag.QUASI, job.is_quasi),
-        )
-        if applies
-    )
+    else:
+        found = [Flag.TIME_LIMIT] if job.limit_s is not None and job.status is JobStatus.CANCELED else []
+        found += [Flag.ALERT] if job.alert is not None else []
+        found += [Flag.UNKNOWN_STATUS] if job.status is JobStatus.UNKNOWN else []
+    return (*found, Flag.QUASI) if job.is_quasi else tuple(found)
 
 
 def differing(job: Job) -> tuple[Job, ...]:
@@ -127,19 +129,6 @@ def limit_s(job: Job) -> float | None:
     return LIMITS_S.get(job.mode)
 
 
-def _live_flags(job: Job, now: Nanos) -> tuple[str, ...]:
-    return tuple(
-        flag
-        for flag, applies in (
-            *((flag, applies(job, now)) for flag, applies in _GRAVE.items()),
-            (Flag.LONG_WAIT, _waits_long(job, now)),
-            (Flag.ALERT, job.alert is not None and job.needs_logs),
-            (Flag.QUASI, job.is_quasi),
-        )
-        if applies
-    )
-
-
 def slot_of(text: str) -> tuple[Code, str, str] | None:
     """The slot that a text names: its verdict, its short name, and words for it."""
     low = text.lower()
@@ -154,11 +143,6 @@ def _has_no_progress(job: Job, now: Nanos) -> bool:
         and job.mode in LIMITS_S
         and _pending_s(job, now) > AGENT_START_S
     )
-
-
-def _waits_long(job: Job, now: Nanos) -> bool:
-    waits = job.status is JobStatus.PENDING and bool(job.message) and job.needs_logs
-    return waits and _pending_s(job, now) > LONG_WAIT_S
 
 
 def _pending_s(job: Job, now: Nanos) -> float:

@@ -62,7 +62,11 @@ def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
     """The sample of an explained job: where it ran, and what ended it together with others."""
     if not job.needs_logs:
         return Sample(job, verdict)
-    case = Case(evidence)
+    case, restart = Case(evidence), None
+    if verdict.code in OF_RESTARTS and (step := case.restart) is not None:
+        name = step.source.rpartition("/")[2]
+        where = f"{name}:{step.line}" if step.line else name
+        restart = f"{to_rfc3339(step.at)} ({where})" if step.at is not None else where
     return Sample(
         job,
         verdict,
@@ -70,18 +74,8 @@ def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
         driver=case.run.driver if case.run is not None else None,
         host=case.agent.host if case.agent is not None else None,
         flapping=case.flapping.what if case.flapping is not None else None,
-        restart=_restart(case) if verdict.code in OF_RESTARTS else None,
+        restart=restart,
     )
-
-
-def _restart(case: Case) -> str | None:
-    """Words that identify the restart that ended the latest run."""
-    step = case.restart
-    if step is None:
-        return None
-    name = step.source.rpartition("/")[2]
-    where = f"{name}:{step.line}" if step.line else name
-    return f"{to_rfc3339(step.at)} ({where})" if step.at is not None else where
 
 
 class Shared(NamedTuple):

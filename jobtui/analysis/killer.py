@@ -84,9 +84,8 @@ def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> End
     elif run is not None:
         host = host or clock
         pids = _PID.findall(" ".join(one.text for one in run.steps))
-    return Ending(
-        at, host, frozenset(whole(pid, 0) for pid in pids), frozenset(names), _ahead_s(clock, host, ops)
-    )
+    known_pids = frozenset(whole(pid, 0) for pid in pids)
+    return Ending(at, host, known_pids, frozenset(names), _ahead_s(clock, host, ops))
 
 
 def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:
@@ -142,9 +141,8 @@ class Told(NamedTuple):
 def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
     begin, end = ending.window
     own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
-    told = sorted(
-        (one for one in _told(own) if begin <= one.at <= end), key=lambda one: abs(one.at - ending.at)
-    )
+    within = (one for one in _told(own) if begin <= one.at <= end)
+    told = sorted(within, key=lambda one: abs(one.at - ending.at))
     tied = [one for one in told if one.tie(ending) and one.words]
     if not tied:
         where = f"the messages of {ending.host or 'its host'} around its end"

@@ -91,9 +91,17 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
         if agent.log is None or agent.log == agent.supervisor:
             return found
         return found._replace(place=LogPlace.READ, name=agent.log, note="")
-    if agent.driver == "SbatchDriver":
-        return _on_cluster(agent, hosts, tuple(roots))
-    return AgentLog(LogPlace.UNKNOWN, note=f"nothing is known of the logs of a {agent.driver}")
+    if agent.driver != "SbatchDriver":
+        return AgentLog(LogPlace.UNKNOWN, note=f"nothing is known of the logs of a {agent.driver}")
+    path, host, root = agent.cluster_log or "", agent.host or "", next(iter(roots), None)
+    copies = ""
+    if root is not None and len(agent.uid) == 8:
+        copies = f"{root.rstrip('/')}/user/{agent.uid}/agent-sbatch"
+        copies += f"/{host}" if host and "/" not in host else ""
+    command = over_ssh(host, ["tail", "-n", str(LAST_LINES), "--"], path) if path else Command()
+    note = "" if copies or path else "its log is on the cluster; nothing that was read says where"
+    spec = spec_of_host(host, hosts) or ""
+    return AgentLog(LogPlace.CLUSTER, spec, (), agent.started_at, copies, path, command, note)
 
 
 def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
@@ -105,29 +113,19 @@ def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
     name, host = agent.container, agent.host
     if name is None or _CONTAINER.fullmatch(name) is None:
         return AgentLog(LogPlace.UNKNOWN, note="its container is not known: no line that names it was read")
-    group = (
-        ("CONTAINER_NAME", str(name)),
-        *((("CONTAINER_ID", agent.container_id),) if agent.container_id else ()),
-    )
-    if host is not None and (spec := spec_of_host(host, hosts)):
-        return AgentLog(
-            LogPlace.JOURNAL, spec, (group,), agent.started_at, command=_journalctl(agent, host, group)
-        )
+    identity = (("CONTAINER_ID", agent.container_id),) if agent.container_id else ()
+    group = (("CONTAINER_NAME", str(name)), *identity)
+    words, at = _journal_words(agent, group), agent.started_at
     if host is None:
-        command = Command(*_journal_words(agent, group))
-        return AgentLog(LogPlace.REMOTE, "", (group,), agent.started_at, command=command,
-                        note="on which docker host it runs is not known")  # fmt: skip
-    command = _journalctl(agent, host, group)
-    note = (
-        f"the journal of {host} is not configured: name it under [hosts]"
-        if command
-        else "its host has an odd name"
-    )
-    return AgentLog(LogPlace.REMOTE, "", (group,), agent.started_at, command=command, note=note)
-
-
-def _journalctl(agent: Agent, host: str, group: tuple[tuple[str, str], ...]) -> Command:
-    return over_ssh(host, _journal_words(agent, group))
+        note = "on which docker host it runs is not known"
+        return AgentLog(LogPlace.REMOTE, "", (group,), at, command=Command(*words), note=note)
+    command = over_ssh(host, words)
+    if spec := spec_of_host(host, hosts):
+        return AgentLog(LogPlace.JOURNAL, spec, (group,), at, command=command)
+    note = f"the journal of {host} is not configured: name it under [hosts]"
+    if not command:
+        note = "its host has an odd name"
+    return AgentLog(LogPlace.REMOTE, "", (group,), at, command=command, note=note)
 
 
 def _journal_words(agent: Agent, group: tuple[tuple[str, str], ...]) -> list[str]:
@@ -139,18 +137,6 @@ def _journal_words(agent: Agent, group: tuple[tuple[str, str], ...]) -> list[str
     if not agent.state.is_live and agent.since is not None and agent.since >= since:
         words += ["--until", _utc(Nanos(agent.since + END_SLACK))]
     return words
-
-
-def _on_cluster(agent: Agent, hosts: Mapping[str, str], roots: tuple[str, ...]) -> AgentLog:
-    path, host = agent.cluster_log or "", agent.host or ""
-    copies = f"{roots[0].rstrip('/')}/user/{agent.uid}/agent-sbatch" if roots and len(agent.uid) == 8 else ""
-    if copies and host and "/" not in host:
-        copies += f"/{host}"
-    command = over_ssh(host, ["tail", "-n", str(LAST_LINES), "--"], path) if path else Command()
-    note = "" if copies or path else "its log is on the cluster; nothing that was read says where"
-    return AgentLog(
-        LogPlace.CLUSTER, spec_of_host(host, hosts) or "", (), agent.started_at, copies, path, command, note
-    )
 
 
 def over_ssh(host: str, words: list[str], *about: str) -> Command:
@@ -219,9 +205,8 @@ def run_dirs_of(
     known = tuple(ops)
     if record_path is None and job is not None:
         record_path = f"{job.source}/supervisor-job/{job.id}.json"
-    on_cluster = (
-        path for there in _dirs_of(known, lambda op: op.sent_dir) for path in reached(there, host, reach)
-    )
+    sent = _dirs_of(known, lambda op: op.sent_dir)
+    on_cluster = (path for there in sent for path in reached(there, host, reach))
     named = reached(told, host, reach, job.source if job else "") if told else ()
     beside = _beside(job, record_path) if job and record_path else ()
     moved = _moved(known, record_path) if record_path else ()
@@ -235,11 +220,11 @@ def output_places(
     """The files of its output and errors, by directory and name, at each place where they may be read."""
     if detail is None:
         return ()
-    return tuple(
-        (place, posixpath.basename(path))
-        for path in detail.outputs
-        for place in reached(posixpath.dirname(path), host, reach, detail.job.source)
-    )
+    found = []
+    for path in detail.outputs:
+        places = reached(posixpath.dirname(path), host, reach, detail.job.source)
+        found += [(place, posixpath.basename(path)) for place in places]
+    return tuple(found)
 
 
 def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[str]:
@@ -252,7 +237,9 @@ def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[
 
 def _beside(job: Job, record_path: str) -> Iterator[str]:
     parts = split_jid(job.id)
-    if parts is None or not _is_name(job.app) or job.mode == CLUSTER_MODE or job.is_quasi:
+    parts, app = split_jid(job.id), job.app
+    is_name = bool(app) and app not in (".", "..") and os.sep not in app and "\0" not in app
+    if parts is None or not is_name or job.mode == CLUSTER_MODE or job.is_quasi:
         return
     root = os.path.dirname(os.path.dirname(record_path))
     yield os.path.join(root, "user", parts.uid, job.app, parts.simulation_id, parts.model)
@@ -265,7 +252,3 @@ def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
         above, _, below = path.rpartition("/user/")
         names = above.split("/")
         yield from (os.path.join(root, *names[at:], "user", below) for at in range(1, len(names)))
-
-
-def _is_name(text: str) -> bool:
-    return bool(text) and text not in (".", "..") and os.sep not in text and "\0" not in text

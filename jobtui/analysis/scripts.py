@@ -281,15 +281,11 @@ def _variables(
         return
     ours, theirs = ({v.name: v for v in side.variables} for side in (this, other))
     for name in dict.fromkeys((*ours, *theirs)):
-        yield _variable(ours.get(name), theirs.get(name), ids)
-
-
-def _variable(this: Variable | None, other: Variable | None, ids: frozenset[str]) -> VariableDiff:
-    kind = _kind(this, other, ids)
-    shown: list[ShownVariable | None] = [None if v is None else shown_variable(v) for v in (this, other)]
-    name = next(one.name for one in shown if one is not None)
-    values = ["" if one is not None and one.value is None else one and one.value for one in shown]
-    return VariableDiff(name, kind, values[0], values[1])
+        pair = ours.get(name), theirs.get(name)
+        shown = [None if one is None else shown_variable(one) for one in pair]
+        called = next(one.name for one in shown if one is not None)
+        values = (None if one is None else one.value or "" for one in shown)
+        yield VariableDiff(called, _kind(*pair, ids), *values)
 
 
 def _kind(this: Variable | None, other: Variable | None, ids: frozenset[str]) -> RowKind:
@@ -393,7 +389,8 @@ def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
     options = dict(_options(script.script, b"#SBATCH"))
     is_array = bool(wanted.task) or "array" in options
     values = _values(script, wanted, options)
-    base = _base(script, options)
+    submitted = script.environment.value("SLURM_SUBMIT_DIR") if script.environment else None
+    base = _joined(submitted or "", options.get("chdir", ""))
     usual = "slurm-%A_%a.out" if is_array else "slurm-%j.out"
     said_by = FROM_SCRIPT if "output" in options else BY_DEFAULT
     pattern = options.get("output", usual)
@@ -421,11 +418,6 @@ def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) 
     return {sign: value for sign, value in known.items() if value}
 
 
-def _base(script: ArchivedScript, options: Mapping[str, str]) -> str:
-    submitted = script.environment.value("SLURM_SUBMIT_DIR") if script.environment else None
-    return _joined(submitted or "", options.get("chdir", ""))
-
-
 def _joined(base: str, path: str) -> str:
     return posixpath.join(base, path) if path else base
 
@@ -435,7 +427,14 @@ def _options(script: bytes, mark: bytes) -> Iterator[tuple[str, str]]:
     for line in script[:HEAD_BYTES].split(b"\n"):
         line = line.strip()
         if line.startswith(mark):
-            yield from _of_words(_words(text_of(line[len(mark) :])))
+            rest = iter(_words(text_of(line[len(mark) :])))
+            for word in rest:
+                if word.startswith("--"):
+                    name, equals, value = word[2:].partition("=")
+                    yield name, value if equals else next(rest, "")
+                elif word.startswith("-") and len(word) > 1:
+                    name = _NAMES.get(word[1], word[1])
+                    yield name, word[2:].removeprefix("=") or next(rest, "")
         elif line and not line.startswith(b"#"):
             return
 
@@ -445,17 +444,6 @@ def _words(text: str) -> list[str]:
         return shlex.split(text, comments=True)
     except ValueError:  # a quote without its end
         return text.split()
-
-
-def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
-    rest = iter(words)
-    for word in rest:
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            yield name, value if equals else next(rest, "")
-        elif word.startswith("-") and len(word) > 1:
-            name = _NAMES.get(word[1], word[1])
-            yield name, word[2:].removeprefix("=") or next(rest, "")
 
 
 def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:

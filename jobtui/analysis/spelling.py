@@ -1,11 +1,6 @@
 """What is spelled nearly like something, also among very many ids."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from difflib import SequenceMatcher
-
 
 _PIECE = 4
 _STRIDE = 2
@@ -32,12 +27,6 @@ def near(thing: str, ids: Iterable[str], n: int = 3) -> tuple[tuple[str, float],
     the most are compared in full. Takes tens of milliseconds for 100,000 ids.
     """
     low = thing.strip().lower()[:_MAX_LENGTH]
-    scored = [(id_, _alike(low, id_.lower())) for id_ in _sharing_most(low, ids)]
-    good = [item for item in scored if item[1] >= _LEAST_ALIKE]
-    return tuple(sorted(good, key=lambda item: (-item[1], item[0]))[:n])
-
-
-def _sharing_most(low: str, ids: Iterable[str]) -> list[str]:
     pieces = _pieces(low)
     shared: dict[int, list[str]] = {}
     for id_ in ids:
@@ -48,10 +37,12 @@ def _sharing_most(low: str, ids: Iterable[str]) -> list[str]:
                 count += 1
         if count:
             shared.setdefault(count, []).append(id_)
-    found: list[str] = []
+    compared: list[str] = []
     for count in sorted(shared, reverse=True):
-        found += shared[count][: _MOST_COMPARED - len(found)]
-    return found
+        compared += shared[count][: _MOST_COMPARED - len(compared)]
+    scored = [(id_, _alike(low, id_.lower())) for id_ in compared]
+    good = [item for item in scored if item[1] >= _LEAST_ALIKE]
+    return tuple(sorted(good, key=lambda item: (-item[1], item[0]))[:n])
 
 
 def _pieces(text: str) -> frozenset[str]:
@@ -71,11 +62,9 @@ def _alike(low: str, id_low: str) -> float:
 
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(low)
-    return max(_ratio(matcher, other) for other in others)
-
-
-def _ratio(matcher: "SequenceMatcher[str]", text: str) -> float:
-    matcher.set_seq1(text)
-    if matcher.real_quick_ratio() < _LEAST_ALIKE or matcher.quick_ratio() < _LEAST_ALIKE:
-        return 0.0
-    return matcher.ratio()
+    best = 0.0
+    for other in others:
+        matcher.set_seq1(other)
+        if matcher.real_quick_ratio() >= _LEAST_ALIKE and matcher.quick_ratio() >= _LEAST_ALIKE:
+            best = max(best, matcher.ratio())
+    return best

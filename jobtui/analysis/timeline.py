@@ -39,16 +39,14 @@ class RunWindow(NamedTuple):
 
 def window_of(runs: Sequence[Run], number: int) -> RunWindow:
     """The window of the run with this number; anything before the first run belongs to it."""
-    starts = [(run.number, _start(run)) for run in runs]
+    starts: list[tuple[int, Nanos | None]] = []
+    for run in runs:
+        at = run.queued_at if run.queued_at is not None else run.started_at
+        starts.append((run.number, None if at is None else Nanos(at - SLACK)))
     begin = next((at for known, at in starts if known == number), None)
     end = next((at for known, at in starts if known > number and at is not None), None)
     is_first = all(known >= number for known, _ in starts)
     return RunWindow(None if is_first else begin, end)
-
-
-def _start(run: Run) -> Nanos | None:
-    at = run.queued_at if run.queued_at is not None else run.started_at
-    return None if at is None else Nanos(at - SLACK)
 
 
 def ops_in(window: RunWindow, ops: Iterable[Op]) -> tuple[Op, ...]:
@@ -149,11 +147,13 @@ def _op(
     start = next((change for change in run if change.after == RUNNING), None)
     befores = chain((before,), run)
     result = RESULTS.get(left[-1].after, "canceled") if left else None
+    # What runs tells nothing while it does; what waits can be said to wait since its last change
+    open_status = OpStatus.REPLIED if run[-1].after == RUNNING else OpStatus.WAITING
     return Op(
         key=-number,
         op=OpPrefix(f"#{number}"),
         name="run",
-        status=_status(run, is_open=is_open),
+        status=open_status if is_open else OpStatus.ENDED,
         jid=run[0].job_id,
         uid=job.owner if job else None,
         result=None if is_open else result or (job.status.value if job else None),
@@ -167,23 +167,22 @@ def _op(
     )
 
 
-def _status(run: Sequence[StateChange], *, is_open: bool) -> OpStatus:
-    if not is_open:
-        return OpStatus.ENDED
-    # What runs tells nothing while it does; what waits can be said to wait since its last change
-    return OpStatus.REPLIED if run[-1].after == RUNNING else OpStatus.WAITING
-
-
 def _step(change: StateChange, before: StateChange | None) -> Step:
     since = ""
     if before is not None:
         since = f" after {duration(seconds_between(before.at, change.at))}"
-    detail = ", ".join(f"{name}: {value}" for name, value in (change.detail or {}).items())
+    detail = change.detail or {}
+    told = ", ".join(f"{name}: {value}" for name, value in detail.items())
+    words = change.after or JobStatus.UNKNOWN.value
+    if change.after == RUNNING and change.nodes is not None:
+        words = f"{change.after} on {change.nodes:g} node{'s' * (change.nodes != 1)}"
+    elif change.after == RUN_ERROR and RETURN_CODE in detail:
+        words = f"{change.after}, return code {detail[RETURN_CODE]}"
     return Step(
-        step=_words(change),
+        step=words,
         at=change.at,
         component=_component(change),
-        text=f"{change.before} to {change.after}{since}{f'; {detail}' if detail else ''}",
+        text=f"{change.before} to {change.after}{since}{f'; {told}' if told else ''}",
         source=change.source,
         line=change.id,
         offset=change.id,
@@ -199,15 +198,6 @@ def _component(change: StateChange) -> Component:
     if change.after in BY_LAUNCHER or (change.after == FAILED and change.before == RUNNING):
         return Component.LAUNCHER
     return Component.BALSAM if change.after in BY_SERVER else Component.SITE
-
-
-def _words(change: StateChange) -> str:
-    detail = change.detail or {}
-    if change.after == RUNNING and change.nodes is not None:
-        return f"{change.after} on {change.nodes:g} node{'s' * (change.nodes != 1)}"
-    if change.after == RUN_ERROR and RETURN_CODE in detail:
-        return f"{change.after}, return code {detail[RETURN_CODE]}"
-    return change.after or JobStatus.UNKNOWN.value
 
 
 GAP_S = 5.0
@@ -297,19 +287,15 @@ def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
 
 def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:
     """How often the next `together` rows repeat."""
-    pattern = rows[first : first + together]
+    pattern = [(row.lane, row.text) for row in rows[first : first + together]]
     end = first
-    if not any(row.is_bad for row in pattern):
-        while end < len(rows) and _same(rows[end], pattern[(end - first) % len(pattern)]):
+    if not any(row.is_bad for row in rows[first : first + together]):
+        while end < len(rows) and (rows[end].lane, rows[end].text) == pattern[(end - first) % len(pattern)]:
             end += 1
     times = (end - first) // together
     last = first + times * together - 1
     waits = [row.since_prev_s for row in rows[first + 1 : last + 1] if row.since_prev_s is not None]
     return Fold(first, last, together, times, max(waits, default=None))
-
-
-def _same(one: TimelineRow, other: TimelineRow) -> bool:
-    return (one.lane, one.text) == (other.lane, other.text)
 
 
 def op_duration_s(op: Op, now: Nanos) -> float | None:

@@ -135,9 +135,14 @@ def parse_moment(text: str) -> Moment | None:
     found = re.fullmatch(_DATE_TIME, text, re.ASCII | re.IGNORECASE)
     if found is None or not (found["date"] or found["day"] or found["hour"]):
         return None
-    time_of_day, length = _time_of_day(found), _length(found)
-    if time_of_day is None:
+    hour, minute, second = (whole(found[name], 0) for name in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
         return None
+    fraction = whole((found["fraction"] or "0").ljust(9, "0"), 0)
+    time_of_day = ((hour * 60 + minute) * 60 + second) * SECOND + fraction
+    length = _DAY
+    if found["hour"] is not None:
+        length = 60 * SECOND if found["second"] is None else SECOND if found["fraction"] is None else 1
     zone = _zone(found["zone"])
     if found["day"]:
         back = 0 if found["day"].lower() == "today" else 1
@@ -175,22 +180,6 @@ def time_near(text: str, here: Nanos, now: Nanos, offset_s: int = 0) -> Nanos | 
         offset = offset_s * SECOND if moment.zone is None else moment.zone
         now = min(now, Nanos(((here + offset) // _DAY + 1) * _DAY - offset - 1))
     return moment.span(now, offset_s).start
-
-
-def _time_of_day(found: re.Match[str]) -> int | None:
-    hour, minute, second = (whole(found[name], 0) for name in ("hour", "minute", "second"))
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    fraction = whole((found["fraction"] or "0").ljust(9, "0"), 0)
-    return ((hour * 60 + minute) * 60 + second) * SECOND + fraction
-
-
-def _length(found: re.Match[str]) -> int:
-    if found["hour"] is None:
-        return _DAY
-    if found["second"] is None:
-        return 60 * SECOND
-    return SECOND if found["fraction"] is None else 1
 
 
 def _zone(text: str | None) -> int | None:

@@ -62,8 +62,9 @@ def wait_chain(op: Op, scene: Scene) -> Chain:
     seen: list[Op] = []
     current: Op | None = op
     while current is not None and len(waits) < CHAIN_LIMIT:
-        if any(current.key == one.key for one in seen):
-            return Chain(tuple(waits), tuple(seen[[one.key for one in seen].index(current.key) :]))
+        keys = [one.key for one in seen]
+        if current.key in keys:
+            return Chain(tuple(waits), tuple(seen[keys.index(current.key) :]))
         wait = wait_of(current, scene)
         if wait is None:
             break
@@ -74,8 +75,7 @@ def wait_chain(op: Op, scene: Scene) -> Chain:
 
 
 def wait_of(op: Op, scene: Scene) -> Wait | None:
-    found = waited_slot(op)
-    if found is None:
+    if (found := waited_slot(op)) is None:
         return None
     slot, step = found
     rivals = [one for one in scene.open_ops if one.key != op.key and _needs_same(op, one, slot, scene)]

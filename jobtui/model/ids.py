@@ -11,7 +11,7 @@ that is too short or too long is completed or cut, and a note says so.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple, NewType
 
@@ -179,20 +179,13 @@ def answers_to(url: str, label: str) -> bool:
 
 def _forms(url: str) -> tuple[str, ...]:
     """The labels of an address, shortest first: the host's short name, the host, with port, with path."""
-    return tuple(_UNFIT.sub("-", form).strip("-") for form in _raw_forms(url))
-
-
-def _raw_forms(url: str) -> Iterator[str]:
     from urllib.parse import urlsplit  # few have several servers
 
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    yield host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
-    yield host
-    place = parts.netloc.rpartition("@")[2]
-    yield place
-    yield f"{place}{parts.path}"
-    yield f"{parts.scheme}:{place}{parts.path}"
+    host, place = parts.hostname or "", parts.netloc.rpartition("@")[2]
+    short = host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
+    forms = short, host, place, f"{place}{parts.path}", f"{parts.scheme}:{place}{parts.path}"
+    return tuple(_UNFIT.sub("-", form).strip("-") for form in forms)
 
 
 def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]:
@@ -289,30 +282,19 @@ def _read(match: re.Match[str]) -> TraceRef | None:
     if not digits.strip("0") or (parts.get("version") or "").lower() == "ff":
         return None
     notes: list[str] = []
-    trace_id, others = _fitted(digits, notes)
-    return TraceRef(trace_id, _span_id(parts.get("span"), notes), tuple(notes), others)
-
-
-def _fitted(digits: str, notes: list[str]) -> tuple[TraceId, tuple[TraceId, ...]]:
     surplus = len(digits) - TRACE_DIGITS
     if surplus < 0:
         notes.append(f"the trace id has {len(digits)} digits of {TRACE_DIGITS}: zeros were put before it")
-        return TraceId(digits.zfill(TRACE_DIGITS)), ()
-    if surplus == 0:
-        return TraceId(digits), ()
-    notes.append(f"the trace id has {len(digits)} digits, {surplus} too many: any {TRACE_DIGITS} of them fit")
-    fits = [TraceId(digits[at : at + TRACE_DIGITS]) for at in range(surplus + 1)]
-    return fits[0], tuple(fits[1:])
-
-
-def _span_id(digits: str | None, notes: list[str]) -> SpanId | None:
-    """The span of a TRACEPARENT; None, with a note, if its length is wrong."""
-    if digits is None or not digits.strip("0"):
-        return None
-    if len(digits) != SPAN_DIGITS:
-        notes.append(f"the span id has {len(digits)} digits of {SPAN_DIGITS}: it is left out")
-        return None
-    return SpanId(digits.lower())
+    elif surplus:
+        many = f"the trace id has {len(digits)} digits, {surplus} too many"
+        notes.append(f"{many}: any {TRACE_DIGITS} of them fit")
+    padded = digits.zfill(TRACE_DIGITS)
+    first, *others = (TraceId(padded[at : at + TRACE_DIGITS]) for at in range(max(0, surplus) + 1))
+    span = (parts.get("span") or "").lower()
+    span_id = SpanId(span) if len(span) == SPAN_DIGITS and span.strip("0") else None
+    if span.strip("0") and span_id is None:
+        notes.append(f"the span id has {len(span)} digits of {SPAN_DIGITS}: it is left out")
+    return TraceRef(first, span_id, tuple(notes), tuple(others))
 
 
 def trace_id_of_hex(text: str) -> TraceId | None:

@@ -35,25 +35,20 @@ class SbatchStatus(msgspec.Struct, frozen=True):
 def sbatch_status(document: object) -> SbatchStatus | None:
     if not isinstance(document, dict) or not isinstance(document.get("job_cmd_state"), str):
         return None
-    slurm_id = document.get("sbatch_id")
+    slurm_id, progress = document.get("sbatch_id"), document.get("parallelStatus")
+    if isinstance(progress, dict) and isinstance(progress.get("py"), dict):
+        progress = progress["py"]  # the agent may have written the whole message there, as text and parsed
     return SbatchStatus(
         state=document["job_cmd_state"],
         slurm_id=str(slurm_id) if isinstance(slurm_id, str | int) and str(slurm_id).isalnum() else None,
         submitted_at=_time(document.get("computeJobSerial")),
         started_at=_time(document.get("computeJobStart")),
-        percent=_percent(document.get("parallelStatus")),
+        percent=real_of(progress.get("percentComplete")) if isinstance(progress, dict) else None,
     )
 
 
 def _time(value: object) -> Nanos | None:
     return time_of_seconds(real_of(value)) or None
-
-
-def _percent(status: object) -> float | None:
-    """The progress in percent. The agent may have written the whole message there, as text and parsed."""
-    if isinstance(status, dict) and isinstance(status.get("py"), dict):
-        status = status["py"]
-    return real_of(status.get("percentComplete")) if isinstance(status, dict) else None
 
 
 LINES_BEHIND = 100

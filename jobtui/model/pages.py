@@ -106,14 +106,11 @@ def query_of(typed: str) -> Query | None:
     """What somebody typed to search for: small letters match large ones too. None for nothing."""
     is_regex = typed.startswith(REGEX_SIGN) and len(typed) > 1
     text = typed[1:] if is_regex else typed
-    letters = _without_escapes(text) if is_regex else text
+    letters = text
+    if is_regex:  # without what follows its backslashes: `\\S` is no large letter
+        first, *parts = text.replace("\\\\", "").split("\\")
+        letters = first + "".join(part[1:] for part in parts)
     return Query(text, is_regex, letters == letters.lower()) if text else None
-
-
-def _without_escapes(pattern: str) -> str:
-    """A pattern without what follows its backslashes: `\\S` is no large letter."""
-    parts = pattern.replace("\\\\", "").split("\\")
-    return parts[0] + "".join(part[1:] for part in parts[1:])
 
 
 class Hits:

@@ -173,7 +173,7 @@ def masked(text: str) -> str:
     parts: list[str] = []
     done = at = 0
     while found := _START.search(low, at):
-        span = _FINDERS[str(found.lastgroup)](text, found)
+        span = _find_key(text, found) if found["key"] else _find_other(text, found)
         at = span.resume
         if span.start < span.end:
             name = text[found.start() : span.start] if found["key"] else found[0]
@@ -258,27 +258,18 @@ def replacement(value: str, name: str) -> str:
     return MASK
 
 
-def _find_agent(text: str, found: re.Match[str]) -> _Span:
-    end = _end_of(_AGENT_VALUE, text, found.end())
-    return _Span(found.end(), end, end)
-
-
-def _find_password(text: str, found: re.Match[str]) -> _Span:
-    password = _PASSWORD.match(text, found.end())
-    if password is None:
-        return _nothing(found.end())
-    return _Span(password.start(1), password.end(1), password.end(1))
-
-
-def _find_bearer(text: str, found: re.Match[str]) -> _Span:
-    end = _end_of(_CREDENTIAL, text, found.end())
-    return _Span(found.end(), end, end)
-
-
-def _find_pem(text: str, found: re.Match[str]) -> _Span:
-    closing = _PEM_END.search(text, found.end())
-    end = closing.start() if closing else len(text)
-    return _Span(found.end(), end, end)
+def _find_other(text: str, found: re.Match[str]) -> _Span:
+    """What follows the place of an agent's id, the begin of an address, `bearer`, a private key's head."""
+    at = found.end()
+    if found["url"]:
+        password = _PASSWORD.match(text, at)
+        return _nothing(at) if password is None else _Span(*password.span(1), password.end(1))
+    if found["pem"]:
+        closing = _PEM_END.search(text, at)
+        end = closing.start() if closing else len(text)
+    else:
+        end = _end_of(_AGENT_VALUE if found["agent"] else _CREDENTIAL, text, at)
+    return _Span(at, end, end)
 
 
 def _find_key(text: str, found: re.Match[str]) -> _Span:
@@ -289,7 +280,8 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
         return _find_after_option(text, found.start(), word_end)
     at = separator.end()
     if separator["quote"] is None:
-        if _is_file_name(text, found.start(), word_end) and _LINE_NUMBER.match(text, at):
+        is_file = "." in text[found.start() : word_end] and not text.endswith(".", found.start(), word_end)
+        if is_file and _LINE_NUMBER.match(text, at):  # a source file as log lines name them
             return _nothing(word_end)
         if _ENDS_LIST_ITEM.match(text, at):
             return _nothing(at)
@@ -323,11 +315,6 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     return _nothing(word_end)
 
 
-def _is_file_name(text: str, start: int, word_end: int) -> bool:
-    """Whether the key is a source file as log lines name them, with its line number behind a colon."""
-    return "." in text[start:word_end] and not text.endswith(".", start, word_end)
-
-
 def _value(text: str, at: int, key: str) -> _Span:
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
@@ -338,7 +325,8 @@ def _value(text: str, at: int, key: str) -> _Span:
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
-        return _header(text, at)
+        is_digest = text[at : at + 6].lower() == "digest"  # its parts are in quotes
+        end = _end_of(_REST_OF_LINE if is_digest else _REST_OF_HEADER, text, at)
     else:
         end = _end_of_bare(text, at)
     return _Span(at, end, end)
@@ -393,13 +381,6 @@ def _end_of_group(text: str, at: int) -> int:
     return _end_of(_CUT_GROUP, text, begin)
 
 
-def _header(text: str, at: int) -> _Span:
-    """The value of an authorization header: the scheme and what follows it."""
-    rest = _REST_OF_LINE if text[at : at + 6].lower() == "digest" else _REST_OF_HEADER
-    end = _end_of(rest, text, at)
-    return _Span(at, end, end)
-
-
 def _end_of_bare(text: str, at: int) -> int:
     end = _end_of(_BARE, text, at)
     glued = _RECORD.search(text, at, min(end + _RECORD_LENGTH, len(text)))
@@ -414,12 +395,3 @@ def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 def _nothing(resume: int) -> _Span:
     return _Span(resume, resume, resume)
-
-
-_FINDERS = {
-    "agent": _find_agent,
-    "url": _find_password,
-    "bearer": _find_bearer,
-    "pem": _find_pem,
-    "key": _find_key,
-}

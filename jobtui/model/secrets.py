@@ -153,11 +153,6 @@ def _may_end_in_key(text: str) -> bool:
     return len(word) >= _KEY_LENGTH and word.count("/") <= 2 * _MOST_SLASHES and "." not in word
 
 
-def _without_key_lines(text: str) -> str:
-    """`text` with lines of a private key masked, which are nothing but base64."""
-    return _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
-
-
 def _masked(text: str) -> str:
     # the scan is imported where it is needed first: its patterns are a good part of what starting costs
     low = text.lower()
@@ -166,10 +161,10 @@ def _masked(text: str) -> str:
 
         text = without_torn(text)
     if len(text) >= _KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
-        text = _without_key_lines(text)
+        text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
     elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
         return MASK
-    if _may_have_form(text):
+    if _holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None):
         from jobtui.model.secret_scan import without_forms
 
         text = without_forms(text)
@@ -203,10 +198,6 @@ def _holds_any(signs: tuple[str, ...], text: str) -> bool:
         if sign in text:
             return True
     return False
-
-
-def _may_have_form(text: str) -> bool:
-    return _holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None)
 
 
 def _may_have_key(low: str) -> bool:
@@ -252,20 +243,14 @@ def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
     values = [*values]
     name = ""
     for at, entry in enumerate(values):
-        text = _text_in(entry)
+        inner = next(iter(entry.values())) if isinstance(entry, Mapping) and len(entry) == 1 else entry
+        text = inner if isinstance(inner, str) else ""  # also that in `{"stringValue": text}`
         is_pair = len(values) == 2 and at == 0 and _NAME.fullmatch(text) is not None
         if name and isinstance(entry, Mapping):
-            yield {key: _mask_entry(name, inner, depth + 1) for key, inner in entry.items()}
+            yield {key: _mask_entry(name, value, depth + 1) for key, value in entry.items()}
         else:
             yield _mask_entry(name, entry, depth)
         name = text if (is_pair or _OPTION.fullmatch(text)) and is_secret_key(text) else ""
-
-
-def _text_in(entry: object) -> str:
-    """A text, or that in `{"stringValue": text}`; "" for anything else."""
-    if isinstance(entry, Mapping) and len(entry) == 1:
-        entry = next(iter(entry.values()))
-    return entry if isinstance(entry, str) else ""
 
 
 def _key_name(mapping: Mapping[object, object], key: object) -> str:

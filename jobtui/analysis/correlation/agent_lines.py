@@ -12,12 +12,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.correlation.agents import Agents, started_agent, user_of_container
+from jobtui.analysis.correlation.agents import Agents, user_of_container
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of, step_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
 from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, JobId, jid_of_run_dir, op_prefix
+from jobtui.model.ids import AgentPrefix, JobId, agent_prefix, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
 
@@ -75,7 +75,7 @@ class AgentPass:
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record. Returns the job it concerns, None if it names none and fits no op (yet)."""
         if record.shape == "agent_started":
-            self._agents.learn_start(record, started_agent(record))
+            self._agents.learn_start(record, agent_prefix(record.fields["agent_id"] or ""))
             return None
         if record.shape in _UNNAMED:
             return self._after_last(record)
@@ -277,17 +277,12 @@ def place_notes(
     placed: dict[int, list[Step]] = {}
     left: list[LogRecord] = []
     for note in notes:
-        op = next((op for op in reversed(ops) if op.name in RUNS and _may_be_about(note, op)), None)
+        ahead = None if note.at is None else note.at + AHEAD
+        runs = (op for op in reversed(ops) if op.name in RUNS and op.sends)
+        op = next((op for op in runs if ahead is None or op.sent_at is None or op.sent_at <= ahead), None)
         if op is None:
             left.append(note)
         else:
-            placed.setdefault(op.key, []).append(
-                step_of(note, Component.AGENT, _WORDS[note.shape], Certainty.JID)
-            )
+            step = step_of(note, Component.AGENT, _WORDS[note.shape], Certainty.JID)
+            placed.setdefault(op.key, []).append(step)
     return placed, tuple(left)
-
-
-def _may_be_about(note: LogRecord, op: OpTrack) -> bool:
-    if not op.sends:
-        return False
-    return note.at is None or op.sent_at is None or op.sent_at <= note.at + AHEAD

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, Uid, agent_prefix, split_container
+from jobtui.model.ids import AgentPrefix, ContainerName, Uid, split_container
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, AgentState, HeldOp
 
@@ -102,15 +102,13 @@ class AgentTrack:
         """Learn where its own lines begin. The path of a copy of a cluster's log names user and host too."""
         found = _COPY.search(source)
         is_second_hand = source == self.supervisor or found is not None
-        if self.log is None or not is_second_hand or self.log == source or self._has_second_hand_log():
+        # what the supervisor forwarded, or a copy, gives way to the log itself
+        was_second_hand = self.log == self.supervisor or _COPY.search(self.log or "") is not None
+        if self.log is None or not is_second_hand or self.log == source or was_second_hand:
             self.log, self.log_at = source, offset
         if found:
             self.learn_user(found["uid"])
             self.host = found["host"]
-
-    def _has_second_hand_log(self) -> bool:
-        """Whether its known log is only what the supervisor forwarded, or a copy."""
-        return self.log == self.supervisor or _COPY.search(self.log or "") is not None
 
     def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
         if state is not self.state:
@@ -177,30 +175,22 @@ class Agents:
         key = (fields["driver"], fields["a"], fields["k"], fields["u"])
         track = self._tracks.get(key)
         if track is None:
-            track = self._tracks[key] = self._make(key, record.source)
+            driver, agent, kind, uid = (part or "" for part in key)
+            prefix, life = AgentPrefix(agent), self._lives.get(self._origin(record.source), 0)
+            track = self._tracks[key] = AgentTrack(prefix, driver, kind, uid, record.source, life)
+            for (known, user), log in self._logs.items():
+                if known == prefix and (not user or user.startswith(uid)):
+                    track.learn_log(*log)
             if len(self._tracks) > AGENTS_KEPT:
                 del self._tracks[next(iter(self._tracks))]
         track.held = fields["held"] or ""
         return track
 
-    def _make(self, key: AgentKey, source: str) -> AgentTrack:
-        driver, agent, kind, uid = (part or "" for part in key)
-        prefix = AgentPrefix(agent)
-        track = AgentTrack(prefix, driver, kind, uid, source, self._lives.get(self._origin(source), 0))
-        for (known, user), log in self._logs.items():
-            if known == prefix and (not user or user.startswith(uid)):
-                track.learn_log(*log)
-        return track
-
     def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
-        return next(
-            (
-                track
-                for (_, prefix, _, user), track in reversed(self._tracks.items())
-                if prefix == agent and (not uid or uid.startswith(user or ""))
-            ),
-            None,
-        )
+        for (_, prefix, _, user), track in reversed(self._tracks.items()):
+            if prefix == agent and (not uid or uid.startswith(user or "")):
+                return track
+        return None
 
     def in_container(self, container: str) -> AgentTrack | None:
         return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
@@ -256,7 +246,3 @@ class Agents:
 def user_of_container(container: str | None) -> Uid | None:
     parts = split_container(container) if container else None
     return parts.uid if parts else None
-
-
-def started_agent(record: LogRecord) -> AgentPrefix:
-    return agent_prefix(record.fields["agent_id"] or "")

@@ -114,14 +114,10 @@ def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
     agent = state.agents.of_driver(record)
     rest = record.fields["rest"] or ""
     if agent.state is AgentState.STARTING and rest.startswith("error="):
-        agent.explain(_reason(rest.removeprefix("error=")))
+        error = rest.removeprefix("error=")
+        found = _REASON.search(error)  # in a logged exception; else the line before its traceback tells
+        agent.explain(f"its start failed: {found[1] if found else error.partition(' stack=')[0]}")
     return None
-
-
-def _reason(error: str) -> str:
-    """The reason in a logged exception, else the line before its traceback."""
-    found = _REASON.search(error)
-    return f"its start failed: {found[1] if found else error.partition(' stack=')[0]}"
 
 
 def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
@@ -297,14 +293,10 @@ def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
         return _reply(state, record, agent, op_prefix(message.op_id), message)
     if message.jid or text.endswith("}"):
         return None
-    prefix = _only_unanswered(state, agent, record.fields["held"] or "")
-    return _reply(state, record, agent, prefix, message) if prefix is not None else None
-
-
-def _only_unanswered(state: PassState, agent: AgentTrack, held: str) -> str | None:
-    """The op of an error whose line is cut: the only one that its agent has not answered."""
-    found = [op for op in _HELD.findall(held) if _unanswered(state, agent, op, NOTHING)]
-    return found[0] if len(found) == 1 else None
+    # the op of an error whose line is cut: the only one that its agent has not answered
+    held = _HELD.findall(record.fields["held"] or "")
+    found = [op for op in held if _unanswered(state, agent, op, NOTHING)]
+    return _reply(state, record, agent, found[0], message) if len(found) == 1 else None
 
 
 def _reply(

@@ -66,8 +66,12 @@ class JobEvents:
         if split_jid(jid) is None:
             return None
         requests = self._of(JobId(jid)).requests
-        told_more = record.shape == "analysis_wanted" and requests and _same_api(requests[-1][-1], record)
-        _keep(requests, (*requests.pop(), record) if told_more else (record,))
+        last = requests[-1][-1] if requests else None
+        is_same = last is not None and last.shape == "request" and last.fields["api"] == record.fields["api"]
+        if record.shape == "analysis_wanted" and is_same:  # about the request of the line before it
+            _keep(requests, (*requests.pop(), record))
+        else:
+            _keep(requests, (record,))
         return JobId(jid)
 
     def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
@@ -80,11 +84,9 @@ class JobEvents:
             self._take(op, (before,), Certainty.ADJACENT)
             return
         events = self._jobs.get(op.jid) if op.jid else None
-        if (
-            not events
-            or not events.requests
-            or (op.name == "cancel") != (events.requests[-1][-1].fields["api"] == "api_runCancel")
-        ):
+        if not events or not events.requests:
+            return
+        if (op.name == "cancel") != (events.requests[-1][-1].fields["api"] == "api_runCancel"):
             return
         request = events.requests[-1] if op.name in MERE_CHECKS else events.requests.pop()
         self._take(op, request, Certainty.JID)
@@ -159,11 +161,6 @@ class JobEvents:
 
 _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
 """The job_cmd of an op by its name, if the supervisor's lines do not say it."""
-
-
-def _same_api(request: LogRecord, record: LogRecord) -> bool:
-    """Whether the line with the wanted analysis is about the request of the line before it."""
-    return request.shape == "request" and request.fields["api"] == record.fields["api"]
 
 
 def place_calls(

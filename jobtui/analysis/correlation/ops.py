@@ -242,7 +242,8 @@ class OpIndex:
         self._limit = limit
         self._most_bytes = most_bytes
         self._room = Room()
-        self._next_key = 1
+        self.next_key = 1
+        """The key of the next op; all others are smaller."""
         self._all: deque[OpTrack] = deque()
         self._by_prefix: dict[str, list[OpTrack]] = {}
         self._open: dict[int, OpTrack] = {}
@@ -259,8 +260,8 @@ class OpIndex:
         return iter(self._all)
 
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
-        track = OpTrack(self._next_key, OpPrefix(op), name, source, at, self._room)
-        self._next_key += 1
+        track = OpTrack(self.next_key, OpPrefix(op), name, source, at, self._room)
+        self.next_key += 1
         self._created += 1
         self._all.append(track)
         self._by_prefix.setdefault(op, []).append(track)
@@ -271,11 +272,6 @@ class OpIndex:
     def all(self) -> deque[OpTrack]:
         """Every kept op in the order of creation. Do not change it."""
         return self._all
-
-    @property
-    def next_key(self) -> int:
-        """The key of the next op; all others are smaller."""
-        return self._next_key
 
     def tie(self, track: OpTrack, jid: JobId) -> None:
         if track.jid == jid:
@@ -316,7 +312,7 @@ class OpIndex:
         for track in self._all:
             track.key += len(taken)
             track.frozen = None
-        self._next_key += len(taken)
+        self.next_key += len(taken)
         for track in reversed(taken):
             track.key = keys[track.key]
             track.frozen = None
@@ -353,9 +349,8 @@ class OpIndex:
     def _same(self, track: OpTrack) -> OpTrack | None:
         """The op here with lines of an op of another index, with its first line if possible."""
         places = [place_of(step) for step in track.steps]
-        alike = [
-            own for own in self._by_prefix.get(str(track.op), ()) if own.name == track.name and own.steps
-        ]
+        same_prefix = self._by_prefix.get(str(track.op), ())
+        alike = [own for own in same_prefix if own.name == track.name and own.steps]
         shared = [own for own in alike if not set(places).isdisjoint(map(place_of, own.steps))]
         return min(shared, key=lambda own: place_of(own.steps[0]) != places[0], default=None)
 
@@ -370,19 +365,16 @@ class OpIndex:
         return is_whole
 
     def _keep_bounds(self) -> None:
+        """Drop the oldest ended ops, or the oldest of all if the first few are open."""
         while len(self._all) > self._limit or (self._room.taken > self._most_bytes and len(self._all) > 1):
-            self._let_go()
-
-    def _let_go(self) -> None:
-        """Drop the oldest ended op, or the oldest of all if the first few are open."""
-        for _ in range(64):
-            if not self._all[0].is_open:
-                break
-            self._all.rotate(-1)
-        oldest = self._all.popleft()
-        self._forget(oldest)
-        if oldest.created_at is not None:
-            self._dropped_since = min(oldest.created_at, self._dropped_since or oldest.created_at)
+            for _ in range(64):
+                if not self._all[0].is_open:
+                    break
+                self._all.rotate(-1)
+            oldest = self._all.popleft()
+            self._forget(oldest)
+            if oldest.created_at is not None:
+                self._dropped_since = min(oldest.created_at, self._dropped_since or oldest.created_at)
 
     def _forget(self, track: OpTrack) -> None:
         track.leave_room()

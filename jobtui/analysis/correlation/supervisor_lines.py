@@ -187,16 +187,12 @@ def _take_what_made_it(state: PassState, op: OpTrack) -> None:
         if jid is not None:
             state.ops.tie(op, jid)
         if op.name == "cancel":
-            _take_cancel(state, op, before)
+            if not read_message(before.fields.get("args") or "").op_id:
+                state.events.claim_request(op, before)
+            op.add(before, "cancel", _SUPERVISOR, _ADJACENT)
             return
     if op.name not in UNREQUESTED:
         state.events.claim_request(op, before)
-
-
-def _take_cancel(state: PassState, op: OpTrack, before: LogRecord) -> None:
-    if not read_message(before.fields.get("args") or "").op_id:
-        state.events.claim_request(op, before)
-    op.add(before, "cancel", _SUPERVISOR, _ADJACENT)
 
 
 def _slot(state: PassState, record: LogRecord) -> JobId | None:

@@ -168,11 +168,12 @@ class Restarts:
         at = restart.at
         if at is None:
             return set()
-        before = {
-            other.source: other
-            for other in self._logs.values()
-            if _is_forerunner(other, log) and self._whole(other) is not log and not_after(other.at, at)
-        }
+        before = {}
+        for other in self._logs.values():
+            is_beside = other.source.startswith("/") and dirname(other.source) == dirname(log.source)
+            is_over = other.at is not None and other.at <= at
+            if is_beside and is_over and other.root == log.root and self._whole(other) is not log:
+                before[other.source] = other
         ended = [
             op
             for op in self._ops.open_ops()
@@ -183,19 +184,6 @@ class Restarts:
             other.lost.append((op, op.status))
             other.lost_at = at
         return _end(ended, restart)
-
-
-def not_after(time: Nanos | None, at: Nanos) -> bool:
-    return time is not None and time <= at
-
-
-def _is_forerunner(other: SupervisorLog, log: SupervisorLog) -> bool:
-    return (
-        other is not log
-        and other.root == log.root
-        and dirname(other.source) == dirname(log.source)
-        and other.source.startswith("/")
-    )
 
 
 def _end(ops: list[OpTrack], restart: LogRecord) -> set[JobId]:
@@ -276,15 +264,18 @@ def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], boo
     prefix = record.fields["o"] or ""
     found = None
     if record.fields.get("dead"):
-        found = state.ops.kept_with(prefix, lambda t: t.name == name and _was_given_up(t) and fits(t))
+        found = state.ops.kept_with(
+            prefix,
+            lambda t: (
+                t.name == name
+                and not (t.is_open or t.replies or t.told_destroyed or t.status is OpStatus.LOST)
+                and fits(t)
+            ),
+        )
     found = found or state.ops.open_with(prefix, lambda t: t.name == name and fits(t))
     if not found:
         found = state.ops.kept_with(prefix, lambda t: t.name == name and fits(t))[-1:]
     return max(found, key=last_told, default=None)
-
-
-def _was_given_up(op: OpTrack) -> bool:
-    return not op.is_open and not op.replies and not op.told_destroyed and op.status is not OpStatus.LOST
 
 
 def last_told(op: OpTrack) -> tuple[int, int]:

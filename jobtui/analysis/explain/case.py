@@ -1,7 +1,7 @@
 """The evidence on a job, a job of Sirepo as its rules look at it, and what a rule gives when it applies."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -171,10 +171,19 @@ class Case:
         self.job_id = evidence.job_id
         self.job = evidence.job
         self.now = evidence.now if self.job is None else evidence.now_at(self.job.source)
-        self.runs = evidence.detail.runs if evidence.detail is not None else None
+        self.runs = evidence.detail.runs if evidence.detail is not None else ()
         self.ops = evidence.ops
         self.behind = evidence.texts
         self.slurm = evidence.slurm
+
+    @cached_property
+    def record(self) -> Job | None:
+        """The record of the latest run; None if the logs have a run that the record does not have yet."""
+        return None if self.is_record_old else self.job
+
+    @property
+    def ran_s(self) -> float | None:
+        return None if self.job is None else self.job.elapsed_s(self.now)
 
     @cached_property
     def has_records(self) -> bool:
@@ -244,8 +253,8 @@ class Case:
     @cached_property
     def status(self) -> JobStatus:
         """The state of the job: that of its record, unless the logs have a newer run."""
-        if self.job is not None and not self.is_record_old:
-            return self.job.status
+        if self.record is not None:
+            return self.record.status
         run = self.run
         if run is None:
             return JobStatus.UNKNOWN
@@ -258,7 +267,8 @@ class Case:
             return STATUS_WORDS[word]
         if run.error:
             return JobStatus.FAILED
-        return JobStatus.RUNNING if self.has_word_of("running") else JobStatus.PENDING
+        is_running = any(step.step == "status running" for step in self.steps)
+        return JobStatus.RUNNING if is_running else JobStatus.PENDING
 
     @cached_property
     def is_record_old(self) -> bool:
@@ -280,9 +290,6 @@ class Case:
         """Whether its program reports progress while it runs."""
         is_parallel = self.job is not None and self.job.mode == "parallel"
         return is_parallel or sum(step.step == "status running" for step in self.steps) > 1
-
-    def has_word_of(self, status: str) -> bool:
-        return any(step.step == f"status {status}" for step in self.steps)
 
     def last(self, *marks: Mark) -> Step | None:
         return next((step for step in reversed(self.steps) if mark_of(step) in marks), None)
@@ -317,14 +324,13 @@ class Case:
     @cached_property
     def damaged(self) -> tuple[str, ...]:
         """The logs with places near the latest run's lines that cannot be read."""
-        return tuple(dict.fromkeys(self._damaged()))
-
-    def _damaged(self) -> Iterator[str]:
         steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
+        found = []
         for source, places in self.heard.damaged.items():
             own = [step for step in steps if step.source == source]
             if own and any(self._is_near(place, own) for place in places):
-                yield source
+                found.append(source)
+        return tuple(found)
 
     def _is_near(self, place: Damage, own: Sequence[Step]) -> bool:
         """Whether lines of a run may be in a damaged place of their log."""
@@ -357,7 +363,7 @@ class Case:
     @property
     def begun_late(self) -> tuple[tuple[str, Nanos], ...]:
         """The logs that were read only from within the latest run on; none if its first line was read."""
-        job = self.job if not self.is_record_old else None
+        job = self.record
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
         asked = job.queued_at if job is not None else None
@@ -414,7 +420,6 @@ class Finding(NamedTuple):
     doubts: tuple[str, ...] = ()
     silent_since: Step | None = None
     needs_all_lines: bool = False
-    pending: Pending | None = None
 
 
 class Said(NamedTuple):

@@ -175,7 +175,11 @@ def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
     """How long each needed step takes after the one before it, by the mark at its end."""
     taken: dict[Mark, list[float]] = {}
     for run in runs:
-        times = _times(run)
+        times: dict[Mark, Nanos] = {}
+        for step in run.steps:
+            mark = mark_of(step)
+            if mark is not None and step.at is not None:
+                times.setdefault(mark, step.at)
         for mark, after in RUN_FLOW:
             begin, end = times.get(after), times.get(mark)
             if begin is not None and end is not None and end >= begin:
@@ -184,22 +188,12 @@ def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
 
 
 def usual_length(runs: Iterable[Op]) -> Usual | None:
-    return usual_of(
-        [
-            seconds_between(run.sent_at, run.ended_at)
-            for run in runs
-            if run.sent_at is not None
-            and run.ended_at is not None
-            and run.ended_at >= run.sent_at
-            and run.result in (None, "completed", "ok")
-        ]
-    )
-
-
-def _times(run: Op) -> dict[Mark, Nanos]:
-    times: dict[Mark, Nanos] = {}
-    for step in run.steps:
-        mark = mark_of(step)
-        if mark is not None and step.at is not None:
-            times.setdefault(mark, step.at)
-    return times
+    taken = [
+        seconds_between(run.sent_at, run.ended_at)
+        for run in runs
+        if run.sent_at is not None
+        and run.ended_at is not None
+        and run.ended_at >= run.sent_at
+        and run.result in (None, "completed", "ok")
+    ]
+    return usual_of(taken)

@@ -31,23 +31,18 @@ def on_sources(
 
     `seen` gives the path of a file on this machine; a file without one is not offered.
     """
-    steps = (_with_flags(_on_file(step, seen), flags) for step in verdict.next)
-    offered = {step.command: step for step in steps if step.command}
+    offered = {}
+    for step in verdict.next:
+        words = list(step.command.words)
+        if words[:1] == [OURS]:
+            step = step._replace(command=Command(OURS, *flags, *words[1:]))
+        elif words[:1] in (["tail"], ["less"]):
+            there = seen(words[-1])
+            command = Command() if there is None else Command(*words[:-1], about=[there])
+            step = step._replace(command=command)
+        if step.command:
+            offered[step.command] = step
     return msgspec.structs.replace(verdict, next=tuple(offered.values())[:MOST])
-
-
-def _on_file(step: NextStep, seen: Callable[[str], str | None]) -> NextStep:
-    *words, path = step.command.words or ("",)
-    if words[:1] not in (["tail"], ["less"]):
-        return step
-    there = seen(path)
-    return step._replace(command=Command() if there is None else Command(*words, about=[there]))
-
-
-def _with_flags(step: NextStep, flags: Sequence[str]) -> NextStep:
-    if step.command.words[:1] != (OURS,):
-        return step
-    return step._replace(command=Command(OURS, *flags, *step.command.words[1:]))
 
 
 def _ours(why: str, verb: str) -> Suggestion:
@@ -87,11 +82,9 @@ def _run_log(case: Case) -> NextStep | None:
 
 def _input(case: Case) -> NextStep | None:
     run_dir = case.run.run_dir if case.run is not None else None
-    return (
-        None
-        if run_dir is None
-        else NextStep("look at its input", Command("less", "--", about=[f"{run_dir}/in.json"]))
-    )
+    if run_dir is None:
+        return None
+    return NextStep("look at its input", Command("less", "--", about=[f"{run_dir}/in.json"]))
 
 
 def _memory(case: Case) -> NextStep | None:

@@ -8,8 +8,8 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, to_rfc3339, utc_of
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted
-from jobtui.model.pending import Category, HeldBy, Limit, NodeTally, Pending
-from jobtui.model.verdicts import Chain, Code, Holder
+from jobtui.model.pending import Category, HeldBy, NodeTally, Pending
+from jobtui.model.verdicts import Chain, Code
 
 CATEGORIES: Mapping[Code, Category] = {
     Code.WAITING_PARENTS: Category.DEPENDENCY, Code.STAGING: Category.TRANSFER, Code.HELD: Category.HELD,
@@ -49,27 +49,19 @@ def refined(pending: Pending) -> Pending:
         return pending
     unfit = nodes.no_feature + nodes.no_gres + nodes.too_small
     if nodes.total - unfit < nodes.wanted:
-        return msgspec.structs.replace(pending, category=Category.REQUEST, is_stuck=True, words=_unfit(nodes))
-    if nodes.free + nodes.full < nodes.wanted:
-        category = Category.NODES
-        return msgspec.structs.replace(
-            pending, category=category, words="nodes that are down, drained or reserved"
+        lacks = (
+            (nodes.no_feature, f'the feature "{nodes.features}"'),
+            (nodes.no_gres, nodes.gres.replace("gres:", "").replace("gres/", "")),
+            (nodes.too_small, "so many CPUs or so much memory"),
         )
+        what = " and ".join(words for count, words in lacks if count)
+        who = "no node has" if nodes.wanted == 1 else "not so many have"
+        words = f"{counted(nodes.wanted, 'node')} with {what}, which {who}"
+        return msgspec.structs.replace(pending, category=Category.REQUEST, is_stuck=True, words=words)
+    if nodes.free + nodes.full < nodes.wanted:
+        words = "nodes that are down, drained or reserved"
+        return msgspec.structs.replace(pending, category=Category.NODES, words=words)
     return pending
-
-
-def _unfit(nodes: NodeTally) -> str:
-    lacks = (
-        (nodes.no_feature, f'the feature "{nodes.features}"'),
-        (nodes.no_gres, nodes.gres.replace("gres:", "").replace("gres/", "")),
-        (nodes.too_small, "so many CPUs or so much memory"),
-    )
-    what = " and ".join(words for count, words in lacks if count)
-    return f"{counted(nodes.wanted, 'node')} with {what}, which {_has(nodes)}"
-
-
-def _has(nodes: NodeTally) -> str:
-    return "no node has" if nodes.wanted == 1 else "not so many have"
 
 
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
@@ -88,10 +80,16 @@ def _parts(pending: Pending) -> Iterator[str]:
         yield _rank(pending)
     if pending.nodes is not None:
         yield _tally(pending.nodes, pending.queue)
-    if pending.limit is not None:
-        yield _limit(pending.limit)
+    if (limit := pending.limit) is not None:
+        what = limit.what.removesuffix("s") if limit.most == 1 else limit.what
+        name = "" if limit.name == limit.what else f" ({limit.name})"
+        taken = "is taken" if limit.used == 1 else "are taken"
+        used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
+        yield f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
     if pending.needs and pending.needs[0][0] not in pending.words:
-        yield f"It needs {_named(pending.needs)}"
+        named = ", ".join(f"{name} ({how})" if how else name for name, how in pending.needs[:MOST_TOLD])
+        left = len(pending.needs) - MOST_TOLD
+        yield f"It needs {named}, and {left} more" if left > 0 else f"It needs {named}"
     if pending.holders and not (pending.is_stuck and pending.nodes is not None):
         yield _holders(pending)
     if pending.note:
@@ -129,26 +127,12 @@ def _tally(nodes: NodeTally, queue: str) -> str:
     return f"Of {counted(nodes.total, 'node')}{where}, {nodes.up} up, it asks for {nodes.wanted}: {told}{why}"
 
 
-def _limit(limit: Limit) -> str:
-    what = limit.what.removesuffix("s") if limit.most == 1 else limit.what
-    name = "" if limit.name == limit.what else f" ({limit.name})"
-    taken = "is taken" if limit.used == 1 else "are taken"
-    used = "" if limit.used is None else f", of which {limit.used:g} {taken}"
-    return f"{limit.of[:1].upper()}{limit.of[1:]} allows {limit.most:g} {what}{name}{used}"
-
-
-def _named(needs: Sequence[tuple[str, str]]) -> str:
-    named = ", ".join(f"{name} ({how})" if how else name for name, how in needs[:MOST_TOLD])
-    left = len(needs) - MOST_TOLD
-    return f"{named}, and {left} more" if left > 0 else named
-
-
 def _holders(pending: Pending) -> str:
+    if pending.nodes is not None:
+        return f"Of those that run there the first to end is {_held_words(pending.holders[0])}"
     names = ", ".join(map(_held_words, pending.holders))
     left = pending.holder_count - len(pending.holders)
     more = f", and {left} more" if left > 0 else ""
-    if pending.nodes is not None:
-        return f"Of those that run there the first to end is {_held_words(pending.holders[0])}"
     return f"Held by {names}{more}"
 
 
@@ -179,18 +163,21 @@ def by_chain(pending: Pending, chain: Chain) -> Pending:
     if not chain.waits:
         return pending
     wait = chain.waits[0]
+    holders = [
+        HeldBy(
+            job=holder.op.jid or f"{holder.op.name} {holder.op.op}",
+            user=holder.op.uid or "",
+            has=holder.op.name,
+            held_s=holder.held_s,
+            limit_s=holder.limit_s,
+            usual_s=holder.usual_s,
+        )
+        for holder in wait.holders[:MOST_TOLD]
+    ]
     return msgspec.structs.replace(
         pending,
         category=Category.SLOT,
         ahead=wait.ahead,
-        holders=tuple(map(_holder, wait.holders[:MOST_TOLD])),
+        holders=tuple(holders),
         holder_count=len(wait.holders),
     )
-
-
-def _holder(holder: Holder) -> HeldBy:
-    op = holder.op
-    return HeldBy(
-        job=op.jid or f"{op.name} {op.op}", user=op.uid or "", has=op.name, held_s=holder.held_s,
-        limit_s=holder.limit_s, usual_s=holder.usual_s,
-    )  # fmt: skip

@@ -33,16 +33,13 @@ def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     job = evidence.job
     if job is None:
         return ()
-    records = (_other_record(job, other) for other in differing(job))
-    return (*records, *system_of(job).contradictions(evidence))
-
-
-def _other_record(job: Job, other: Job) -> Contradiction:
-    """What two records of one id say."""
-    about = f"the record in {job.source} says {job.status}, the one in {other.source} {other.status}"
-    if other.status is job.status:
-        about += " of another run" if other.queued_at != job.queued_at else ", but not the same of it"
-    return Contradiction(about, record_fact(job), record_fact(other))
+    found = []
+    for other in differing(job):
+        about = f"the record in {job.source} says {job.status}, the one in {other.source} {other.status}"
+        if other.status is job.status:
+            about += " of another run" if other.queued_at != job.queued_at else ", but not the same of it"
+        found.append(Contradiction(about, record_fact(job), record_fact(other)))
+    return (*found, *system_of(job).contradictions(evidence))
 
 
 REST = Nanos(round((SETTLED_S + 1) * SECOND))
@@ -276,18 +273,15 @@ def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> 
 def _state_doubts(health: SourceHealth, heard: Heard, now: Nanos) -> Iterator[str]:
     lag_s = health.lag_s(now)
     last = "" if lag_s is None else f", what it last told is {age(lag_s)} old"
+    writer = heard.writers.get(health.name)
+    is_old = writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
     if health.state is SourceState.DOWN:
         yield f"{health.name} cannot be read: {health.reason}{last}"
     elif health.is_quiet(now):
         yield f"{health.name} does not answer{last}"
-    elif health.is_first_read or (health.is_behind and _is_far_behind(health, heard, now)):
+    elif health.is_first_read or (health.is_behind and is_old):
+        # of a log that grows, only one whose newest line read is old
         yield f"{health.name} is still being read"
-
-
-def _is_far_behind(health: SourceHealth, heard: Heard, now: Nanos) -> bool:
-    """Whether the newest line read of a growing log is old."""
-    writer = heard.writers.get(health.name)
-    return writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
 
 
 def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Iterator[Nanos]:

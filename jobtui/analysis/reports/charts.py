@@ -45,6 +45,10 @@ def changes_of_job(job: Job) -> Iterator[StateChange]:
             before = after.value
 
 
+BALSAM_AND_SIREPO = Words(
+    BALSAM.running | SIREPO.running, BALSAM.done, BALSAM.unborn | SIREPO.unborn,
+    BALSAM.waiting | SIREPO.waiting, BALSAM.all_done | SIREPO.all_done, BALSAM.failed | SIREPO.failed,
+)  # fmt: skip
 LOGGED = "balsam"
 """The system that tells of every change; of others the records of jobs tell."""
 
@@ -132,7 +136,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Materi
     if again:
         notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
     has_records = len(found) > logged
-    words = _both(BALSAM, SIREPO) if logged and has_records else SIREPO if has_records else BALSAM
+    words = BALSAM_AND_SIREPO if logged and has_records else SIREPO if has_records else BALSAM
     begin = min(begin, first)
     # Nodes are there for all jobs: beside some of them they would look idle
     allocations = () if left_out or known.is_reading else known.allocations
@@ -157,13 +161,6 @@ def _add_records(
 
 def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
     return [one for one in own if one.at <= now]
-
-
-def _both(one: Words, other: Words) -> Words:
-    return Words(
-        one.running | other.running, one.done, one.unborn | other.unborn, one.waiting | other.waiting,
-        one.all_done | other.all_done, one.failed | other.failed,
-    )  # fmt: skip
 
 
 def chart_of(kind: ChartKind, material: Material) -> Chart:

@@ -83,9 +83,13 @@ class Curve:
     def __init__(self, series: Series) -> None:
         values = array("d", series.y)
         if values and not (min(values) >= -MOST and max(values) <= MOST and isfinite(sum(values))):
-            values = array("d", map(_drawable, values))
+            values = array("d", (max(-MOST, min(MOST, one)) if one == one else 0.0 for one in values))
         blocks = [values[start : start + BLOCK] for start in range(0, len(values), BLOCK)]
-        self.series = series._replace(x=_packed(series.x), y=values)
+        try:
+            times = cast("Sequence[Nanos]", array("q", series.x))
+        except OverflowError:  # centuries away
+            times = tuple(series.x)
+        self.series = series._replace(x=times, y=values)
         self._lows, self._highs = list(map(min, blocks)), list(map(max, blocks))
 
     def at(self, time: Nanos) -> float:
@@ -108,17 +112,6 @@ class Curve:
             return min(part), max(part)
         edges = [*y[begin : first * BLOCK], *y[last * BLOCK : end]]
         return min([*self._lows[first:last], *edges]), max([*self._highs[first:last], *edges])
-
-
-def _drawable(value: float) -> float:
-    return max(-MOST, min(MOST, value)) if value == value else 0.0  # not a number is no other number
-
-
-def _packed(times: Sequence[Nanos]) -> Sequence[Nanos]:
-    try:
-        return cast("Sequence[Nanos]", array("q", times))
-    except OverflowError:  # centuries away
-        return tuple(times)
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:

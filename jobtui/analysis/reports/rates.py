@@ -311,18 +311,14 @@ def time_in_states(histories: Histories, now: Nanos, unborn: frozenset[str]) -> 
         last = ordered[-1]
         if last.after not in unborn:
             still[last.after].append(now - last.at)
-    states = dict.fromkeys([*closed, *still])
-    return tuple(_state_time(state, ascending(closed[state]), still[state]) for state in states)
-
-
-def _state_time(state: str, closed: Sequence[int], still: Sequence[int]) -> StateTime:
-    """`closed` is sorted; both are in nanoseconds."""
-    p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
-    longest = max((*closed[-1:], *still), default=0)
-    in_all = sum(closed) + sum(still)
-    return StateTime(
-        state, len(closed), len(still), in_all / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
-    )
+    found = []
+    for state in dict.fromkeys([*closed, *still]):
+        over, going_on = ascending(closed[state]), still[state]  # in nanoseconds
+        p50, p90 = (_quantile(over, tenths) for tenths in (5, 9)) if over else (0.0, 0.0)
+        longest = max((*over[-1:], *going_on), default=0)
+        seconds = (one / SECOND for one in (sum(over) + sum(going_on), p50, p90, longest))
+        found.append(StateTime(state, len(over), len(going_on), *seconds))
+    return tuple(found)
 
 
 def _quantile(ordered: Sequence[int], tenths: int) -> float:

@@ -61,12 +61,20 @@ class BalsamCase(NamedTuple):
     site: Site | None
     own: Allocation | None
     here: Sequence[Allocation]
-    nodes: int = 0
+    nodes: int
     """How many nodes it asked for, 0 where its record was not read."""
 
+    @property
+    def last_change(self) -> StateChange | None:
+        return self.changes[-1] if self.changes else None
+
+    @property
+    def since(self) -> Nanos | None:
+        """Since when it is in its state."""
+        return self.changes[-1].at if self.changes else self.job.updated_at
+
     def since_s(self) -> float | None:
-        at = self.changes[-1].at if self.changes else self.job.updated_at
-        return None if at is None else max(0.0, seconds_between(at, self.now))
+        return None if self.since is None else max(0.0, seconds_between(self.since, self.now))
 
     def last(self, *states: str) -> StateChange | None:
         return next((change for change in reversed(self.changes) if change.after in states), None)
@@ -75,15 +83,32 @@ class BalsamCase(NamedTuple):
 def explain_balsam(evidence: Evidence) -> Verdict:
     job = evidence.job
     assert job is not None
-    matter = _matter(job, evidence)
+    site = next((one for one in evidence.sites if (one.source, one.name) == (job.source, job.host)), None)
+    at_source = [one for one in evidence.allocations if one.source == job.source]
+    number = job.allocation.partition(" ")[0]
+    own = next((one for one in at_source if str(one.id) == number), None)
+    here = [one for one in at_source if site is not None and one.site_id == site.id]
+    facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
+    nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
+    now, changes = evidence.now_at(job.source), in_order(evidence.changes)
+    matter = BalsamCase(job, now, changes, site, own, here, nodes)
+    unknown = f'Its state is "{job.native_status}", which jobtui does not know.'
     rule = RULES.get(job.native_status)
-    said = rule(matter) if rule is not None else _unknown(matter)
+    said = rule(matter) if rule is not None else Said(Code.UNKNOWN, unknown, 0.3)
     blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
     if matter.site is None:
         blind.append("its site is not known")
-    last = matter.changes[-1] if matter.changes else None
+    events = (
+        Fact(
+            what=f"{change.before} → {change.after}",
+            text=json.dumps(change.detail) if change.detail else f"event {change.id}",
+            source=change.source,
+            at=change.at,
+        )
+        for change in changes[-MOST_CHANGES:]
+    )
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return Verdict(
         job_id=job.id,
@@ -91,9 +116,9 @@ def explain_balsam(evidence: Evidence) -> Verdict:
         sentence=said.sentence,
         confidence=said.confidence,
         last_step=job.native_status,
-        last_at=last.at if last is not None else job.updated_at,
+        last_at=matter.since,
         waited_s=matter.since_s() if job.status.is_live else None,
-        evidence=_evidence(matter),
+        evidence=tuple(events),
         next=(*said.next, timeline),
         blind_spots=tuple(blind),
         pending=said.pending if job.status is JobStatus.PENDING else None,
@@ -101,14 +126,13 @@ def explain_balsam(evidence: Evidence) -> Verdict:
 
 
 def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) -> Pending:
-    job, last = matter.job, matter.changes[-1] if matter.changes else None
     return Pending(
         category=category,
-        reason=job.native_status,
+        reason=matter.job.native_status,
         words=words,
-        since=last.at if last is not None else job.updated_at,
-        queue=job.host or "",
-        needs=job.needs,
+        since=matter.since,
+        queue=matter.job.host or "",
+        needs=matter.job.needs,
         **more,
     )
 
@@ -117,21 +141,9 @@ def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin:
     return Said(code, sentence_of(pending, _for(matter), begin), sure, pending=pending)
 
 
-def _matter(job: Job, evidence: Evidence) -> BalsamCase:
-    site = next((one for one in evidence.sites if (one.source, one.name) == (job.source, job.host)), None)
-    at_source = [one for one in evidence.allocations if one.source == job.source]
-    number = job.allocation.partition(" ")[0]
-    own = next((one for one in at_source if str(one.id) == number), None)
-    here = [one for one in at_source if site is not None and one.site_id == site.id]
-    changes = in_order(evidence.changes)
-    facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
-    nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
-    return BalsamCase(job, evidence.now_at(job.source), changes, site, own, here, nodes)
-
-
 def _failed(matter: BalsamCase) -> Said:
     """What ended it is told by the state that it came from, and nothing of an earlier run."""
-    last = matter.changes[-1] if matter.changes else None
+    last = matter.last_change
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that tells how it failed was not read",)
@@ -180,12 +192,6 @@ def _reason(change: StateChange) -> str:
     return error_of(change) or "no reason is given"
 
 
-def _finished(matter: BalsamCase) -> Said:
-    length = matter.job.elapsed_s(matter.now)
-    took = f" in {duration(length)}" if length is not None else ""
-    return Said(Code.COMPLETED, f"It completed{took}.", CERTAIN)
-
-
 def _parents(matter: BalsamCase) -> Said:
     job = matter.job
     needs = job.needs
@@ -217,24 +223,17 @@ def _parents(matter: BalsamCase) -> Said:
     return said._replace(doubts=doubts)
 
 
-def _staging(what: str) -> Callable[[BalsamCase], Said]:
-    usual = _by_agent(what)
-
-    def rule(matter: BalsamCase) -> Said:
-        if not matter.job.needs:
-            return usual(matter)
-        needs = matter.job.needs
-        failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
-        left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
-        pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
-        sentence = f"It stays {matter.job.native_status}, as {pending.words}."
-        return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
-
-    return rule
-
-
 def _by_agent(what: str) -> Callable[[BalsamCase], Said]:
+    """What an agent or the server does next; of a job whose files were not staged `needs` says why not."""
+
     def rule(matter: BalsamCase) -> Said:
+        needs = matter.job.needs
+        if needs and "staged" in what:
+            failed = "; ".join(f"{name} failed: {why}" for name, why in needs[:MOST_TOLD])
+            left = f"; and {len(needs) - MOST_TOLD} more" if len(needs) > MOST_TOLD else ""
+            pending = _pending(matter, Category.TRANSFER, f"{failed}{left}", is_stuck=True)
+            sentence = f"It stays {matter.job.native_status}, as {pending.words}."
+            return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter), pending=pending)
         pending = _pending(matter, Category.TRANSFER if "staged" in what else Category.AGENT, what)
         sure = SURE if matter.site is not None else LIKELY
         return _site_down(matter) or _waits(matter, Code.STAGING, pending, sure)
@@ -248,29 +247,33 @@ def _site_down(matter: BalsamCase) -> Said | None:
         return None
     silent = age(max(0.0, seconds_between(site.seen_at, matter.now)))
     words = f"the agent of its site {site.name}, not heard of for {silent}"
-    return Said(
-        Code.SITE_AGENT_DOWN,
-        f"The agent of its site {site.name} was not heard of for {silent}; without it the job stays "
-        f"{matter.job.native_status}.",
-        SURE,
-        (
-            NextStep("see which sites are active", Command("balsam", "site", "ls")),
-            NextStep(
-                "start the agent, in the site's directory",
-                Command("balsam", "site", "start", within=site.path),
-            ),
-        ),
-        pending=_pending(matter, Category.SITE, words, is_stuck=True),
+    start = Command("balsam", "site", "start", within=site.path)
+    steps = (
+        NextStep("see which sites are active", Command("balsam", "site", "ls")),
+        NextStep("start the agent, in the site's directory", start),
     )
+    words = f"the agent of its site {site.name}, not heard of for {silent}"
+    sentence = (
+        f"The agent of its site {site.name} was not heard of for {silent}; without it the job stays "
+        f"{matter.job.native_status}."
+    )
+    pending = _pending(matter, Category.SITE, words, is_stuck=True)
+    return Said(Code.SITE_AGENT_DOWN, sentence, SURE, steps, pending=pending)
 
 
 def _runnable(matter: BalsamCase) -> Said:
-    fitting = [one for one in matter.here if _takes(one, matter.job)]
+    own_tags = set(matter.job.tags.split(" "))
+    fitting = [
+        one for one in matter.here if all(tag_word(name, value) in own_tags for name, value in one.tags)
+    ]
     serving = [one for one in fitting if one.nodes >= matter.nodes]
     running = [one for one in serving if one.state == "running"]
     stale = next((one for one in running if one.is_stale(matter.now)), None)
     coming = [one for one in serving if one.state in TO_COME]
-    before = _why_again(matter)
+    before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
+    if matter.job.native_status == "RESTART_READY" and error is not None:
+        is_error = error.after == RUN_ERROR
+        before = "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
     if live := [one for one in running if not one.is_stale(matter.now)]:
         count, nodes = counted(len(live), "allocation"), sum(one.nodes for one in live)
         note = f"{count} of its site {'runs' if len(live) == 1 else 'run'}, of {counted(nodes, 'node')}"
@@ -283,16 +286,14 @@ def _runnable(matter: BalsamCase) -> Said:
     if coming:
         count = counted(len(coming), "allocation")
         words = f"nodes: {count} of its site in the queue, none running"
-        said = _waits(
-            matter, Code.WAITING_ALLOCATION, _pending(matter, Category.ALLOCATION, words), SURE, before
-        )
+        pending = _pending(matter, Category.ALLOCATION, words)
+        said = _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
         return said._replace(next=(_QUEUE,))
     if matter.site is None:
-        doubt = ("the allocations of its site are not known",)
+        doubts = ("the allocations of its site are not known",)
         pending = _pending(matter, Category.ALLOCATION, "a launcher")
-        return _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before)._replace(
-            next=(_QUEUE,), doubts=doubt
-        )
+        said = _waits(matter, Code.NO_ALLOCATION, pending, GUESS, before)
+        return said._replace(next=(_QUEUE,), doubts=doubts)
     if (lost := _lost(matter)) is not None:
         return lost
     others = [one for one in matter.here if one.state == "running" or one.state in TO_COME]
@@ -307,11 +308,6 @@ def _runnable(matter: BalsamCase) -> Said:
         sentence += f" {note[:1].upper()}{note[1:]}."
     pending = _pending(matter, Category.ALLOCATION, what, note=note, is_stuck=True)
     return Said(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT), pending=pending)
-
-
-def _takes(one: Allocation, job: Job) -> bool:
-    own = set(job.tags.split(" "))
-    return all(tag_word(name, value) in own for name, value in one.tags)
 
 
 def _lost(matter: BalsamCase) -> Said | None:
@@ -374,49 +370,38 @@ def _running(matter: BalsamCase) -> Said:
 def _stale(matter: BalsamCase, one: Allocation) -> Said:
     heard = one.heartbeat_at if one.launchers else one.start_at
     silent = "" if heard is None else f" for {age(max(0.0, seconds_between(heard, matter.now)))}"
-    return Said(
-        Code.LAUNCHER_STALE,
+    sentence = (
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
-        "what it should do does not get done.",
-        SURE,
-        (_QUEUE,),
+        "what it should do does not get done."
     )
+    return Said(Code.LAUNCHER_STALE, sentence, SURE, (_QUEUE,))
 
 
-def _timeout(matter: BalsamCase) -> Said:
-    return _lost(matter) or Said(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
-
-
-def _run_error(matter: BalsamCase) -> Said:
-    error = matter.last(RUN_ERROR)
+def _ended(matter: BalsamCase) -> Said:
+    """A job, or its last run, that is over."""
+    state, error = matter.job.native_status, matter.last(RUN_ERROR)
+    if state == "JOB_FINISHED":
+        length = matter.job.elapsed_s(matter.now)
+        took = f" in {duration(length)}" if length is not None else ""
+        return Said(Code.COMPLETED, f"It completed{took}.", CERTAIN)
+    if state == RUN_TIMEOUT:
+        return _lost(matter) or Said(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
     if error is None:
         return Said(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
     said = _program_failed(matter, error)
     return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
 
 
-def _unknown(matter: BalsamCase) -> Said:
-    return Said(Code.UNKNOWN, f'Its state is "{matter.job.native_status}", which jobtui does not know.', 0.3)
-
-
 RULES: Mapping[str, Callable[[BalsamCase], Said]] = {
     "CREATED": _by_agent("the server to take it up"), "AWAITING_PARENTS": _parents,
-    "READY": _staging("its files to be staged in"),
+    "READY": _by_agent("its files to be staged in"),
     "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,
     "RESTART_READY": _runnable, "RUNNING": _running,
-    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"), "RUN_ERROR": _run_error,
-    "RUN_TIMEOUT": _timeout, "POSTPROCESSED": _staging("its results to be staged out"),
-    "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _finished, "FAILED": _failed,
+    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"), RUN_ERROR: _ended,
+    RUN_TIMEOUT: _ended, "POSTPROCESSED": _by_agent("its results to be staged out"),
+    "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _ended, FAILED: _failed,
 }  # fmt: skip
 """What is asked of a job in each state."""
-
-
-def _why_again(matter: BalsamCase) -> str:
-    error = matter.last("RUN_ERROR", "RUN_TIMEOUT")
-    if matter.job.native_status != "RESTART_READY" or error is None:
-        return ""
-    is_error = error.after == RUN_ERROR
-    return "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
 
 
 def _for(matter: BalsamCase) -> str:
@@ -425,29 +410,12 @@ def _for(matter: BalsamCase) -> str:
 
 
 def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
-    return (
-        NextStep(
-            "see its record, its directory and its output", Command("jobtui", "show", about=[matter.job.id])
-        ),
-    )
+    command = Command("jobtui", "show", about=[matter.job.id])
+    return (NextStep("see its record, its directory and its output", command),)
 
 
 _QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
 _SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
-
-
-def _evidence(matter: BalsamCase) -> tuple[Fact, ...]:
-    """The changes that led here, the last ones."""
-    return tuple(
-        Fact(
-            what=f"{change.before} → {change.after}",
-            text=json.dumps(change.detail) if change.detail else f"event {change.id}",
-            source=change.source,
-            at=change.at,
-        )
-        for change in matter.changes[-MOST_CHANGES:]
-    )
-
 
 TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
 """States that a job, or a run of it, ends in."""

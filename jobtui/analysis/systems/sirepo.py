@@ -28,7 +28,7 @@ from jobtui.analysis.systems.slurm import queued_as
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.health import unread
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Component, Step
 from jobtui.model.pending import Pending
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
@@ -69,10 +69,13 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
     since = finding.steps[0] if finding.steps else last
     pending = _pending(case, finding)
     held = f" {words}" if (words := held_words(pending)) else ""
+    flaps = ""
+    if case.flapping is not None and finding.code not in UNTOUCHED_BY_AGENTS:
+        flaps = f" It flaps: {case.flapping.words}."
     return Verdict(
         job_id=case.job_id,
         code=finding.code,
-        sentence=f"{finding.sentence}{held}{_flapping_words(case, finding)}{noted(case, finding.code)}",
+        sentence=f"{finding.sentence}{held}{flaps}{noted(case, finding.code)}",
         confidence=round(_confidence(case, finding), 2),
         last_step=None if last is None else last.step,
         last_at=None if last is None else last.at,
@@ -108,37 +111,27 @@ def _unknown(case: Case) -> Finding:
     return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
 
 
-def _flapping_words(case: Case, finding: Finding) -> str:
-    if case.flapping is None or finding.code in UNTOUCHED_BY_AGENTS:
-        return ""
-    return f" It flaps: {case.flapping.words}."
-
-
 def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
-    if case.job is None or case.is_record_old:
+    if case.record is None:
         confidence *= WITHOUT_RECORD
-    if case.is_log_behind and finding.code not in SELF_EVIDENT:
+    is_self_evident = finding.code in SELF_EVIDENT
+    if case.is_log_behind and not is_self_evident:
         confidence *= WITHOUT_END
     if case.run is not None and case.run.candidates:
         confidence *= WITHOUT_END
-    if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
+    is_incomplete = _is_sending_missing(case) or case.is_run_doubtful
+    if is_incomplete and not is_self_evident:
         confidence *= WITHOUT_LINES
-    is_open = bool(case.begun_late or case.still_read) and finding.code not in SELF_EVIDENT
-    if is_open or _heard_on_s(case, finding) is not None:
+    is_open = bool(case.begun_late or case.still_read) and not is_self_evident
+    is_cut_off = _heard_on_s(case, finding) is not None
+    is_damaged = bool(case.gaps or case.damaged)
+    if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
         confidence = min(confidence, LIKELY)
-    if finding.confidence < CERTAIN and finding.code not in SELF_EVIDENT and (case.gaps or case.damaged):
-        confidence = min(confidence, LIKELY)
-    if finding.needs_all_lines and _are_lines_missing(case, finding):
+    if finding.needs_all_lines and (is_damaged or case.is_log_behind or is_incomplete or is_cut_off):
+        # one of the lines that are lost could change the verdict
         confidence = min(confidence, PLAUSIBLE)
     return confidence
-
-
-def _are_lines_missing(case: Case, finding: Finding) -> bool:
-    """Whether lines of the run are lost, or likely lost, that could change the verdict."""
-    if case.gaps or case.damaged or case.is_log_behind or _is_sending_missing(case) or case.is_run_doubtful:
-        return True
-    return _heard_on_s(case, finding) is not None
 
 
 def _heard_on_s(case: Case, finding: Finding) -> float | None:
@@ -151,53 +144,37 @@ def _heard_on_s(case: Case, finding: Finding) -> float | None:
 
 
 def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
-    """The words of the record, then the lines, oldest first and each once."""
+    """The words of the record and of Slurm, then the lines, oldest first and each once."""
+    facts, job, slurm = [], case.job, case.slurm
+    if job is not None:
+        told = (
+            ("status", job.native_status),
+            ("error", job.error),
+            ("alert", job.alert),
+            ("waits for", job.message),
+            ("canceledAfterSecs", job.limit_s),
+        )
+        text = ", ".join(f"{name}: {value}" for name, value in told if value is not None)
+        facts.append(Fact(what="record", text=text, source=job.source, at=job.written_at))
+    if slurm is not None:
+        words = [f"{slurm.id}: {slurm.native_status}"]
+        words += [
+            f"{name}: {said}" for name, said in (("reason", slurm.reason), ("exit", slurm.exit)) if said
+        ]
+        facts.append(Fact(what="slurm", text=", ".join(words), source=slurm.source, at=slurm.updated_at))
+    last = [step for step in reversed(case.steps) if mark_of(step) not in (None, Mark.UPDATED)][:3]
     steps: dict[tuple[str, int, int], Step] = {}
-    for step in (*finding.steps, *_last_steps(case)):
+    for step in (*finding.steps, *last):
         if step is not None and mark_of(step) is not Mark.STARTED and len(steps) < MOST_EVIDENCE - 1:
             steps.setdefault((step.source, step.line, step.offset), step)
-    ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
-    return (*_record_evidence(case), *_slurm_evidence(case), *map(_as_evidence, ordered))
-
-
-def _last_steps(case: Case) -> tuple[Step, ...]:
-    steps = case.run.steps if case.run is not None else ()
-    return tuple(step for step in reversed(steps) if mark_of(step) not in (None, Mark.UPDATED))[:3]
-
-
-def _as_evidence(step: Step) -> Fact:
-    return Fact(
-        what=step.step, text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor
-    )
-
-
-def _record_evidence(case: Case) -> tuple[Fact, ...]:
-    job = case.job
-    if job is None:
-        return ()
-    facts = [f"status: {job.native_status}"]
-    facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
-    return (Fact(what="record", text=", ".join(facts), source=job.source, at=job.written_at),)
-
-
-def _slurm_evidence(case: Case) -> tuple[Fact, ...]:
-    slurm = case.slurm
-    if slurm is None:
-        return ()
-    facts = [f"{slurm.id}: {slurm.native_status}"]
-    facts += [f"{name}: {text}" for name, text in (("reason", slurm.reason), ("exit", slurm.exit)) if text]
-    return (Fact(what="slurm", text=", ".join(facts), source=slurm.source, at=slurm.updated_at),)
-
-
-def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:
-    job = case.job
-    assert job is not None
-    return (
-        ("error", job.error),
-        ("alert", job.alert),
-        ("waits for", job.message),
-        ("canceledAfterSecs", job.limit_s),
-    )
+    for step in sorted(steps.values(), key=lambda one: (one.at or 0, one.offset)):
+        facts.append(
+            Fact(
+                what=step.step, text=step.text, source=step.source, at=step.at, line=step.line,
+                cursor=step.cursor,
+            )
+        )  # fmt: skip
+    return tuple(facts)
 
 
 def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
@@ -265,7 +242,9 @@ def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case
 
     def check(case: Case) -> Contradiction | None:
         step = told(case)
-        if step is None or not case.status.is_live or not _is_settled(case, step):
+        since = case.since(step)
+        is_new = since is not None and since <= SETTLED_S
+        if step is None or not case.status.is_live or is_new:
             return None
         return Contradiction(f"the record is {about}", record_fact(case.job), _line(step))
 
@@ -277,7 +256,7 @@ def _gone(case: Case) -> Step | None:
 
 
 def _runs_on(case: Case) -> Step | None:
-    steps = case.run.steps if case.run is not None and case.status is JobStatus.PENDING else ()
+    steps = case.steps if case.status is JobStatus.PENDING else ()
     return next((step for step in steps if step.step == "status running"), None)
 
 
@@ -294,29 +273,27 @@ def _other_end(case: Case) -> Contradiction | None:
     )
 
 
-def _slurm_and_live(case: Case) -> Contradiction | None:
-    slurm = case.slurm
-    if slurm is None or not case.status.is_live or not _is_polled(case):
-        return None
-    if slurm.status in ENDS:
-        about = f"the record is {case.status}, Slurm says {slurm.status}"
-    elif (case.status, slurm.status) == (JobStatus.PENDING, JobStatus.RUNNING):
-        about = "the record is pending, Slurm says that it runs"
-    else:
-        return None
-    return Contradiction(about, record_fact(case.job), _slurm(slurm))
+def _slurm(case: Case) -> Contradiction | None:
+    """What Slurm says of a live record, or an end that is impossible.
 
-
-def _slurm_other_end(case: Case) -> Contradiction | None:
-    """An end that is impossible: failed in Slurm and completed in Sirepo, or over in Slurm and live here."""
-    slurm = case.slurm
-    if slurm is None or case.status not in ENDS or not _is_polled(case):
+    That is failed in Slurm and completed in Sirepo, or over in Slurm and live here.
+    """
+    job, slurm = case.job, case.slurm
+    if job is None or slurm is None or not is_polled(job, slurm, case.now):
         return None
-    completed = (case.status is JobStatus.COMPLETED, slurm.status is JobStatus.COMPLETED)
-    if not slurm.status.is_live and (slurm.status not in ENDS or completed[0] == completed[1]):
-        return None
+    is_over = slurm.status in ENDS
+    is_same_end = (case.status is JobStatus.COMPLETED) == (slurm.status is JobStatus.COMPLETED)
     about = f"the record says {case.status}, Slurm says {slurm.status}"
-    return Contradiction(about, record_fact(case.job), _slurm(slurm))
+    if case.status.is_live:
+        about = f"the record is {case.status}, Slurm says {slurm.status}"
+        if (case.status, slurm.status) == (JobStatus.PENDING, JobStatus.RUNNING):
+            about = "the record is pending, Slurm says that it runs"
+        elif not is_over:
+            return None
+    elif case.status not in ENDS or (not slurm.status.is_live and (not is_over or is_same_end)):
+        return None
+    fact = Fact(text=f"{slurm.id}: {slurm.native_status}", source=slurm.source, at=slurm.updated_at)
+    return Contradiction(about, record_fact(job), fact)
 
 
 CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
@@ -332,25 +309,9 @@ CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
         "live, its supervisor was restarted",
         lambda case: None if case.is_sbatch or case.later else case.last(Mark.RESTARTED),
     ),
-    _slurm_and_live,
-    _slurm_other_end,
+    _slurm,
 )
 """The checks for contradictions."""
-
-
-def _is_polled(case: Case) -> bool:
-    assert case.job is not None
-    assert case.slurm is not None
-    return is_polled(case.job, case.slurm, case.now)
-
-
-def _slurm(slurm: Job) -> Fact:
-    return Fact(text=f"{slurm.id}: {slurm.native_status}", source=slurm.source, at=slurm.updated_at)
-
-
-def _is_settled(case: Case, step: Step) -> bool:
-    since = case.since(step)
-    return since is None or since > SETTLED_S
 
 
 def _line(step: Step) -> Fact:

@@ -1,7 +1,7 @@
 """Rules for jobs of Sirepo that are over: done, failed, canceled, gone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from jobtui.analysis.correlation.agents import UNWANTED_ENDS
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, NEWER_S, PLAUSIBLE, SURE, Case, Finding, Rule
@@ -35,11 +35,11 @@ KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
 
 def completed(case: Case) -> Finding:
-    length = case.job.elapsed_s(case.now) if case.job is not None else None
+    length = case.ran_s
     took = f" in {duration(length)}" if length is not None else ""
     alert = case.job.alert if case.job is not None else None
     note = f", with a warning to its user: {alert}" if alert else ""
-    is_told = case.job is not None and not case.is_record_old
+    is_told = case.record is not None
     return Finding(
         Code.COMPLETED,
         f"It completed{took}{note}.",
@@ -76,12 +76,8 @@ def killed(case: Case) -> Finding | None:
         why = ""
     elif signal == MEMORY_SIGNAL and not is_memory:
         why = " by whom is not known, most often by the kernel, because memory ran out"
-    return Finding(
-        Code.KILLED_BY_SIGNAL,
-        f"Its program was killed by {by}{why and ','}{why}: {error}.",
-        SURE,
-        (case.ended_in_log, case.last(Mark.EXITED)),
-    )
+    sentence = f"Its program was killed by {by}{why and ','}{why}: {error}."
+    return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
 
 
 def prepare_failed(case: Case) -> Finding | None:
@@ -105,7 +101,7 @@ def prepare_failed(case: Case) -> Finding | None:
 
 def _on_stderr(case: Case) -> Step | None:
     """The line of job_cmd's stderr, else the line of its end if that says that there was some."""
-    steps = case.run.steps if case.run is not None else ()
+    steps = case.steps
     told = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
     ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
     return next(reversed(told or ended), None)
@@ -133,19 +129,15 @@ def failed_on_cluster(case: Case) -> Finding | None:
     is_refused = refused is not None or error.startswith(_NOT_SUBMITTED)
     how = "Slurm refused it" if is_refused else "It failed on the cluster"
     by_slurm = f" Slurm says: {case.slurm.error}." if case.slurm is not None and case.slurm.error else ""
-    return Finding(
-        Code.SBATCH_FAILED,
-        f"{how}: {error.removeprefix(_NOT_SUBMITTED) or 'no reason is given'}.{by_slurm}",
-        SURE,
-        (refused or case.ended_in_log or case.last_step,),
-    )
+    sentence = f"{how}: {error.removeprefix(_NOT_SUBMITTED) or 'no reason is given'}.{by_slurm}"
+    return Finding(Code.SBATCH_FAILED, sentence, SURE, (refused or case.ended_in_log or case.last_step,))
 
 
 def program_failed(case: Case) -> Finding:
     """It failed, and nothing says that anything but its program failed."""
     error = _error(case)
     run = case.run
-    ran = case.job.elapsed_s(case.now) if case.job is not None else None
+    ran = case.ran_s
     length = f" {duration(ran)} after it started" if ran is not None else ""
     has_started = case.job is not None and case.job.started_at is not None
     if run is not None and not run.sends and not has_started:
@@ -162,7 +154,7 @@ def program_failed(case: Case) -> Finding:
     if exited is None and note is not None and (why := reason_in(note.text)):
         words = f"Its agent could not start it: {why}."
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
-    is_reason_told = bool(error) or (case.job is not None and not case.is_record_old)
+    is_reason_told = bool(error) or case.record is not None
     is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or case.agent_seen)
     doubts: tuple[str, ...] = (
         () if is_seen else ("no line that tells how it failed was read; its input may be wrong",)
@@ -180,24 +172,22 @@ def program_failed(case: Case) -> Finding:
 
 
 def timed_out(case: Case) -> Finding | None:
-    limit = case.job.limit_s if case.job is not None and not case.is_record_old else None
+    limit = case.record.limit_s if case.record is not None else None
     step = case.last(Mark.TIME_LIMIT)
     if limit is None and step is None:
         return None
     length = f" of {age(limit)}" if limit is not None else ""
-    return Finding(
-        Code.TIMED_OUT,
-        f"It was canceled because it ran into its time limit{length}.",
-        CERTAIN,
-        (case.last(Mark.SENT), step),
-        limit_s=limit,
-    )
+    sentence = f"It was canceled because it ran into its time limit{length}."
+    return Finding(Code.TIMED_OUT, sentence, CERTAIN, (case.last(Mark.SENT), step), limit_s=limit)
 
 
 def canceled_later(case: Case) -> Finding | None:
     """A run that lost its supervisor or agent, was found again, and then canceled by its user."""
     step = case.last(Mark.RESTARTED, Mark.FOUND_GONE, Mark.AGENT_GONE)
-    if step is None or not any(op.name == "cancel" and op.replies for op in _after(case, step)):
+    if step is None or not any(
+        op.name == "cancel" and op.replies and any(is_told_before(step, one) for one in op.steps)
+        for op in case.later
+    ):
         return None
     return canceled_by_user(case)
 
@@ -263,42 +253,32 @@ def ended_by_slurm(case: Case) -> Finding | None:
 def canceled_by_user(case: Case) -> Finding:
     cancel = _cancel(case)
     if cancel is None:
-        return Finding(
-            Code.CANCELED_BY_USER,
-            "It was canceled; by whom is not in what could be read, most often it is its user.",
-            GUESS,
-            doubts=("no line about its cancel was read",),
-        )
-    ran = case.job.elapsed_s(case.now) if case.job is not None else None
+        sentence = "It was canceled; by whom is not in what could be read, most often it is its user."
+        return Finding(Code.CANCELED_BY_USER, sentence, GUESS, doubts=("no line about its cancel was read",))
+    ran = case.ran_s
     length = f" after {duration(ran)}" if ran else ""
     wait = case.last(Mark.SLOT_WAIT) if case.run is not None and not case.run.sends else None
     if wait is not None and (found := slot_of(wait.text)) is not None:
         length = f" while it waited: {found[2]}"
-    return Finding(
-        Code.CANCELED_BY_USER,
-        f"Its user canceled it{length}.",
-        CERTAIN,
-        (cancel, case.last(Mark.EXITED, Mark.KILLED)),
-    )
+    sentence = f"Its user canceled it{length}."
+    return Finding(Code.CANCELED_BY_USER, sentence, CERTAIN, (cancel, case.last(Mark.EXITED, Mark.KILLED)))
 
 
 def run_dir_gone(case: Case) -> Finding | None:
     told = _told_gone(case)
-    earlier = [run for run in case.runs or () if run.status is not JobStatus.MISSING]
+    earlier = [run for run in case.runs if run.status is not JobStatus.MISSING]
     has_run = bool(earlier) or (case.job is not None and case.job.runs > 0)
     if told is None and not has_run:
         return None
     last = f" The last run {earlier[-1].status}." if earlier else ""
-    return Finding(
-        Code.RUN_DIR_GONE,
-        f"It has run, and its run directory was found to be gone, so that it counts as never run.{last}",
-        CERTAIN if told is not None else SURE,
-        (told,),
+    sentence = (
+        f"It has run, and its run directory was found to be gone, so that it counts as never run.{last}"
     )
+    return Finding(Code.RUN_DIR_GONE, sentence, CERTAIN if told is not None else SURE, (told,))
 
 
 def never_run(case: Case) -> Finding:
-    is_told = case.job is not None and case.runs is not None
+    is_told = case.job is not None and case.evidence.detail is not None
     is_quasi = case.job is not None and case.job.is_quasi
     return Finding(
         Code.NEVER_RUN,
@@ -320,7 +300,7 @@ def purged(case: Case) -> Finding:
 def gone_since(case: Case) -> Finding | None:
     """A completed run whose record was not read, and whose directory was gone when somebody asked for it."""
     told = _told_gone(case)
-    if told is None or (case.job is not None and not case.is_record_old):
+    if told is None or case.record is not None:
         return None
     return Finding(
         Code.RUN_DIR_GONE,
@@ -346,34 +326,24 @@ ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
 """The rules for a job that is over, by its status, in the order in which they are tried."""
 
 
-def _after(case: Case, step: Step) -> tuple[Op, ...]:
-    return tuple(op for op in case.later if any(is_told_before(step, one) for one in op.steps))
-
-
 def _error(case: Case) -> str:
     """The reason in the record, else the reason of the op."""
-    if case.job is not None and not case.is_record_old and case.job.error:
-        return case.job.error
+    if case.record is not None and case.record.error:
+        return case.record.error
     return (case.run.error if case.run is not None else None) or ""
 
 
 def _is_short(case: Case) -> bool:
     """Whether the run reported only its start and its end, and no progress of a program."""
-    steps = case.run.steps if case.run is not None else ()
-    return sum(1 for step in steps if step.step == "status running") <= 1
+    return sum(step.step == "status running" for step in case.steps) <= 1
 
 
 def _told_gone(case: Case) -> Step | None:
     """The line of an op that found the run directory gone, after the latest run."""
     ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
+    steps = (step for op in reversed(ops) for step in op.steps)
     return next(
-        (
-            step
-            for op in reversed(ops)
-            for step in op.steps
-            if mark_of(step) is Mark.REPLIED and _RUN_DIR_GONE in step.text
-        ),
-        None,
+        (step for step in steps if mark_of(step) is Mark.REPLIED and _RUN_DIR_GONE in step.text), None
     )
 
 
@@ -407,18 +377,24 @@ def reason_in(text: str) -> str:
 
 
 def noted(case: Case, code: Code) -> str:
-    steps = case.run.steps if case.run is not None else ()
-    told = [_from_afar(case, steps, word) for word in FROM_AFAR] if code in TOUCHED else []
-    told += [
-        _agent_words(case) if code in TOUCHED else "",
-        _other_runs(case, steps),
-        _failed_later(case, code),
-    ]
+    """What else is said of the run: by its agent from afar, of the agent, other runs, later requests."""
+    told = []
+    if code in TOUCHED:
+        told = [_from_afar(case, word) for word in FROM_AFAR]
+        agent = case.agent
+        if agent is not None and agent.state in UNWANTED_ENDS and agent.why.startswith(_TELLS_WHY):
+            told.append(f"Of its agent it is said: {agent.why}")
+    told.append(_other_runs(case))
+    failed = [op for op in case.later if op.name in LATER_OPS and op.error]
+    if failed and code is Code.COMPLETED:
+        error = failed[-1].error or ""
+        why = reason_in(error) or error[:MOST_QUOTED]
+        told.append(f"What was asked of it later failed {_times(len(failed))} ({failed[-1].name}): {why}")
     return "".join(f" {words}." for words in told if words)
 
 
-def _from_afar(case: Case, steps: Sequence[Step], word: str) -> str:
-    same = [step for step in steps if step.step == word]
+def _from_afar(case: Case, word: str) -> str:
+    same = [step for step in case.steps if step.step == word]
     if not same:
         return ""
     since = case.since(same[0])
@@ -428,16 +404,18 @@ def _from_afar(case: Case, steps: Sequence[Step], word: str) -> str:
     return f"{FROM_AFAR[word].format(times=times)}{why and ': '}{why}"
 
 
-def _agent_words(case: Case) -> str:
-    agent = case.agent
-    is_told = agent is not None and agent.state in UNWANTED_ENDS and agent.why.startswith(_TELLS_WHY)
-    return f"Of its agent it is said: {agent.why}" if agent is not None and is_told else ""
-
-
-def _other_runs(case: Case, steps: Sequence[Step]) -> str:
-    same = [step for step in steps if step.step in OF_OTHER_RUNS]
-    serials = [whole(found["serial"]) for found in _SERIAL.finditer(same[-1].text)] if same else []
-    names = [_run_name(case, serial) for serial in serials if serial is not None]
+def _other_runs(case: Case) -> str:
+    same = [step for step in case.steps if step.step in OF_OTHER_RUNS]
+    names = []
+    for found in _SERIAL.finditer(same[-1].text) if same else ():
+        serial = whole(found["serial"], 0)
+        at = Nanos(serial * SECOND)  # a run's serial is the time at which it was requested
+        name = f"the run of {to_rfc3339(at)[:19]}Z" if serial else "no run"
+        for run in case.runs:
+            if run.queued_at is not None and abs(seconds_between(run.queued_at, at)) <= NEWER_S:
+                name = f"run {run.number}"
+                break
+        names.append(name)
     if len(names) < 2 or names[0] == names[1]:
         return ""
     return f"News or requests of {names[1]} were refused {_times(len(same))}: {names[0]} counts"
@@ -445,21 +423,3 @@ def _other_runs(case: Case, steps: Sequence[Step]) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _run_name(case: Case, serial: int) -> str:
-    """A run by its serial, which is the time at which it was requested."""
-    at = Nanos(serial * SECOND)
-    for run in case.runs or ():
-        if run.queued_at is not None and abs(seconds_between(run.queued_at, at)) <= NEWER_S:
-            return f"run {run.number}"
-    return f"the run of {to_rfc3339(at)[:19]}Z" if serial else "no run"
-
-
-def _failed_later(case: Case, code: Code) -> str:
-    """The requests for results of a finished run that failed."""
-    failed = [op for op in case.later if op.name in LATER_OPS and op.error]
-    if not failed or code is not Code.COMPLETED:
-        return ""
-    why = reason_in(failed[-1].error or "") or (failed[-1].error or "")[:MOST_QUOTED]
-    return f"What was asked of it later failed {_times(len(failed))} ({failed[-1].name}): {why}"

@@ -20,7 +20,7 @@ from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
 from jobtui.model.pending import Category
@@ -47,13 +47,11 @@ def restarted(case: Case) -> Finding | None:
         if case.is_sbatch
         else "nothing runs any more, and the record changes when somebody asks for the job"
     )
-    return Finding(
-        Code.STALE_RECORD,
+    sentence = (
         f"The supervisor was restarted after this run was asked for, and its record still says "
-        f"{case.status}: {where}.",
-        SURE,
-        (case.last(Mark.SENT, Mark.CREATED), restart),
+        f"{case.status}: {where}."
     )
+    return Finding(Code.STALE_RECORD, sentence, SURE, (case.last(Mark.SENT, Mark.CREATED), restart))
 
 
 def login_needed(case: Case) -> Finding | None:
@@ -61,7 +59,7 @@ def login_needed(case: Case) -> Finding | None:
     if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
         return None
     # the record is written when a run is refused: one that does not know of it is of another run
-    is_agreed = case.job is not None and not case.is_record_old and case.job.error == NOT_SENT
+    is_agreed = case.record is not None and case.record.error == NOT_SENT
     if case.job is None:
         refused = case.last(Mark.REFUSED)
         is_agreed = refused is not None and case.is_supervisor_heard_after(refused)
@@ -79,7 +77,7 @@ def slot(case: Case) -> Finding | None:
     """A run that waits for a slot, by its lines or by its record."""
     wait = case.last(Mark.SLOT_WAIT)
     is_logged = wait is not None and case.last(Mark.SLOT_WAIT, Mark.SLOT_GOT, Mark.SENT) is wait
-    message = case.job.message if case.job is not None and not case.is_record_old else None
+    message = case.record.message if case.record is not None else None
     text = (wait.text if is_logged and wait is not None else "") or message or ""
     found = slot_of(text)
     if found is None or (wait is not None and not is_logged):
@@ -124,14 +122,8 @@ def agent_start(case: Case) -> Finding | None:
     waited = case.since(wait)
     waited = _pending_s(case) if waited is None else waited
     if waited is not None and waited <= limit + GRACE_S:
-        return Finding(
-            Code.AGENT_STARTING,
-            f"Its agent is being started{_for(waited)}; it has up to {age(limit)}.",
-            SURE,
-            (wait,),
-            Mark.AGENT_ALIVE,
-            limit,
-        )
+        sentence = f"Its agent is being started{_for(waited)}; it has up to {age(limit)}."
+        return Finding(Code.AGENT_STARTING, sentence, SURE, (wait,), Mark.AGENT_ALIVE, limit)
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started{_ago_s(waited)} and no answer of it was read; it has {age(limit)}.",
@@ -166,43 +158,29 @@ def queued_on_cluster(case: Case) -> Finding | None:
     """A run that was submitted to Slurm and has not begun."""
     if not case.is_sbatch:
         return None
-    if case.slurm is not None and case.slurm.status.is_live:
-        return _queued_by_slurm(case, case.slurm)
+    slurm = case.slurm
+    if slurm is not None and slurm.status.is_live:
+        code, told = Code.SBATCH_QUEUED, (case.last(Mark.SENT), case.last(Mark.UPDATED))
+        if slurm.status is not JobStatus.PENDING:
+            sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
+        elif slurm.alert is not None:
+            code = Code.HELD if reason_of(slurm.reason).category is Category.HELD else Code.NEVER_STARTS
+            what = f"It is {slurm.id} in Slurm's queue and will not begin by itself"
+            sentence = f"{what}: it waits for {slurm.alert}."
+        else:
+            sentence = (
+                f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
+            )
+        return Finding(code, sentence, CERTAIN, told)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:
-        return None if case.run is not None else _queued_by_record(case)
+        doubt = "a login that is missing, or an agent that does not answer, would look the same"
+        sentence = f"It is pending{_for(_pending_s(case))}, most likely in Slurm's queue."
+        return None if case.run else Finding(Code.SBATCH_QUEUED, sentence, GUESS, doubts=(doubt,))
     if case.last(Mark.AGENT_GONE) is not None:
         return None
-    return Finding(
-        Code.SBATCH_QUEUED,
-        f"The run is in Slurm's queue{_for(_pending_s(case))} and has not begun.",
-        SURE,
-        (case.last(Mark.SENT), step),
-        Mark.UPDATED,
-    )
-
-
-def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
-    code = Code.SBATCH_QUEUED
-    if slurm.status is not JobStatus.PENDING:
-        sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
-    elif slurm.alert is not None:
-        code = Code.HELD if reason_of(slurm.reason).category is Category.HELD else Code.NEVER_STARTS
-        sentence = (
-            f"It is {slurm.id} in Slurm's queue and will not begin by itself: it waits for {slurm.alert}."
-        )
-    else:
-        sentence = f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
-    return Finding(code, sentence, CERTAIN, (case.last(Mark.SENT), case.last(Mark.UPDATED)))
-
-
-def _queued_by_record(case: Case) -> Finding:
-    return Finding(
-        Code.SBATCH_QUEUED,
-        f"It is pending{_for(_pending_s(case))}, most likely in Slurm's queue.",
-        GUESS,
-        doubts=("a login that is missing, or an agent that does not answer, would look the same",),
-    )
+    sentence = f"The run is in Slurm's queue{_for(_pending_s(case))} and has not begun."
+    return Finding(Code.SBATCH_QUEUED, sentence, SURE, (case.last(Mark.SENT), step), Mark.UPDATED)
 
 
 def sent_without_answer(case: Case) -> Finding | None:
@@ -258,8 +236,8 @@ def _agent_limit_s(case: Case) -> float:
 
 
 def _pending_s(case: Case) -> float | None:
-    if case.job is not None and case.job.queued_at is not None and not case.is_record_old:
-        return max(0.0, seconds_between(case.job.queued_at, case.now))
+    if case.record is not None and case.record.queued_at is not None:
+        return max(0.0, seconds_between(case.record.queued_at, case.now))
     created = case.run.created_at if case.run is not None else None
     return None if created is None else max(0.0, seconds_between(created, case.now))
 
@@ -284,7 +262,8 @@ _TERMINATED = "returncode=-15"
 def agent_gone(case: Case) -> Finding | None:
     """A run whose agent was lost while it had the run, and about which nobody has asked since."""
     gone = case.last(Mark.AGENT_GONE)
-    if gone is None or case.is_sbatch or _is_asked_about(case):
+    is_asked_about = any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
+    if gone is None or case.is_sbatch or is_asked_about:
         return None
     doubts = [words for words, applies in LOSS_DOUBTS if applies(case, gone)]
     return Finding(
@@ -374,7 +353,7 @@ def silent(case: Case) -> Finding | None:
     job = case.job
     if job is None:
         return None
-    limit, ran = limit_s(job), job.elapsed_s(case.now)
+    limit, ran = limit_s(job), case.ran_s
     if limit is not None and ran is not None and ran > limit + LIMIT_GRACE_S:
         return Finding(
             Code.STALE_RECORD,
@@ -387,21 +366,20 @@ def silent(case: Case) -> Finding | None:
         )
     quiet = _quiet_s(case)
     if quiet is not None and quiet > STALE_S.get(job.mode, float("inf")):
-        return Finding(
-            Code.STALE_RECORD,
-            f"Nothing was heard of it for {age(quiet)}: what wrote the record is most likely gone.",
-            PLAUSIBLE,
-            (case.last_step,),
-            Mark.UPDATED,
-        )
+        sentence = f"Nothing was heard of it for {age(quiet)}: what wrote the record is most likely gone."
+        return Finding(Code.STALE_RECORD, sentence, PLAUSIBLE, (case.last_step,), Mark.UPDATED)
     return None
 
 
 def runs(case: Case) -> Finding:
     step = case.last(Mark.UPDATED, Mark.REPLIED, Mark.STARTED, Mark.SENT)
     quiet = _quiet_s(case)
-    ran = case.job.elapsed_s(case.now) if case.job is not None else None
-    length = "" if ran is None else f" for {age(ran)}{_beside_usual(case, ran)}"
+    ran = case.ran_s
+    limit = limit_s(case.job) if case.job is not None else None
+    usual = "" if limit is None else f" of at most {age(limit)}"
+    if ran is not None and case.length is not None:
+        usual = f", {'longer than ' if is_beyond(ran, case.length) else ''}{usual_words(case.length)}"
+    length = "" if ran is None else f" for {age(ran)}{usual}"
     percent = "" if case.job is None or case.job.percent is None else f", {case.job.percent:.0f} % done"
     word = "" if quiet is None else f"; last news {age(quiet)} ago"
     number = f" as {case.slurm.id}" if case.slurm is not None else ""
@@ -416,7 +394,6 @@ def runs(case: Case) -> Finding:
         doubts += (f"its agent wrote that it {killed.step}",)
     # a program that tells its progress, in a log that tells nothing either: neither is known to live
     is_all_silent = case.tells_progress and not case.is_supervisor_heard_after(step, QUIET_S)
-    limit = limit_s(case.job) if case.job is not None else None
     is_due = limit is not None and ran is not None and ran >= limit  # it may have been canceled by now
     is_unsure = killed is not None or (not is_alive and (case.is_log_behind or is_all_silent or is_due))
     return Finding(
@@ -429,15 +406,6 @@ def runs(case: Case) -> Finding:
     )
 
 
-def _beside_usual(case: Case, ran: float) -> str:
-    """The comparison with earlier runs, else with the limit."""
-    if case.length is not None:
-        late = "longer than " if is_beyond(ran, case.length) else ""
-        return f", {late}{usual_words(case.length)}"
-    limit = limit_s(case.job) if case.job is not None else None
-    return "" if limit is None else f" of at most {age(limit)}"
-
-
 def asked_again(case: Case) -> Finding | None:
     """The answer to a run_status that is not in the record yet."""
     answer = case.later_step(Mark.RUN_STATUS)
@@ -446,13 +414,11 @@ def asked_again(case: Case) -> Finding | None:
     gone = case.last(Mark.AGENT_GONE)
     if gone is None:
         return None
-    return Finding(
-        Code.AGENT_LOST,
+    sentence = (
         f"Its agent went away{_ago(case, gone)} while it had the run; asked again, a new agent knew nothing "
-        "of it.",
-        CERTAIN,
-        (gone, answer),
+        "of it."
     )
+    return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
 
 
 RUNNING_RULES: tuple[Rule, ...] = (
@@ -460,10 +426,6 @@ RUNNING_RULES: tuple[Rule, ...] = (
     sent_without_answer, silent, runs,
 )  # fmt: skip
 """The rules for a running job, in the order in which they are tried."""
-
-
-def _is_asked_about(case: Case) -> bool:
-    return any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
 
 
 def _quiet_s(case: Case) -> float | None:

@@ -85,7 +85,10 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     job, detail = evidence.job, evidence.detail
     assert job is not None
     now = evidence.now_at(job.source)
-    if detail is not None and _is_same_run(detail.job, job):
+    if detail is not None and (detail.job.native_status, detail.job.started_at) == (
+        job.native_status,
+        job.started_at,
+    ):
         job = detail.job  # it tells more: whole exit codes, and whether anything ran
     pending = _pending_of(job, evidence) if job.status is JobStatus.PENDING else None
     matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
@@ -138,41 +141,31 @@ def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:
     )
 
 
-def _is_same_run(one: Job, other: Job) -> bool:
-    return (one.native_status, one.started_at) == (other.native_status, other.started_at)
-
-
 def _pending(matter: SlurmCase) -> Said:
     job, pending = matter.job, matter.pending
     assert pending is not None
     again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
+    reason = reason_of(job.reason)
     if pending.category is Category.HELD:
-        return _held(matter, again)
+        by = reason.words if reason.category is Category.HELD else "a person: it is held"
+        sentence = (
+            f"{again}It is held and waits{matter.for_()} for {by}; it begins when somebody releases it."
+        )
+        command = Command("scontrol", "release", about=[_number(matter)])
+        release = NextStep("let it go on, as its owner or an administrator", command)
+        return Said(Code.HELD, sentence, CERTAIN, (release,))
     is_dependent = pending.category is Category.DEPENDENCY
     on = f" ({matter.facts['depends on']})" if is_dependent and "depends on" in matter.facts else ""
     sentence = sentence_of(pending, matter.for_(), again, on)
     if pending.is_stuck:
-        sure = CERTAIN if reason_of(job.reason).is_stuck else SURE
-        return Said(Code.NEVER_STARTS, sentence, sure, _mend(matter), _on(matter))
+        sure = CERTAIN if reason.is_stuck else SURE
+        is_known = reason.category is not Category.DEPENDENCY or "depends on" in matter.facts
+        doubts = () if is_known else ("which job it depends on was not read",)
+        mend = NextStep("see what it asked for, and change it or cancel it", _show(matter))
+        return Said(Code.NEVER_STARTS, sentence, sure, (mend,), doubts)
     code = Code.REQUEUED if again else Code.WAITING_PARENTS if is_dependent else Code.SLURM_QUEUED
-    return Said(code, sentence, SURE if job.reason else LIKELY, _queue(matter))
-
-
-def _held(matter: SlurmCase, again: str) -> Said:
-    reason = reason_of(matter.job.reason)
-    by = reason.words if reason.category is Category.HELD else "a person: it is held"
-    sentence = f"{again}It is held and waits{matter.for_()} for {by}; it begins when somebody releases it."
-    release = NextStep(
-        "let it go on, as its owner or an administrator",
-        Command("scontrol", "release", about=[_number(matter)]),
-    )
-    return Said(Code.HELD, sentence, CERTAIN, (release,))
-
-
-def _on(matter: SlurmCase) -> tuple[str, ...]:
-    category = reason_of(matter.job.reason).category
-    is_known = category is not Category.DEPENDENCY or "depends on" in matter.facts
-    return () if is_known else ("which job it depends on was not read",)
+    queue = NextStep("see when it may start", Command("squeue", "--start", "--job", about=[_number(matter)]))
+    return Said(code, sentence, SURE if job.reason else LIKELY, (queue,))
 
 
 def _running(matter: SlurmCase) -> Said:
@@ -204,7 +197,7 @@ def _canceled(matter: SlurmCase) -> Said:
 def _failed(matter: SlurmCase) -> Said:
     """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
-    if _out_of_memory_step(matter) is not None:
+    if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)
     code, signal = _exit(job.exit)
     if (fault := matter.not_started(signal)) is not None:
@@ -215,7 +208,9 @@ def _failed(matter: SlurmCase) -> Said:
         number = signal or code - BY_SHELL
         how = f"killed by signal {signal}, a real-time signal" if signal in NOT_STARTED else job.error
         if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
-            return _over_memory(matter)
+            sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
+            doubts = ("Slurm names only the signal: nothing says who sent it",)
+            return Said(Code.OUT_OF_MEMORY, sentence, SURE, _memory(matter), doubts)
         memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
         return Said(
             Code.KILLED_BY_SIGNAL,
@@ -243,35 +238,17 @@ def _not_started(matter: SlurmCase, fault: str) -> Said:
     which = f" ({', '.join(paths)})" if paths and "output" in fault else ""
     is_proven = matter.job.reason in LAUNCH_REASONS
     at_once = (matter.job.elapsed_s(matter.now) or 0.0) <= AT_ONCE_S
+    sentence = f"It probably never ran: Slurm's code says that {fault}{which}."
     if is_proven:
         sentence = f"It never ran: {fault}{which}."
-    else:
-        sentence = f"It probably never ran: Slurm's code says that {fault}{which}."
-    return Said(
-        Code.LAUNCH_FAILED,
-        sentence,
-        SURE if is_proven else PLAUSIBLE if at_once else GUESS,
-        (NextStep("see where its files should be, and who may write there", _show(matter)),),
-        () if is_proven else ("a program that a real-time signal ended would look the same",),
-    )
-
-
-def _over_memory(matter: SlurmCase) -> Said:
-    return Said(
-        Code.OUT_OF_MEMORY,
-        f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}.",
-        SURE,
-        _memory(matter),
-        ("Slurm names only the signal: nothing says who sent it",),
-    )
-
-
-def _out_of_memory_step(matter: SlurmCase) -> str | None:
-    return next((name for name, text in matter.steps if text.startswith("OUT_OF_MEMORY")), None)
+    sure = SURE if is_proven else PLAUSIBLE if at_once else GUESS
+    look = NextStep("see where its files should be, and who may write there", _show(matter))
+    doubts = () if is_proven else ("a program that a real-time signal ended would look the same",)
+    return Said(Code.LAUNCH_FAILED, sentence, sure, (look,), doubts)
 
 
 def _out_of_memory(matter: SlurmCase) -> Said:
-    step = _out_of_memory_step(matter)
+    step = next((name for name, text in matter.steps if text.startswith("OUT_OF_MEMORY")), None)
     asked = f" It asked for {matter.facts['memory']}." if "memory" in matter.facts else ""
     of = f" in its step {step}" if step is not None else ""
     sentence = f"It was killed by the kernel{matter.after()}, out of memory{of}.{asked}"
@@ -282,11 +259,6 @@ def _timeout(matter: SlurmCase) -> Said:
     limit = matter.job.limit_s
     of = f" of {limit / 60:g} min" if limit else ""
     return Said(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
-
-
-def _preempted(matter: SlurmCase) -> Said:
-    sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
-    return Said(Code.PREEMPTED, sentence, CERTAIN)
 
 
 def _node_failed(matter: SlurmCase) -> Said:
@@ -306,12 +278,15 @@ def _is_node(name: str) -> bool:
     return name.startswith("node ") and name != NODE_NOT_KNOWN
 
 
-def _launch_failed(matter: SlurmCase) -> Said:
-    return Said(Code.LAUNCH_FAILED, f"It never ran: {matter.job.error}.", CERTAIN)
-
-
-def _deadline(matter: SlurmCase) -> Said:
-    return Said(Code.TIMED_OUT, f"It was ended by Slurm{matter.after()}: its deadline was over.", CERTAIN)
+def _ended_by_slurm(matter: SlurmCase) -> Said:
+    job = matter.job
+    if job.native_status == "PREEMPTED":
+        sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
+        return Said(Code.PREEMPTED, sentence, CERTAIN)
+    if job.native_status == "DEADLINE":
+        sentence = f"It was ended by Slurm{matter.after()}: its deadline was over."
+        return Said(Code.TIMED_OUT, sentence, CERTAIN)
+    return Said(Code.LAUNCH_FAILED, f"It never ran: {job.error}.", CERTAIN)
 
 
 def _unknown(matter: SlurmCase) -> Said:
@@ -324,10 +299,10 @@ def _unknown(matter: SlurmCase) -> Said:
 Rule = Callable[[SlurmCase], Said]
 
 ENDED: Mapping[str, Rule] = {
-    "BOOT_FAIL": _launch_failed, "CANCELLED": _canceled, "COMPLETED": _completed, "DEADLINE": _deadline,
-    "FAILED": _failed, "LAUNCH_FAILED": _launch_failed, "NODE_FAIL": _node_failed,
-    "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _preempted, "RECONFIG_FAIL": _launch_failed,
-    "REVOKED": _canceled, "TIMEOUT": _timeout,
+    "BOOT_FAIL": _ended_by_slurm, "CANCELLED": _canceled, "COMPLETED": _completed,
+    "DEADLINE": _ended_by_slurm, "FAILED": _failed, "LAUNCH_FAILED": _ended_by_slurm,
+    "NODE_FAIL": _node_failed, "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _ended_by_slurm,
+    "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _timeout,
 }  # fmt: skip
 """What is asked of a job that ended, by its state."""
 
@@ -352,27 +327,13 @@ def _number(matter: SlurmCase) -> str:
     return matter.job.id.partition("/")[2]
 
 
-def _queue(matter: SlurmCase) -> tuple[NextStep, ...]:
-    return (
-        NextStep("see when it may start", Command("squeue", "--start", "--job", about=[_number(matter)])),
-    )
-
-
-def _mend(matter: SlurmCase) -> tuple[NextStep, ...]:
-    return (NextStep("see what it asked for, and change it or cancel it", _show(matter)),)
-
-
 def _show(matter: SlurmCase) -> Command:
     return Command("scontrol", "show", "job", about=[_number(matter)])
 
 
 def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
-    return (
-        NextStep(
-            "see how much memory its steps took",
-            Command("sacct", STEP_COLUMNS, "-j", about=[_number(matter)]),
-        ),
-    )
+    command = Command("sacct", STEP_COLUMNS, "-j", about=[_number(matter)])
+    return (NextStep("see how much memory its steps took", command),)
 
 
 def _look(matter: SlurmCase) -> Iterator[NextStep]:

@@ -50,7 +50,12 @@ class Axis:
         self, low: int, high: int, cells: int, waits: Sequence[Wait] = (), wait_cells: int = 8
     ) -> None:
         self.low, self.high, self.cells = low, max(high, low + 1), max(1, cells)
-        self._pieces = self._cut(self._squeezable(waits, wait_cells), wait_cells)
+        inside = [wait for wait in waits if wait.start >= low and wait.end <= self.high]
+        scale = (self.high - low) / self.cells
+        longer = [wait for wait in inside if wait.duration_ns > wait_cells * scale]
+        most = self.cells // (WAIT_SHARE * wait_cells)
+        squeezed = sorted(sorted(longer, key=lambda wait: -wait.duration_ns)[:most])
+        self._pieces = self._cut(squeezed, wait_cells)
         self._lows = [piece.low for piece in self._pieces]
         self._firsts = [piece.first for piece in self._pieces]
 
@@ -91,13 +96,6 @@ class Axis:
                 half = piece.first + (at - piece.low) * halves // (piece.high - piece.low)
                 yield Tick(half // 2, at - origin, origin - begin)
                 at += step
-
-    def _squeezable(self, waits: Sequence[Wait], wait_cells: int) -> list[Wait]:
-        inside = [wait for wait in waits if wait.start >= self.low and wait.end <= self.high]
-        scale = (self.high - self.low) / self.cells
-        longer = [wait for wait in inside if wait.duration_ns > wait_cells * scale]
-        most = self.cells // (WAIT_SHARE * wait_cells)
-        return sorted(sorted(longer, key=lambda wait: -wait.duration_ns)[:most])
 
     def _cut(self, waits: Sequence[Wait], wait_cells: int) -> list[_Piece]:
         active = self.high - self.low - sum(wait.duration_ns for wait in waits)

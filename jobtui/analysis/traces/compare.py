@@ -68,10 +68,9 @@ def step_changes(this: Tree, other: Tree) -> Iterator[StepChange]:
         depth, (ours, theirs) = stack.pop()
         yield StepChange(depth, ours, theirs, _change(ours, theirs, least_ns))
         if ours and theirs:
-            below = (
-                chain.from_iterable(map(tree.below, spans)) for tree, spans in ((this, ours), (other, theirs))
-            )
-            stack += [(depth + 1, pair) for pair in reversed(_pairs(this, other, *below))]
+            ours_below = chain.from_iterable(map(this.below, ours))
+            theirs_below = chain.from_iterable(map(other.below, theirs))
+            stack += [(depth + 1, pair) for pair in reversed(_pairs(this, other, ours_below, theirs_below))]
 
 
 def _pairs(this: Tree, other: Tree, ours: Iterable[Span], theirs: Iterable[Span]) -> list[Pair]:

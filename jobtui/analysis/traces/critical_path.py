@@ -56,10 +56,7 @@ def last_ends(tree: Tree) -> dict[SpanId, int]:
         stack.extend(tree.below(span))
     ends: dict[SpanId, int] = {}
     for span in reversed(order):
-        end = int(end_of(span))
-        for child in tree.below(span):
-            end = max(end, ends[child.span_id])
-        ends[span.span_id] = end
+        ends[span.span_id] = max(int(end_of(span)), *(ends[child.span_id] for child in tree.below(span)), 0)
     return ends
 
 

@@ -95,16 +95,11 @@ def _cause(tree: Tree, span: Span, top: Span) -> RootCause:
     parent = tree.parent_of(top)
     is_handled = parent is not None and parent.ended_at is not None and end_of(parent) >= end_of(top)
     exception = next((event for event in reversed(span.events) if event.name == EXCEPTION), None)
-    return RootCause(
-        span, span.message or _words_of(exception), exception, logs_of(tree, span), is_handled, top
-    )
-
-
-def _words_of(exception: SpanEvent | None) -> str:
-    if exception is None:
-        return ""
-    said = (exception.attributes.get(key) for key in ("exception.type", "exception.message"))
-    return ": ".join(str(word) for word in said if word)
+    message = span.message
+    if not message and exception is not None:
+        said = (exception.attributes.get(key) for key in ("exception.type", "exception.message"))
+        message = ": ".join(str(word) for word in said if word)
+    return RootCause(span, message, exception, logs_of(tree, span), is_handled, top)
 
 
 def logs_of(tree: Tree, span: Span) -> tuple[SpanLog, ...]:
@@ -201,10 +196,8 @@ class Findings(NamedTuple):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last thing in it never ended: it was killed, or still runs; or no span came at all."""
-        return not self.tree.spans or any(
-            one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures
-        )
+        open_ends = (one for one in self.failures if one.kind is FailureKind.UNFINISHED)
+        return not self.tree.spans or any(one.is_last for one in open_ends)
 
 
 def study_trace(trace: Trace) -> Findings:

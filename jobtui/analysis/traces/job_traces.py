@@ -6,6 +6,7 @@ same thing again. All processes of a cluster are handed one TRACEPARENT; one is 
 which spans name a job, else by its host. Traces come from the `TraceClient` that is passed in.
 """
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,17 +18,15 @@ from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
 from jobtui.analysis.traces.tree import Tree, build_tree, end_of
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.condor import CondorId, condor_id
+from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
 from jobtui.model.traces import (
     Span,
-    SpanLog,
     Trace,
     TraceClient,
     TraceSearch,
-    TraceSummary,
     is_same_job,
     jobs_named_by,
     spellings,
@@ -55,16 +54,11 @@ class TraceCandidate(NamedTuple):
 
 def submission_search(job: Job) -> TraceSearch | None:
     """The search for submissions that could be a job's; None where it is not known when it was submitted."""
-    queued = job.queued_at
-    if queued is None:
+    if job.queued_at is None:
         return None
-    return TraceSearch(
-        service=SERVICE,
-        operation=OPERATION,
-        since=Nanos(queued - round(BEFORE_S * SECOND)),
-        until=Nanos(queued + round(AFTER_S * SECOND)),
-        most=MOST,
-    )
+    since = Nanos(job.queued_at - round(BEFORE_S * SECOND))
+    until = Nanos(job.queued_at + round(AFTER_S * SECOND))
+    return TraceSearch(service=SERVICE, operation=OPERATION, since=since, until=until, most=MOST)
 
 
 def candidates(traces: Iterable[Trace], job: Job, names: tuple[str, ...]) -> tuple[TraceCandidate, ...]:
@@ -80,25 +74,18 @@ def _candidate(trace: Trace, job: Job, names: tuple[str, ...]) -> TraceCandidate
     before_s = seconds_between(root.started_at, job.queued_at)
     if not -AFTER_S <= before_s <= BEFORE_S:
         return None
-    told = [
-        _of_time(before_s),
-        *_of_command(root, job),
-        *_of_parts(trace, job),
-        *_of_others(trace, job, names),
-    ]
+    told = [*_of_command(root, job), *_of_parts(trace, job), *_of_others(trace, job, names)]
+    late = duration(abs(before_s))
+    if before_s < 0:
+        told.insert(0, (-0.1, f"it was submitted {late} after the job was in the queue"))
+    else:
+        weight = -0.3 * min(1.0, before_s / USUAL_S)
+        told.insert(0, (weight, f"submitted {late} before the job was in the queue"))
     score = min(0.95, max(0.01, _START + sum(weight for weight, _ in told)))
     return TraceCandidate(trace.trace_id, round(score, 2), tuple(why for _, why in told), root.started_at)
 
 
 _Told = tuple[float, str]
-
-
-def _of_time(before_s: float) -> _Told:
-    if before_s < 0:
-        return -0.1, f"it was submitted {duration(-before_s)} after the job was in the queue"
-    return -0.3 * min(
-        1.0, before_s / USUAL_S
-    ), f"submitted {duration(before_s)} before the job was in the queue"
 
 
 def _of_command(root: Span, job: Job) -> Iterator[_Told]:
@@ -130,9 +117,7 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told
     if any(is_same_job(one, job.id) for one in written):
         yield 0.4, "spans in it name the job"
         return
-    clusters: Mapping[str, CondorId] = {
-        one: known for one in written if (known := condor_id(one)) is not None
-    }
+    clusters = {one: known for one in written if (known := condor_id(one)) is not None}
     mine = condor_id(job.id)
     others = [one for one, known in clusters.items() if mine is None or known.cluster != mine.cluster]
     if others:
@@ -169,7 +154,8 @@ async def ways_from_job(client: TraceClient, job: Job, names: tuple[str, ...]) -
     if search is None:
         return by_attribute
     told = await client.search(search)
-    fetched = [(await client.fetch(one.trace_id)).trace for one in _nearest(told.traces, job)]
+    by_time = sorted(told.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
+    fetched = [(await client.fetch(one.trace_id)).trace for one in by_time[:MOST_LOOKED_AT]]
     return Ways((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
 
 
@@ -184,11 +170,6 @@ async def ways_by_attribute(client: TraceClient, job_id: str, names: tuple[str, 
         if found:
             break  # what is written more shortly may be another job's
     return Ways(tuple(found.values()), (), tuple(notes))
-
-
-def _nearest(summaries: Iterable[TraceSummary], job: Job) -> list[TraceSummary]:
-    queued = job.queued_at or 0
-    return sorted(summaries, key=lambda one: abs((one.started_at or 0) - queued))[:MOST_LOOKED_AT]
 
 
 HOST = "host.name"
@@ -218,7 +199,8 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     if mine:
         return _without(trace, owners, mine, "an attribute of its spans")
     hosts = _process_of_each(tree, lambda span: str(span.resource.attributes.get(HOST) or "") or None)
-    if host and not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
+    is_of_several = len(set(hosts.values()) - {None}) > 1
+    if host and not any(owners.values()) and host in hosts.values() and is_of_several:
         return _without(trace, hosts, {host}, f"its host {host}")
     return Alone(trace, {})
 
@@ -239,27 +221,17 @@ def _process_of_each(tree: Tree, claim: Claim) -> dict[SpanId, str | None]:
     return owners
 
 
-def _counts(owners: Mapping[SpanId, str | None]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for owner in owners.values():
-        if owner is not None:
-            counts[owner] = counts.get(owner, 0) + 1
-    return counts
-
-
 def _without(
     trace: Trace, owners: Mapping[SpanId, str | None], mine: Container[str | None], why: str
 ) -> Alone:
     dropped = {span_id for span_id, owner in owners.items() if owner is not None and owner not in mine}
-    return Alone(
-        Trace(
-            trace_id=trace.trace_id,
-            spans=tuple(span for span in trace.spans if span.span_id not in dropped),
-            logs=tuple(log for log in trace.logs if log.span_id not in dropped),
-        ),
-        {owner: count for owner, count in _counts(owners).items() if owner not in mine},
-        why,
+    kept = Trace(
+        trace_id=trace.trace_id,
+        spans=tuple(span for span in trace.spans if span.span_id not in dropped),
+        logs=tuple(log for log in trace.logs if log.span_id not in dropped),
     )
+    counts = Counter(owner for owner in owners.values() if owner is not None and owner not in mine)
+    return Alone(kept, counts, why)
 
 
 MOST_STEPS = 400
@@ -278,11 +250,10 @@ class TraceLink(NamedTuple):
 
 
 def link_in_lines(ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> TraceLink | None:
-    named = [(step, step.certainty) for op in ops for step in op.steps]
-    named += [(loose.step, loose.step.certainty) for loose in unlinked]
-    for step, certainty in sorted(named, key=lambda one: (one[1].rank, one[0].at or 0)):
+    steps = [*(step for op in ops for step in op.steps), *(loose.step for loose in unlinked)]
+    for step in sorted(steps, key=lambda one: (one.certainty.rank, one.at or 0)):
         if "trace" in step.text.lower() and (ref := find_trace(step.text)) is not None:
-            return TraceLink(ref.trace_id, certainty, "a line of its log names the trace")
+            return TraceLink(ref.trace_id, step.certainty, "a line of its log names the trace")
     return None
 
 
@@ -303,10 +274,15 @@ def trace_op(
     """
     lines = _chosen(found, layout)
     steps = [step for line in lines for step in _steps_of(found, line, link)]
-    steps += [_of_log(log, link) for log in found.tree.logs]
-    steps += [_beside(step) for op in ops for step in op.steps]
-    steps += [_beside(loose.step) for loose in unlinked]
+    for log in found.tree.logs:
+        where = f"{_SOURCE}{log.span_id} of trace {log.trace_id}" if log.span_id else f"trace {log.trace_id}"
+        text = f"{log.level} {log.body}".strip()
+        steps.append(Step(text, log.at, Component.SPAN, text, where, 0, 0, link.certainty))
+    for step in (*(step for op in ops for step in op.steps), *(loose.step for loose in unlinked)):
+        words = f"{step.component}: {step.step}"
+        steps.append(msgspec.structs.replace(step, component=Component.LOG, step=words))
     tree = found.tree
+    errors = (cause.message or cause.span.name for cause in found.causes if not cause.is_handled)
     return Op(
         key=KEY,
         op=OpPrefix(tree.trace_id[:4]),
@@ -314,9 +290,7 @@ def trace_op(
         status=OpStatus.REPLIED if grows else OpStatus.ENDED,
         jid=job_id,
         result="error" if found.has_failed else None if found.is_unfinished else "ok",
-        error=next(
-            (cause.message or cause.span.name for cause in found.causes if not cause.is_handled), None
-        ),
+        error=next(errors, None),
         created_at=tree.started_at,
         ended_at=None if grows else tree.ended_at,
         certainty=link.certainty,
@@ -370,13 +344,3 @@ def _step(span: Span, words: str, at: Nanos, link: TraceLink) -> Step:
     given = "  ".join(f"{key}={value}" for key, value in span.attributes.items())
     text = f"{span.service}  {words}  {given}".rstrip()
     return Step(words, at or None, Component.SPAN, text, source, 0, 0, link.certainty)
-
-
-def _of_log(log: SpanLog, link: TraceLink) -> Step:
-    source = f"{_SOURCE}{log.span_id} of trace {log.trace_id}" if log.span_id else f"trace {log.trace_id}"
-    text = f"{log.level} {log.body}".strip()
-    return Step(text, log.at, Component.SPAN, text, source, 0, 0, link.certainty)
-
-
-def _beside(step: Step) -> Step:
-    return msgspec.structs.replace(step, component=Component.LOG, step=f"{step.component}: {step.step}")

@@ -202,7 +202,8 @@ class Layout(NamedTuple):
 
 def lay_out(found: Findings) -> Layout:
     """The lines of a trace. Takes time in proportion to its spans."""
-    telling = telling_spans(found.tree, (failure.span for failure in found.failures))
+    failed = (failure.span for failure in found.failures)
+    telling = telling_spans(found.tree, failed)
     waits = {wait.before.span_id: wait for wait in found.waits}
     lines = list(_lines(found.tree, telling, waits))
     return Layout(lines, *_measure(lines), {line.key: at for at, line in enumerate(lines)})
@@ -214,29 +215,33 @@ def _lines(tree: Tree, telling: frozenset[SpanId], waits: dict[SpanId, Wait]) ->
         if missing is not None:
             yield TraceLine(LineKind.MISSING, 0, f"missing {missing}", missing=missing)
             depth = 1
-        stack = [_of_run(run, depth) for run in reversed([*runs_among(tops, telling)])]
+        stack = list(reversed(_of_runs(tops, depth, telling)))
         while stack:
             line = stack.pop()
             assert line.span is not None
             if wait := waits.pop(line.span.span_id, None):
                 yield TraceLine(LineKind.WAIT, line.depth, f"wait {line.span.span_id}", line.span, wait=wait)
             yield line
-            below: Iterable[TraceLine] = ()
             if line.run is not None:
                 below = [_of_span(span, line.depth + 1) for span in line.run.spans]
-            elif children := tree.below(line.span):
-                below = [_of_run(run, line.depth + 1) for run in runs_among(children, telling)]
-            stack.extend(reversed([*below]))
+            else:
+                below = _of_runs(tree.below(line.span), line.depth + 1, telling)
+            stack.extend(reversed(below))
 
 
 def _of_span(span: Span, depth: int) -> TraceLine:
     return TraceLine(LineKind.SPAN, depth, span.span_id, span)
 
 
-def _of_run(run: SpanRun, depth: int) -> TraceLine:
-    if len(run.spans) == 1:
-        return _of_span(run.spans[0], depth)
-    return TraceLine(LineKind.RUN, depth, f"run {run.spans[0].span_id}", run.spans[0], run)
+def _of_runs(siblings: Sequence[Span], depth: int, telling: frozenset[SpanId]) -> list[TraceLine]:
+    lines = []
+    for run in runs_among(siblings, telling):
+        first = run.spans[0]
+        if len(run.spans) == 1:
+            lines.append(_of_span(first, depth))
+        else:
+            lines.append(TraceLine(LineKind.RUN, depth, f"run {first.span_id}", first, run))
+    return lines
 
 
 def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
@@ -312,10 +317,6 @@ def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[boo
     return kept, count
 
 
-def unfolded_above(layout: Layout, index: int) -> Iterator[LineKey]:
-    return (layout.lines[above].key for above in layout.above(index))
-
-
 class ShownLines:
     """The lines of a layout that are shown, by their numbers in it."""
 
@@ -382,10 +383,8 @@ class ShownLines:
         return True
 
     def above(self, index: int) -> int | None:
-        return next(
-            (at for one in self.layout.above(self.numbers[index]) if (at := self._index(one)) is not None),
-            None,
-        )
+        shown = (self._index(one) for one in self.layout.above(self.numbers[index]))
+        return next((at for at in shown if at is not None), None)
 
     def reveal(self, key: LineKey) -> int | None:
         """Unfold whatever hides a line, and end a filter that does; where it is shown then."""
@@ -394,7 +393,8 @@ class ShownLines:
             return None
         if self._kept is not None and not self._kept[number]:
             self.set_filter(None)
-        self._closed.difference_update(unfolded_above(self.layout, number))
+        above = self.layout.above(number)
+        self._closed.difference_update(self.layout.lines[one].key for one in above)
         self._show()
         return self._index(number)
 

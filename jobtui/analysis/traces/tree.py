@@ -86,8 +86,14 @@ def end_of(span: Span) -> Nanos:
 
 def build_tree(trace: Trace) -> Tree:
     """The tree of a trace. Takes time in proportion to its spans, but for their sorting."""
-    spans = sorted(_once(trace.spans), key=lambda span: span.started_at)
+    kept: dict[SpanId, Span] = {}
+    for span in trace.spans:
+        known = kept.setdefault(span.span_id, span)
+        if known.ended_at is None and span.ended_at is not None:
+            kept[span.span_id] = span  # of several with one id the one that has ended, else the first
+    spans = sorted(kept.values(), key=lambda span: span.started_at)
     by_id = {span.span_id: span for span in spans}
+    counts = Counter(span.span_id for span in trace.spans)
     loops = tuple(_cuts(spans, by_id))
     cut = frozenset(span.span_id for span in loops)
     children: dict[SpanId, list[Span]] = defaultdict(list)
@@ -115,27 +121,12 @@ def build_tree(trace: Trace) -> Tree:
         loops,
         cut,
         len(trace.spans) - len(spans),
-        _twice(trace.spans) if len(trace.spans) > len(spans) else frozenset(),
+        frozenset(span_id for span_id, count in counts.items() if count > 1),
         logs,
         {key: tuple(value) for key, value in by_span.items()},
         min((span.started_at for span in spans if span.started_at), default=None),
         max((end_of(span) for span in spans if span.started_at), default=None),
     )
-
-
-def _once(spans: Iterable[Span]) -> Iterable[Span]:
-    """Each span once: of several with one id the one that has ended, else the first."""
-    kept: dict[SpanId, Span] = {}
-    for span in spans:
-        known = kept.setdefault(span.span_id, span)
-        if known.ended_at is None and span.ended_at is not None:
-            kept[span.span_id] = span
-    return kept.values()
-
-
-def _twice(spans: Iterable[Span]) -> frozenset[SpanId]:
-    counts = Counter(span.span_id for span in spans)
-    return frozenset(span_id for span_id, count in counts.items() if count > 1)
 
 
 def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]:
@@ -154,38 +145,34 @@ def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]
 
 def tops_of(tree: Tree) -> Iterator[tuple[SpanId | None, tuple[Span, ...]]]:
     """What stands at the top, by start: a root alone, or a parent that was not received with its children."""
-    for _, missing, spans in sorted(_tops(tree), key=lambda top: top[0]):
+    tops: list[tuple[Nanos, SpanId | None, tuple[Span, ...]]] = [
+        (span.started_at, None, (span,))
+        for span in (*(root for root in tree.roots if root.parent_id is None), *tree.loops)
+    ]
+    tops += [(spans[0].started_at, missing, spans) for missing, spans in tree.missing.items()]
+    for _, missing, spans in sorted(tops, key=lambda top: top[0]):
         yield missing, spans
 
 
-def _tops(tree: Tree) -> Iterator[tuple[Nanos, SpanId | None, tuple[Span, ...]]]:
-    for span in (*(root for root in tree.roots if root.parent_id is None), *tree.loops):
-        yield span.started_at, None, (span,)
-    for missing, spans in tree.missing.items():
-        yield spans[0].started_at, missing, spans
-
-
 def flags_of_span(tree: Tree, span: Span) -> tuple[SpanFlag, ...]:
-    return tuple(_flags(tree, span))
-
-
-def _flags(tree: Tree, span: Span) -> Iterator[SpanFlag]:
+    found = []
     if not span.started_at:
-        yield SpanFlag.UNTIMED
+        found.append(SpanFlag.UNTIMED)
     if span.ended_at is None:
-        yield SpanFlag.OPEN
+        found.append(SpanFlag.OPEN)
     elif span.ended_at < span.started_at:
-        yield SpanFlag.NEGATIVE
+        found.append(SpanFlag.NEGATIVE)
     elif span.ended_at == span.started_at:
-        yield SpanFlag.INSTANT
+        found.append(SpanFlag.INSTANT)
     if span.span_id in tree.twice:
-        yield SpanFlag.TWICE
+        found.append(SpanFlag.TWICE)
     if span.span_id in tree.cut:
-        yield SpanFlag.LOOP
+        found.append(SpanFlag.LOOP)
     elif span.parent_id is not None and span.parent_id not in tree.by_id:
-        yield SpanFlag.ORPHAN
+        found.append(SpanFlag.ORPHAN)
     if skew_ns(tree, span):
-        yield SpanFlag.SKEWED
+        found.append(SpanFlag.SKEWED)
+    return tuple(found)
 
 
 def skew_ns(tree: Tree, span: Span) -> int:
