@@ -19,8 +19,7 @@ from jobtui.backends.slurm import records as slurm_records
 from jobtui.backends.slurm.client import Commands, slurm_faults
 from jobtui.backends.slurm.source import Slurm
 from jobtui.backends.traces.files import TraceFile
-from jobtui.formats import spans
-from jobtui.formats.condor_events import EventReader
+from jobtui.formats import condor_events, spans
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock
 from jobtui.transport.ssh import LocalShell
@@ -312,7 +311,7 @@ class SlurmRig:
 class CondorRig(GrowingFileRig):
     """An event log of HTCondor. Each record is the submission of one job."""
 
-    makes = (EventReader, "_event")
+    makes = (condor_events, "_event")
 
     def source(self) -> Source:
         return CondorFile(self._path, piece_bytes=400)

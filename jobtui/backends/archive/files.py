@@ -70,14 +70,18 @@ def likely(at: Nanos) -> tuple[Period, ...]:
     return (EVERYTHING, *(period for period in map(parse_period, names) if period is not None))
 
 
-def recent(now: Nanos, days: int = 400, years: int = 10) -> Iterator[Period]:
+RECENT_DAYS, RECENT_MONTHS, RECENT_YEARS = 400, 24, 10
+"""How far back directories are looked for by their names."""
+
+
+def recent(now: Nanos) -> Iterator[Period]:
     """Periods back from now, for a directory that may not be listed."""
     today = utc_of(now).date()
-    back = [today - timedelta(days=count) for count in range(-1, days)]
-    months = [date(today.year - count // 12, count % 12 + 1, 1) for count in range(12 * min(years, 2))]
+    back = [today - timedelta(days=count) for count in range(-1, RECENT_DAYS)]
+    months = [date(today.year - count // 12, count % 12 + 1, 1) for count in range(RECENT_MONTHS)]
     names = [day.strftime("%Y%m%d") for day in back]
     names += dict.fromkeys(day.strftime("%Y%m") for day in (*back, *months))
-    names += [f"{today.year - count:04d}" for count in range(years)]
+    names += [f"{today.year - count:04d}" for count in range(RECENT_YEARS)]
     yield EVERYTHING
     yield from (period for period in map(parse_period, names) if period is not None)
 
@@ -127,15 +131,15 @@ def root_of(path: str) -> str:
     return root
 
 
-def read_kept(root: str, path: str, most: int = MOST_BYTES) -> Kept:
+def read_kept(root: str, path: str) -> Kept:
     """The file at a path below the root. Raises NotRead."""
-    with _opened(root, path, most) as file:
+    with _opened(root, path, is_file=True) as file:
         status, parts, size = os.fstat(file), list[bytes](), 0
-        while size <= most and (part := os.read(file, PIECE_BYTES)):
+        while size <= MOST_BYTES and (part := os.read(file, PIECE_BYTES)):
             parts.append(part)
             size += len(part)
-        if size > most:
-            raise _too_large(path, most)
+        if size > MOST_BYTES:
+            raise _too_large(path)
         return Kept(b"".join(parts), Nanos(status.st_mtime_ns))
 
 
@@ -148,21 +152,21 @@ def written_at(root: str, path: str) -> Nanos:
 @contextmanager
 def listed(root: str, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
     """The entries of a directory below the root, "" for itself, in no order. Raises NotRead."""
-    with _opened(root, path) as directory, os.scandir(directory) as entries:
+    with _opened(root, path, is_file=False) as directory, os.scandir(directory) as entries:
         yield entries
 
 
 @contextmanager
-def _opened(root: str, path: str, most: int | None = None) -> Iterator[int]:
-    """A regular file of at most so many bytes below the root; without `most` a directory. Raises NotRead."""
+def _opened(root: str, path: str, *, is_file: bool) -> Iterator[int]:
+    """A regular file below the root, or a directory. Raises NotRead."""
     with _explained(path):
         target = _below(root, path)
-        if most is not None:
-            _check_kind(os.stat(target, follow_symlinks=False), path, most)
-        opened = os.open(target, _OPEN | (os.O_DIRECTORY if most is None else 0))
+        if is_file:
+            _check_file(os.stat(target, follow_symlinks=False), path)
+        opened = os.open(target, _OPEN | (0 if is_file else os.O_DIRECTORY))
         try:
-            if most is not None:
-                _check_kind(os.fstat(opened), path, most)
+            if is_file:
+                _check_file(os.fstat(opened), path)
             # it may have been exchanged meanwhile
             _check_within(root, os.readlink(f"/proc/self/fd/{opened}"))
             yield opened
@@ -198,15 +202,15 @@ def _explained(path: str) -> Iterator[None]:
         raise NotRead(Outcome.NO_ANSWER, f"{path or '.'}: {why}") from error
 
 
-def _check_kind(status: os.stat_result, path: str, most: int) -> None:
+def _check_file(status: os.stat_result, path: str) -> None:
     if kind := odd_kind(status.st_mode):
         raise NotRead(Outcome.REFUSED, f"{path} is {kind}, which is not opened")
-    if status.st_size > most:
-        raise _too_large(path, most)
+    if status.st_size > MOST_BYTES:
+        raise _too_large(path)
 
 
-def _too_large(path: str, most: int) -> NotRead:
-    return NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
+def _too_large(path: str) -> NotRead:
+    return NotRead(Outcome.REFUSED, f"{path} is larger than {MOST_BYTES >> 20} MiB")
 
 
 class Spot(NamedTuple):

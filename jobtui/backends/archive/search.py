@@ -102,9 +102,8 @@ class TooSlow(Exception):
 class Matcher:
     """One pattern. An async context manager that ends the process."""
 
-    def __init__(self, pattern: str, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, pattern: str) -> None:
         self._pattern = pattern
-        self._patience_s = patience_s
         self._process: asyncio.subprocess.Process | None = None
 
     async def matches(self, script: bytes) -> Matches:
@@ -118,7 +117,7 @@ class Matcher:
             # An answer is to be waited for, the start of the process is not
             await _asked(self._process, b"")
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(PATIENCE_S):
                 answer = await _asked(self._process, script)
         except TimeoutError:
             await self._end()

@@ -18,7 +18,7 @@ from jobtui.backends.archive.files import (
 )
 from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, Search
 from jobtui.backends.base import Batch
-from jobtui.model.clock import Clock, Nanos, SystemClock
+from jobtui.model.clock import Nanos, SystemClock
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied
 from jobtui.transport.worker import Worker
@@ -99,9 +99,8 @@ class ArchiveDirectory(Keeper):
 
     kind = "archive"
 
-    def __init__(self, path: str, cluster: str = "", clock: Clock | None = None) -> None:
+    def __init__(self, path: str, cluster: str = "") -> None:
         super().__init__(str(Path(path)), cluster)
-        self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
 
     async def read(self, *, begins: bool) -> Batch:
@@ -109,8 +108,8 @@ class ArchiveDirectory(Keeper):
         return Batch(cursor="")
 
     async def find(self, wanted: Wanted) -> Answer:
-        search = partial(Search, self.name, self.cluster, wanted, self._clock.now())
-        return await self._worker.run(lambda: search().answer())
+        now = SystemClock().now()
+        return await self._worker.run(lambda: Search(self.name, self.cluster, wanted, now).answer())
 
     def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))

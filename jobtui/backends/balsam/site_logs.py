@@ -52,13 +52,12 @@ class SiteLogs(PolledSource):
         places: Callable[[], tuple[SitePlace, ...]],
         *,
         every_s: float = LOOK_EVERY_S,
-        name: str = "site logs",
     ) -> None:
-        super().__init__(name)
+        super().__init__("site logs")
         self._places = places
         self._every_s = every_s
         self._logs: dict[str, Follower] = {}
-        self._worker = Worker(name)
+        self._worker = Worker(self.name)
         self._next_look = 0.0
         self._looked_for: tuple[SitePlace, ...] | None = None
         self._left_out = 0

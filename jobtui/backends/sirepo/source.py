@@ -155,10 +155,7 @@ FIRST_FILES = 500
 
 
 class SirepoDb(PolledSource):
-    """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
-
-    `timer` is a monotonic clock in seconds.
-    """
+    """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given."""
 
     kind = "sirepo_db"
 
@@ -169,9 +166,6 @@ class SirepoDb(PolledSource):
         batch_files: int = BATCH_FILES,
         max_bytes: int = MAX_BYTES,
         sweep_s: float = SWEEP_S,
-        timer: Callable[[], float] = time.monotonic,
-        make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch] = DirectoryWatch,
-        silent: Callable[[str], str | None] = silent_file_system,
     ) -> None:
         super().__init__(str(root))
         self._path = os.path.join(self.name, DIRECTORY)
@@ -179,7 +173,9 @@ class SirepoDb(PolledSource):
         self._batch_files = batch_files
         self._max_bytes = max_bytes
         self._worker = Worker(f"sirepo_db {self.name}")
-        self._changes = ChangeWatch(self._path, self._files, make_watch, silent, timer, sweep_s)
+        self._changes = ChangeWatch(
+            self._path, self._files, DirectoryWatch, silent_file_system, time.monotonic, sweep_s
+        )
 
     async def read(self, *, begins: bool) -> Batch:
         return await self._worker.run(partial(self._poll, begins=begins))

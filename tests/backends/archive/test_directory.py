@@ -221,7 +221,7 @@ def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
     large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
     (tmp_path / DAY / "job.1_script").write_bytes(large)
     assert look(tmp_path, "1").script.script == large  # type: ignore[union-attr]
-    monkeypatch.setattr("jobtui.backends.archive.files.read_kept.__defaults__", (1 << 20,))
+    monkeypatch.setattr("jobtui.backends.archive.files.MOST_BYTES", 1 << 20)
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
 
