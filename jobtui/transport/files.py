@@ -85,7 +85,7 @@ def read_given(path: str | os.PathLike[str], most: int) -> bytes:
             poll.register(pipe, select.POLLIN)
             is_whole = False
             while not is_whole and poll.poll(max(0.0, until - time.monotonic()) * 1_000):
-                piece = pipe.read(most - len(content))
+                piece = pipe.read(most - len(content)) or b""
                 content += piece
                 is_whole = not piece or len(content) >= most
         _pipes[known] = content if is_whole else None
