@@ -67,10 +67,6 @@ class ReadSpans:
         """What is made of each item; one that makes no sense is skipped under its name."""
         return rows_of(items, make, lambda item, why: self.skip(name(item), why), ValueError)
 
-    @property
-    def skip_count(self) -> int:
-        return self._skip_count
-
     def telemetry(self) -> Telemetry:
         return Telemetry(
             spans=tuple(self.spans),

@@ -100,14 +100,11 @@ def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
     filters: list[Document] = [{"exists": {"field": f"{form.prefix}script"}}]
     filters += [{"range": {form.time: given}}] if given else []
     query: dict[str, object] = {"query": {"bool": {"filter": filters}}, "size": PAGE}
-    query["sort"] = [*_newest_first(form), {f"{form.prefix}id.keyword": _order("keyword")}]
+    number = {f"{form.prefix}id.keyword": {"order": "desc", "unmapped_type": "keyword"}}
+    query["sort"] = [*_newest_first(form), number]
     return query if after is None else query | {"search_after": after}
 
 
 def _newest_first(form: Form) -> list[Document]:
-    return [{form.time: _order("date")}]
-
-
-def _order(kind: str) -> Document:
-    # An index without the field would refuse the search otherwise
-    return {"order": "desc", "unmapped_type": kind}
+    # An index without the field would refuse the search without its type
+    return [{form.time: {"order": "desc", "unmapped_type": "date"}}]

@@ -8,7 +8,6 @@ import operator
 import signal
 from collections.abc import Callable
 from sys import intern
-from typing import NamedTuple
 
 import msgspec
 
@@ -169,14 +168,6 @@ one of them says otherwise, and how often it had run before; and the job. One fl
 of garbage are looked for."""
 
 
-class _Read(NamedTuple):
-    """The jobs of an answer, and which of its rows made no sense, those that are new and those mended."""
-
-    jobs: list[SlurmJob]
-    fresh: list[Skip]
-    recovered: int
-
-
 class Known:
     """The jobs of one cluster."""
 
@@ -216,15 +207,15 @@ class Known:
     def forget(self) -> Batch:
         self._sent.clear()
         self._bad = {name: {} for name in self._bad}
-        return self._news(_Read([], [], 0))
+        return self._news(0, [], 0)
 
     def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
         """Learn from an answer of squeue, which was asked `now`."""
         self.queue_at = now
         self.priorities = {}
-        read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
-        fresh = {key_of(job): job for job in read.jobs}
-        self._components |= {job.raw: job for job in read.jobs if "+" in job.id}
+        jobs, skips, recovered = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
+        fresh = {key_of(job): job for job in jobs}
+        self._components |= {job.raw: job for job in jobs if "+" in job.id}
         self.is_cut = answer.is_cut
         if answer.is_cut:  # what is missing may be in the part that was not read
             fresh = {**self.queue, **fresh}
@@ -246,7 +237,7 @@ class Known:
             for key, job in self.queue.items()
         )
         seen = self._note_reasons(now)
-        return msgspec.structs.replace(self._news(read), reasons=seen)
+        return msgspec.structs.replace(self._news(len(jobs), skips, recovered), reasons=seen)
 
     def _note_reasons(self, now: Nanos) -> tuple[ReasonSeen, ...]:
         """What pending jobs wait for that waited for something else before, with what that was."""
@@ -261,8 +252,8 @@ class Known:
         return tuple(seen)
 
     def take_accounts(self, answer: CommandAnswer, now: Nanos) -> Batch:
-        read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
-        for job in read.jobs:
+        jobs, skips, recovered = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
+        for job in jobs:
             self.cluster = self.cluster or job.cluster
             if not answer.is_cut:
                 times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
@@ -286,7 +277,7 @@ class Known:
             newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
             self._ended = dict(newest)
         self.wants_accounting = False
-        return self._news(read)
+        return self._news(len(jobs), skips, recovered)
 
     def _note_runs(self, key: str, *told: SlurmJob | None) -> None:
         """Remember when a job was submitted before it was requeued: number, name and user are the same."""
@@ -296,8 +287,13 @@ class Known:
             if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
                 self._runs.setdefault(key, set()).add(_submitted(job))
 
-    def _read(self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make) -> _Read:
-        """The jobs of an answer; of rows that are as they were the same objects as before."""
+    def _read(
+        self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make
+    ) -> tuple[list[SlurmJob], list[Skip], int]:
+        """The jobs of an answer; of rows that are as they were the same objects as before.
+
+        Also which of its rows make no sense and did not before, and how many do that did not.
+        """
         where = f"{self._source}: {command}"
         rows, skips = pieces_of(answer.printed, answer.separator, len(fields), where)
         before, jobs, seen = self._seen[command], [], {}
@@ -325,7 +321,7 @@ class Known:
         self._seen[command] = seen
         were_bad, self._bad[command] = self._bad[command], bad
         fresh = [skip for place, skip in bad.items() if place not in were_bad]
-        return _Read(jobs, fresh, len(were_bad.keys() - bad.keys()))
+        return jobs, fresh, len(were_bad.keys() - bad.keys())
 
     def _settle_left(self, now: Nanos) -> None:
         """Drop what left the queue as soon as accounting tells its end."""
@@ -353,7 +349,7 @@ class Known:
         queued, ended = self.queue.get(key), self._ended.get(key)
         return ended is not None and (queued is None or not _is_older(ended, queued))
 
-    def _news(self, read: _Read) -> Batch:
+    def _news(self, count: int, skips: list[Skip], recovered: int) -> Batch:
         now = {**self._ended, **self.queue}
         jobs: list[Job] = []
 
@@ -371,7 +367,7 @@ class Known:
             self._sent[key] = (*basis, job)
 
         def lose(key: str, why: str) -> None:
-            read.fresh.append(Skip(f"{self._source}: job {key}", why))
+            skips.append(Skip(f"{self._source}: job {key}", why))
 
         for _ in rows_of(now, tell, lose):
             pass
@@ -384,10 +380,10 @@ class Known:
             cursor="",
             jobs=tuple(jobs),
             gone=tuple(system_job_id(self._label, key) for key in gone),
-            skipped=tuple(read.fresh[:NAMED_SKIPS]),
-            skip_count=len(read.fresh),
-            recovered=read.recovered,
-            count=len(read.jobs),
+            skipped=tuple(skips[:NAMED_SKIPS]),
+            skip_count=len(skips),
+            recovered=recovered,
+            count=count,
         )
 
     def _job(self, key: str) -> Job:
