@@ -56,20 +56,23 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
         assert agent.starts - failed == truth[agent.agent]["alive"]
 
 
-def test_what_became_of_the_agents_of_a_capture() -> None:
-    agents = {str(agent.agent): agent for agent in correlate(logs("docker")).agents()}
-    lost, after = agents["t7K7"], agents["hOJT"]
-    assert (lost.state, lost.why, lost.restarts) == (AgentState.LOST, "docker start: non-zero exit=137", 0)
-    assert (lost.container, lost.container_id) == ("srj-p-VUlhaMOD", "14ebb6cea369")
-    assert (after.container, after.container_id) == ("srj-p-VUlhaMOD", "b480371a1a8b")
-    assert (after.state, after.restarts) == (AgentState.KILLED, 1)
-    assert {agent.host for agent in agents.values()} == {"v1.sirepo.example"}
-    local = {str(agent.agent): agent for agent in correlate(logs("local")).agents()}
-    assert (local["3jJv"].restarts, local["3jJv"].uid) == (1, "hZk95g40")
-    cluster = {str(agent.agent): agent for agent in correlate(logs("sbatch")).agents()}
-    assert (cluster["ukUt"].state, cluster["ukUt"].why) == (AgentState.LOST, "the supervisor was restarted")
-    assert (cluster["somG"].state, cluster["somG"].uid) == (AgentState.IDLE, "3pMDuIiL")
-    assert cluster["somG"].cluster_log == "/srv/sirepo/hpc/scratch/jdoe/sirepo-dev/job_agent.log"
+@pytest.mark.parametrize(
+    ("capture", "agent", "told"),
+    [
+        ("docker", "t7K7", {"state": "lost", "why": "docker start: non-zero exit=137", "restarts": 0,
+                            "container": "srj-p-VUlhaMOD", "container_id": "14ebb6cea369"}),
+        ("docker", "hOJT", {"state": "killed", "restarts": 1, "container": "srj-p-VUlhaMOD",
+                            "container_id": "b480371a1a8b"}),
+        ("local", "3jJv", {"restarts": 1, "uid": "hZk95g40"}),
+        ("sbatch", "ukUt", {"state": "lost", "why": "the supervisor was restarted"}),
+        ("sbatch", "somG", {"state": "idle", "uid": "3pMDuIiL",
+                            "cluster_log": "/srv/sirepo/hpc/scratch/jdoe/sirepo-dev/job_agent.log"}),
+    ],
+)  # fmt: skip
+def test_what_became_of_the_agents_of_a_capture(capture: str, agent: str, told: dict[str, object]) -> None:
+    agents = {str(one.agent): one for one in correlate(logs(capture)).agents()}
+    assert {name: getattr(agents[agent], name) for name in told} == told
+    assert capture != "docker" or {one.host for one in agents.values()} == {"v1.sirepo.example"}
 
 
 @pytest.mark.parametrize(("lines", "state", "why"), TABLES["agents"]["state"])
@@ -81,15 +84,14 @@ def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
 
 
 def test_an_agents_times() -> None:
-    correlator = Correlator()
-    log = Log()
+    correlator, log = Correlator(), Log()
     log.feed(correlator, [STARTS, "f> nothing", ALIVE])
     (agent,) = correlator.agents()
-    assert (agent.started_at, agent.connected_at) == (START, START + 2 * SECOND)
-    assert agent.since == agent.last_message_at == START + 2 * SECOND
+    connected = START + 2 * SECOND
+    assert (agent.started_at, agent.connected_at, agent.since) == (START, connected, connected)
+    assert agent.last_message_at == connected
     log.feed(correlator, ["websocket_on_close> " + AGENT, AGENT + " returncode=-9"])
-    (agent,) = correlator.agents()
-    assert agent.since == START + 3 * SECOND
+    assert [agent.since for agent in correlator.agents()] == [START + 3 * SECOND]
 
 
 @pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])

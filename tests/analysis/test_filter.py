@@ -15,7 +15,6 @@ from jobtui.analysis.times import age, duration, looks_like_time, parse_duration
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-from tests.analysis.filter_texts import ANY_FILTER_TEXT
 
 NOW = Nanos(1_795_207_531 * SECOND)
 """2026-11-20 20:45:31 UTC"""
@@ -56,6 +55,7 @@ QUASI = a_job("vn9m3eZW-_1_stlss-statelessCompute", JobStatus.MISSING, "missing"
 JOBS = {"survey": SURVEY, "scan": SCAN, "heights": HEIGHTS, "failed": FAILED, "quasi": QUASI}
 REAL = "survey scan heights failed"
 TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "filters.toml").read_text())
+ANY_FILTER_TEXT = st.lists(st.sampled_from(TABLES["pieces"]) | st.text(max_size=3), max_size=10).map("".join)
 
 
 def parsed(text: str) -> Filter | FilterError:

@@ -97,7 +97,7 @@ def test_the_number_of_those_that_fit_is_told() -> None:
 def test_an_op_prefix_is_decided_by_the_job_in_the_same_line() -> None:
     line = f"_on_exit _Process(pid=1 cmd=_Cmd(a=t7K7 jid={SURVEY} o=k2Wc job_cmd=compute)) returncode=0"
     candidates = found(line)
-    assert [(candidate.kind, candidate.id) for candidate in candidates[:3]] == [
+    assert [(one.kind, one.id) for one in candidates[:3]] == [
         ("job", SURVEY),
         ("op", "k2Wc"),
         ("agent", "t7K7"),
@@ -118,11 +118,13 @@ def test_a_log_line_gives_every_id_in_it_with_a_reason() -> None:
     assert all(candidate.why for candidate in candidates)
 
 
-def test_full_agent_ids_are_never_shown() -> None:
-    for thing in (AGENT_ID, f"agentId': '{AGENT_ID}'", f"/db/user/EPRSqtUW/agent-local/{AGENT_ID}"):
-        candidates = found(thing)
-        assert ("agent", "WUt4") in {(candidate.kind, candidate.id) for candidate in candidates}
-        assert AGENT_ID not in repr(candidates)
+@pytest.mark.parametrize(
+    "thing", [AGENT_ID, f"agentId': '{AGENT_ID}'", f"/db/user/EPRSqtUW/agent-local/{AGENT_ID}"]
+)
+def test_full_agent_ids_are_never_shown(thing: str) -> None:
+    candidates = found(thing)
+    assert ("agent", "WUt4") in {(candidate.kind, candidate.id) for candidate in candidates}
+    assert AGENT_ID not in repr(candidates)
 
 
 @pytest.mark.parametrize(

@@ -138,13 +138,11 @@ def test_scripts_and_environments_are_compared() -> None:
     assert list(unified(found.rows)) == [
         "@@ -1,5 +1,4 @@", " #!/bin/sh", "-module load a/1", "+module load a/2", " run", "-more", " end",
     ]  # fmt: skip
-    kinds = {variable.name: variable.kind for variable in found.variables}
-    assert kinds == {
+    told = {one.name: (one.kind, one.this, one.other) for one in found.variables}
+    assert told.pop("TOKEN") == (RowKind.CHANGED, MASK, MASK)
+    assert {name: kind for name, (kind, _, _) in told.items()} == {
         "A": RowKind.CHANGED, "SAME": RowKind.SAME, "NEW": RowKind.THIS, "OLD": RowKind.OTHER,
-        "TOKEN": RowKind.CHANGED,
     }  # fmt: skip
-    token = next(variable for variable in found.variables if variable.name == "TOKEN")
-    assert (token.this, token.other) == (MASK, MASK)
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=12)
@@ -176,20 +174,17 @@ def test_large_scripts_are_compared_as_far_as_is_quick() -> None:
 
 
 def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
-    def job(native: str, age: float, status: JobStatus = JobStatus.COMPLETED, **more: object) -> Job:
-        return a_job(
-            id=f"slurm/{native}",
-            system="slurm",
-            queued_at=ago(age),
-            status=status,
-            **{"name": "beam", "owner": "me", **more},
-        )
-
-    failed = job("50_2", 100, JobStatus.FAILED)
+    good, bad = JobStatus.COMPLETED, JobStatus.FAILED
+    rows = (
+        ("50_2", 100, bad, "beam", "me"), ("50_1", 100, good, "beam", "me"), ("40", 200, good, "beam", "me"),
+        ("45", 150, good, "other", "me"), ("46", 140, good, "beam", "you"), ("47", 130, bad, "beam", "me"),
+        ("60", 50, good, "beam", "me"),
+    )  # fmt: skip
     jobs = [
-        failed, job("50_1", 100), job("40", 200), job("45", 150, name="other"), job("46", 140, owner="you"),
-        job("47", 130, JobStatus.FAILED), job("60", 50),
-    ]  # fmt: skip
+        slurm(f"slurm/{native}", queued_at=ago(age), status=status, name=name, owner=owner)
+        for native, age, status, name, owner in rows
+    ]
+    failed = jobs[0]
     assert last_good_like(failed, jobs) == jobs[2]
     assert last_good_like(failed, [jobs[0], jobs[-1]]) == jobs[-1]
     assert last_good_like(failed, jobs[:2]) is None

@@ -1,12 +1,17 @@
-"""Labels of several servers, and which of them an id means."""
+"""Labels of several servers and which of them an id means, and what an agent on a cluster notes of a run."""
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.registry import told_apart
+from jobtui.model.clock import from_seconds
 from jobtui.model.ids import JobId, answers_to, labels_of, meant_by, named, numbered, system_job_id
+from jobtui.model.job_reader import SbatchStatus, sbatch_status
 from jobtui.model.specs import SourceSpec, parse_balsam
+from tests.analysis.captured import ROOT
 
 HOSTS = ("https://balsam-dev.alcf.anl.gov", "https://balsam-prod.alcf.anl.gov")
 
@@ -68,3 +73,41 @@ def test_sources_are_told_apart_and_none_comes_twice() -> None:
     log = SourceSpec("log", "/var/log/x")
     assert [spec.label for spec in told_apart([one, log, other, one])] == ["balsam-dev", "", "balsam-prod"]
     assert told_apart([log, one, one]) == (log, one)
+
+
+FILES = sorted((ROOT / "sbatch" / "scratch").rglob("sbatch_status.json"))
+
+
+def test_real_ones() -> None:
+    found = {
+        status.slurm_id: status.state
+        for path in FILES
+        if (status := sbatch_status(json.loads(path.read_text())))
+    }
+    assert found == {"12": "completed", "13": "error", "14": "completed", "15": "canceled", "16": "canceled"}
+
+
+def test_times_and_progress() -> None:
+    document = {
+        "job_cmd_state": "sbatch_run_status_stop", "sbatch_id": 7, "computeJobSerial": 1795207669,
+        "computeJobStart": None, "parallelStatus": {"percentComplete": 41.5},
+    }  # fmt: skip
+    assert sbatch_status(document) == SbatchStatus(
+        "sbatch_run_status_stop", "7", from_seconds(1795207669), None, 41.5
+    )
+    message = {"py": {"percentComplete": 3}, "json": "{}"}
+    status = sbatch_status({"job_cmd_state": "running", "parallelStatus": message})
+    assert status is not None
+    assert status.percent == 3.0
+
+
+@pytest.mark.parametrize("slurm_id", ["", "12; rm", None, [], {}])
+def test_an_odd_id_is_none(slurm_id: object) -> None:
+    status = sbatch_status({"job_cmd_state": "running", "sbatch_id": slurm_id})
+    assert status is not None
+    assert status.slurm_id is None
+
+
+@pytest.mark.parametrize("document", [None, [], 3, {}, {"job_cmd_state": 3}, {"sbatch_id": 7}])
+def test_what_tells_no_state_is_none(document: object) -> None:
+    assert sbatch_status(document) is None

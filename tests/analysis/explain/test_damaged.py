@@ -1,21 +1,28 @@
-"""Damaged logs: no verdict is wrong and sure; what is damaged is named, and lowers how sure one is."""
+"""Logs that are damaged, read in part or mislead: no verdict is wrong and sure, what is missing is named."""
 
 import random
 import re
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.log_start import TailBytes
+from jobtui.backends.logfile import LogFile
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.verdicts import Code, Verdict
-from tests.analysis.explain.cases import CONFIDENT, Played, played, without
+from jobtui.session import Session
+from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, played, up_to, without
 from tests.analysis.explain.damaged_worlds import told
 
 WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
@@ -103,3 +110,198 @@ def test_a_damaged_place_before_a_rotation_is_near_where_the_next_line_read_is_o
     verdict = explain(msgspec.structs.replace(whole, heard=heard, ops=ops))
     assert is_named(verdict, "is damaged near its lines") is is_near
     assert (verdict.confidence < CONFIDENT) is is_near
+
+
+def timeless(log: bytes) -> bytes:
+    """A log whose supervisor writes no times."""
+    return re.sub(rb"(?m)^[A-Z][a-z]{2} \d\d [\d:]{8} +\d+ +\d+ (?!\S*job_agent)", b"", log)
+
+
+class Trap(NamedTuple):
+    """An incident, what is done to its log, and the verdict that would be wrong to be sure of."""
+
+    incident: str
+    spoil: tuple[Spoil, ...]
+    wrong: Code
+
+
+TRAPS = {
+    "the log ends with the cancel": Trap(
+        "user-cancel",
+        (without("job_agent"), up_to(r"_Op\(cancel, \w+\) await _reply_q")),
+        Code.CANCEL_UNCONFIRMED,
+    ),
+    "the restart's line is missing": Trap("stale-record", (without("default_command"),), Code.AGENT_LOST),
+    "the restart's line and the sending are missing": Trap(
+        "stale-record", (without("default_command", r"\] _Op\(run, \w+\) runDir=", r"\]\) _Op\(run"),),
+        Code.AGENT_LOST,
+    ),
+    "the traceback's words are spoilt": Trap(
+        "prepare-fails",
+        (lambda log: re.sub(rb"(?<=stderr=b\')[^\n]+|UserAlert|_?prepare\w*|write_parameters", b"xxx", log),),
+        Code.PROGRAM_FAILED,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
+    trap = TRAPS[name]
+    play = played(trap.incident, 5, DriverName.LOCAL, 130)
+    verdict = explain(play.evidence(*trap.spoil))
+    assert verdict.code in (trap.wrong, play.expected)
+    assert verdict.code == play.expected or (verdict.confidence < CONFIDENT and verdict.blind_spots), verdict
+
+
+def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
+    """The first of two runs was refused for want of a login; the lines of the second were not read."""
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    logs = {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])}
+    evidence = evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
+    run = Case(evidence).run
+    assert run is not None
+    assert run.created_at is None
+    verdict = explain(evidence)
+    assert verdict.confidence < CONFIDENT
+    assert any("no times" in spot for spot in verdict.blind_spots)
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["pending", "not read"])
+def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
+    """The user logged in and ran it again; that was not read any more."""
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    waits = play.record_with(status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None)
+    verdict = explain(evidence_of(play.jid, play.logs, waits if is_read else None, play.now))
+    assert verdict.confidence < CONFIDENT
+    assert verdict.blind_spots
+
+
+def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
+    verdict = explain(played("stale-record", 5, DriverName.LOCAL, 90).evidence(up_to("same status=running")))
+    assert verdict.code is Code.RUNNING
+    assert verdict.confidence < CONFIDENT
+    assert "its last sign of life is old" in verdict.blind_spots
+
+
+def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() -> None:
+    play = played("prepare-fails", 5, DriverName.LOCAL, 130)
+    verdict = explain(play.evidence(without(r"_read_stream", r"stderr=b")))
+    assert verdict.code is Code.PREPARE_FAILED
+
+
+LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, %s)\n"
+
+
+def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
+    """A run whose agent exited; then a line of the same supervisor, of another one, or nothing."""
+
+    def spoil(log: bytes) -> bytes:
+        log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code, log)
+        assert count == 1
+        pid = int(log.split()[3]) if later_pid == 0 else later_pid
+        return log if pid is None else log + LATER % (pid, b"StzHxY0f-aaaaaaaa-animation")
+
+    play = played("stale-record", 5, DriverName.LOCAL, 130)
+    return explain(play.evidence(without(r":kill ", "init_module", "default_command"), spoil))
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "later_pid", "doubt"),
+    [
+        (b"-9", 0, None),
+        (b"-15", 0, "it ended its program first"),
+        (b"-9", None, "no later line of the same supervisor"),
+        (b"-9", 31_999, "no later line of the same supervisor"),
+    ],
+    ids=["the supervisor goes on", "told to end", "nothing comes after", "another supervisor comes after"],
+)
+def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
+    exit_code: bytes, later_pid: int | None, doubt: str | None
+) -> None:
+    verdict = after_the_agent_went(exit_code, later_pid)
+    assert verdict.code is Code.AGENT_LOST
+    assert (verdict.confidence >= CONFIDENT) is (doubt is None), verdict
+    assert any((doubt or "") in spot for spot in verdict.blind_spots) or doubt is None
+
+
+@pytest.mark.parametrize(
+    ("last_line", "words"),
+    [
+        (r"_Op\(cancel, \w+\) runDir=", "never left the supervisor"),
+        (r"_Op\(cancel, \w+\) await _reply_q", "was sent to the agent and nothing confirms it"),
+    ],
+    ids=["its sending was not read", "sent"],
+)
+def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
+    play = played("user-cancel", 5, DriverName.LOCAL, 130)
+    running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)
+    verdict = explain(play.evidence(up_to(last_line), detail=running))
+    assert verdict.code is Code.CANCEL_UNCONFIRMED
+    assert words in verdict.sentence
+    assert verdict.confidence < CONFIDENT, "the log ends there"
+
+
+HIDDEN = without(r"_Op\(run", "job_agent")
+
+
+def a_play() -> Played:
+    return played("agent-death", 5, DriverName.LOCAL, 130)
+
+
+def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
+    """A job with a log that was read from a time on, with the lines of the run or without."""
+    play = a_play()
+    logs = {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
+    evidence = evidence_of(play.jid, logs, play.detail, play.now)
+    log = SourceHealth(
+        name=f"/var/log/{SUPERVISOR_LOG}",
+        kind="logfile",
+        state=SourceState.OK,
+        begins_at=at,
+        is_behind=is_behind,
+    )
+    return msgspec.structs.replace(evidence, sources=(*evidence.sources, log))
+
+
+def asked_at() -> Nanos:
+    detail = a_play().detail
+    assert detail is not None
+    assert detail.job.queued_at is not None
+    return detail.job.queued_at
+
+
+def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
+    since = Nanos(asked_at() + 5 * SECOND)
+    verdict = explain(read_from(since))
+    assert (
+        f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before" in verdict.blind_spots
+    )
+    assert verdict.confidence < CONFIDENT
+
+
+@pytest.mark.parametrize(
+    ("seconds", "is_hidden"),
+    [(-5, True), (5, False)],
+    ids=["it began before the run", "the run's first line"],
+)
+def test_it_is_not_named_where_it_does_not_matter(seconds: int, is_hidden: bool) -> None:
+    verdict = explain(read_from(Nanos(asked_at() + seconds * SECOND), is_hidden=is_hidden))
+    assert not any("was read from" in spot for spot in verdict.blind_spots)
+
+
+def test_while_more_is_read_a_verdict_is_not_sure() -> None:
+    whole, behind = (explain(read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
+    assert whole.confidence >= CONFIDENT > behind.confidence
+    assert f"{SUPERVISOR_LOG} is still being read" in behind.blind_spots
+
+
+async def test_a_log_tells_from_when_on_it_was_read(tmp_path: Path) -> None:
+    play = a_play()
+    path = tmp_path / SUPERVISOR_LOG
+    path.write_bytes(play.logs[SUPERVISOR_LOG])
+    for size, is_whole in ((1_000, False), (1 << 30, True)):
+        async with Session([LogFile(path, start=TailBytes(size))], FixedClock(play.now)) as session:
+            await session.catch_up()
+            (health,) = session.store.sources()
+            assert (health.begins_at is None) is is_whole
+            assert not health.is_behind
