@@ -208,7 +208,8 @@ def deviation(field: str, value: str, days: Mapping[int, Day], today: int) -> It
     The days that deviate are not part of the baseline.
     """
     for rule, least in (("failures", 0.02), ("waits", 0.2)):
-        rates = sorted(_rates(rule, days))
+        counted = ((number, *_counted(rule, day)) for number, day in days.items())
+        rates = sorted((number, amount / of) for number, amount, of in counted if of >= LEAST_A_DAY)
         for n in range(DEVIANT_DAYS):
             last = rates[len(rates) - LEAST_DEVIANT - n :]
             baseline = [rate for day, rate in rates[: -len(last)] if day >= last[0][0] - BASELINE_DAYS]
@@ -230,12 +231,8 @@ def _mean_and_spread(rates: Sequence[float]) -> tuple[float, float]:
     return mean, sqrt(sum((rate - mean) ** 2 for rate in rates) / max(1, len(rates) - 1))
 
 
-def _rates(rule: str, days: Mapping[int, Day]) -> Iterator[tuple[int, float]]:
-    for number, day in days.items():
-        if rule == "failures" and day.runs >= LEAST_A_DAY:
-            yield number, day.failed / day.runs
-        elif rule == "waits" and day.waited >= LEAST_A_DAY:
-            yield number, day.wait / day.waited
+def _counted(rule: str, day: Day) -> tuple[float, int]:
+    return (day.failed, day.runs) if rule == "failures" else (day.wait, day.waited)
 
 
 def sustained(found: Sequence[Deviation]) -> tuple[Deviation, ...]:

@@ -380,9 +380,8 @@ def told_outputs(facts: Sequence[tuple[str, str]]) -> tuple[Output, ...]:
 
 
 def outputs_of(script: ArchivedScript, wanted: Wanted) -> tuple[Output, ...]:
-    if script.scheduler is Scheduler.TORQUE:
-        return tuple(_of_torque(script, wanted))
-    return tuple(_of_slurm(script, wanted))
+    of = _of_torque if script.scheduler is Scheduler.TORQUE else _of_slurm
+    return tuple(of(script, wanted))
 
 
 def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:

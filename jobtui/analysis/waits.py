@@ -141,20 +141,18 @@ def _range(waits: Sequence[Wait], scene: Scene) -> tuple[float, float] | None:
     """The time until the first op of a chain gets its slot: at least the usual time, at most the limits."""
     least = most = 0.0
     for wait in waits:
-        ends = [_remaining(holder, scene.usual_of(holder.op)) for holder in wait.holders]
-        known = [end for end in ends if end is not None]
-        if not known or len(known) < len(ends):
+        lows, highs = [], []
+        for holder in wait.holders:
+            usual = scene.usual_of(holder.op)
+            longest = holder.limit_s
+            if longest is None and usual is not None:
+                longest = usual.p99_s
+            if holder.held_s is None or longest is None:
+                return None  # without history and limit nothing tells when it is done
+            lows.append(max(0.0, usual.p50_s - holder.held_s) if usual is not None else 0.0)
+            highs.append(max(lows[-1], longest - holder.held_s))
+        if not lows:
             return None
-        turns = 1 + wait.ahead // max(1, len(known))
-        least = max(least, min(low for low, _ in known))
-        most = max(most, min(high for _, high in known) * turns)
+        turns = 1 + wait.ahead // len(lows)
+        least, most = max(least, min(lows)), max(most, min(highs) * turns)
     return (min(least, most), most)
-
-
-def _remaining(holder: Holder, usual: Usual | None) -> tuple[float, float] | None:
-    """The least and the most seconds until a holder is done; None without history and limit."""
-    if holder.held_s is None or (usual is None and holder.limit_s is None):
-        return None
-    low = max(0.0, usual.p50_s - holder.held_s) if usual is not None else 0.0
-    longest = holder.limit_s if holder.limit_s is not None else usual.p99_s if usual is not None else 0.0
-    return low, max(low, longest - holder.held_s)

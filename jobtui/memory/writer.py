@@ -79,15 +79,13 @@ class MemoryWriter(DatabaseWriter):
         if mark > FAILED:
             self._times[mark] = (job, max(ended, self._times.get(mark, ("", 0))[1]))
         marks = (ALL, *((FAILED,) if one.is_failed else ()), *((mark,) if mark > FAILED else ()))
-        slow = self._slow(one)
-        wait = None if one.waited_s is None else log1p(one.waited_s)
+        slow, wait = self._slow(one), None if one.waited_s is None else log1p(one.waited_s)
+        places = [(0, 0), *((field, value) for field, value in enumerate(values, 1) if value)]
         for day in (WHOLE, day_of(one.ended_at)):
             for at in marks:
-                self._tally((0, day, at, 0), slow if at == ALL else None, wait if at == ALL else None)
-                for field, value in enumerate(values, 1):
-                    if value:
-                        self._tally((field, day, at, value), slow if at == ALL else None,
-                                    wait if at == ALL else None)  # fmt: skip
+                of_all = (slow, wait) if at == ALL else (None, None)
+                for field, value in places:
+                    self._tally((field, day, at, value), *of_all)
         return True
 
     def _tally(self, key: tuple[int, int, int, int], slow: float | None, wait: float | None) -> None:

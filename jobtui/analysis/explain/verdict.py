@@ -25,7 +25,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import Heard
-from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, History, Killer, Verdict
+from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -125,9 +125,12 @@ def explain(evidence: Evidence) -> Verdict:
     found = system_of(job).explain(evidence)
     if found.pending is None and job is not None:
         found = msgspec.structs.replace(found, pending=pending_by(found.code, job))
-    found = msgspec.structs.replace(
-        found, contradictions=contradictions(evidence), history=_history(found, evidence)
-    )
+    history, runs = None, evidence.detail.runs if evidence.detail is not None else ()
+    if job is not None and runs and found.concern is Concern.FAILED:
+        from jobtui.analysis.compare import history_of  # most jobs have not failed
+
+        history = history_of(job, runs, evidence.ops, evidence.good)
+    found = msgspec.structs.replace(found, contradictions=contradictions(evidence), history=history)
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
     found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
@@ -149,15 +152,6 @@ def explain(evidence: Evidence) -> Verdict:
         confidence=min(found.confidence, GUESS),
         doubts=doubts,
     )
-
-
-def _history(verdict: Verdict, evidence: Evidence) -> History | None:
-    job, runs = evidence.job, evidence.detail.runs if evidence.detail is not None else ()
-    if job is None or not runs or verdict.concern is not Concern.FAILED:
-        return None
-    from jobtui.analysis.compare import history_of  # most jobs have not failed
-
-    return history_of(job, runs, evidence.ops, evidence.good)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:

@@ -255,12 +255,6 @@ def _out_of_memory(matter: SlurmCase) -> Said:
     return Said(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
 
 
-def _timeout(matter: SlurmCase) -> Said:
-    limit = matter.job.limit_s
-    of = f" of {limit / 60:g} min" if limit else ""
-    return Said(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
-
-
 def _node_failed(matter: SlurmCase) -> Said:
     where = f" ({matter.job.host})" if matter.job.host else ""
     told = [
@@ -280,6 +274,9 @@ def _is_node(name: str) -> bool:
 
 def _ended_by_slurm(matter: SlurmCase) -> Said:
     job = matter.job
+    if job.native_status == "TIMEOUT":
+        of = f" of {job.limit_s / 60:g} min" if job.limit_s else ""
+        return Said(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
     if job.native_status == "PREEMPTED":
         sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
         return Said(Code.PREEMPTED, sentence, CERTAIN)
@@ -302,7 +299,7 @@ ENDED: Mapping[str, Rule] = {
     "BOOT_FAIL": _ended_by_slurm, "CANCELLED": _canceled, "COMPLETED": _completed,
     "DEADLINE": _ended_by_slurm, "FAILED": _failed, "LAUNCH_FAILED": _ended_by_slurm,
     "NODE_FAIL": _node_failed, "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _ended_by_slurm,
-    "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _timeout,
+    "RECONFIG_FAIL": _ended_by_slurm, "REVOKED": _canceled, "TIMEOUT": _ended_by_slurm,
 }  # fmt: skip
 """What is asked of a job that ended, by its state."""
 
