@@ -18,7 +18,6 @@ from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.worker import Worker
 
-KIND = "agent_copies"
 DIRECTORY = "agent-sbatch"
 USERS_LOOKED_AT = 500
 """Users whose directories are looked at; those who were named first are left out beyond that."""
@@ -40,7 +39,7 @@ Users = Callable[[], Iterable[str]]
 class AgentCopies(PolledSource):
     """The copies below one database root, of the users that `users` names; who comes later comes last."""
 
-    kind = KIND
+    kind = "agent_copies"
 
     def __init__(self, root: Path, users: Users, *, every_s: float = LOOK_EVERY_S) -> None:
         super().__init__(str(root / "user" / "*" / DIRECTORY))

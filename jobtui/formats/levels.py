@@ -45,12 +45,8 @@ _GATE = (
 )
 """A line that is not plain holds one of these in small letters: most lines are, and this tells it quickly."""
 _NAMES = {
-    name: level
-    for level, names in (
-        (Level.ERROR, "ERR ERROR CRIT CRITICAL FATAL PANIC ALERT EMERG"),
-        (Level.WARNING, "WARN WARNING"),
-    )
-    for name in names.split()
+    **dict.fromkeys(["ERR", "ERROR", "CRIT", "CRITICAL", "FATAL", "PANIC", "ALERT", "EMERG"], Level.ERROR),
+    **dict.fromkeys(("WARN", "WARNING"), Level.WARNING),
 }
 
 

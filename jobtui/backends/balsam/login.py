@@ -210,7 +210,6 @@ REFUSALS = {
     "expired_token": "it took too long: begin again",
     "invalid_client": "the server knows no such attempt any more: begin again",
 }
-KEPT_KEYS = ("connect_timeout", "read_timeout", "retry_count")
 DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 """What Balsam's own client writes beside a login."""
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
@@ -434,6 +433,6 @@ def _kept(path: str) -> dict[str, object]:
         found = None
     settings = found if isinstance(found, dict) else {}
     return {
-        name: settings[name] if real_of(settings.get(name)) is not None else DEFAULTS[name]
-        for name in KEPT_KEYS
+        name: settings[name] if real_of(settings.get(name)) is not None else usual
+        for name, usual in DEFAULTS.items()
     }

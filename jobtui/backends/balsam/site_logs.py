@@ -23,7 +23,6 @@ from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits
 from jobtui.transport.worker import Worker
 
-KIND = "site_logs"
 LOGS = "log"
 FILES_FOLLOWED = 20
 """Of each site the newest so many."""
@@ -45,7 +44,7 @@ class SitePlace(NamedTuple):
 class SiteLogs(PolledSource):
     """The logs of the sites that `places` names, which may become more."""
 
-    kind = KIND
+    kind = "site_logs"
 
     def __init__(
         self,
