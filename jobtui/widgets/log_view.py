@@ -344,6 +344,7 @@ class LogView(LineView):
 
     def _show_window(self, feed: LogFeed, place: Place | None, row: int) -> None:
         self._window = feed.window
+        self._bodies.clear()  # another log may have a line of the same size at the same place
         self._cursor = len(self._window) - 1 if place is None else self._window.index_of(place)
         self._top = self._cursor - row
         if self.is_attached:

@@ -74,33 +74,19 @@ async def on_row(scene: Scene, pilot: Pilot[None], prefix: str) -> None:
     await wait_until(lambda: f"agent           {prefix}," in text(scene.app), pilot)
 
 
-async def test_what_went_wrong_comes_first_and_what_is_over_last() -> None:
+async def test_what_went_wrong_comes_first_and_all_about_an_agent_is_said_below() -> None:
     async with on_agents() as (scene, pilot):
         assert shown(scene) == ["XGv8", "t7K7", "new1", "WUt4", "ukUt", "hOJT", "old9"]
         await wait_until(lambda: "7 agents · 2 lost or never came" in text(scene.app), pilot)
         assert "did not connect within 8 s" in text(scene.app)
         assert "supervisor.log" in screen_text(scene.app)[1]  # how old the data is
-
-
-async def test_all_about_an_agent_is_said_below() -> None:
-    async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "t7K7")
-        said = text(scene.app)
-        for words in (
-            "lost for 2m10s: docker start: non-zero exit=137",
-            "v4.example.org",
-            "[hosts]",
-            COMMAND[:60],
-        ):
-            assert words in said
+        lost = "lost for 2m10s: docker start: non-zero exit=137"
+        for words in (lost, "v4.example.org", "[hosts]", COMMAND[:60]):
+            assert words in text(scene.app)
         await on_row(scene, pilot, "WUt4")
         assert f"run pb5u of {FAILED}, sent 59s ago" in text(scene.app)
-
-
-async def test_sorting_and_its_reverse() -> None:
-    async with on_agents() as (scene, pilot):
-        for _ in range(3):
-            await pilot.press("s")
+        await pilot.press("s", "s", "s")
         assert table_of(scene).sorted_by == "agent"
         assert shown(scene) == sorted(shown(scene), key=str.lower)
         await pilot.press("S")
@@ -108,25 +94,19 @@ async def test_sorting_and_its_reverse() -> None:
         await wait_until(lambda: "by agent, reversed" in text(scene.app), pilot)
 
 
-async def test_a_filter_is_typed_previewed_kept_and_ended() -> None:
-    async with on_agents() as (scene, pilot):
-        await press(pilot, "slash", until=lambda: scene.app.focused is not None)
-        await press(pilot, *"state:lost", until=lambda: shown(scene) == ["t7K7"])
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
-        assert "/state:lost · 1 of 7 agents" in text(scene.app)
-        await pilot.press("escape")
-        assert len(shown(scene)) == 7
-        await press(pilot, "escape", until=JobsScreen)
-
-
-async def test_a_filter_with_a_mistake_filters_nothing_and_says_what_is_right() -> None:
+async def test_a_filter_is_typed_previewed_mended_kept_and_ended() -> None:
     async with on_agents() as (scene, pilot):
         await press(pilot, "slash", until=lambda: scene.app.focused is not None)
         await press(pilot, *"state:lots", until="did you mean lost?")
         assert len(shown(scene)) == 7
         await pilot.press("enter")
         assert scene.app.screen.query(FilterBar)
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
+        await press(pilot, "backspace", "backspace", "s", "t", until=lambda: shown(scene) == ["t7K7"])
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
+        assert "/state:lost · 1 of 7 agents" in text(scene.app)
+        await pilot.press("escape")
+        assert len(shown(scene)) == 7
+        await press(pilot, "escape", until=JobsScreen)
 
 
 async def test_fields_and_their_values_are_completed() -> None:
@@ -163,11 +143,23 @@ async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
         assert "yBWz7FvyLy" not in text(app)
 
 
-async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to_type() -> None:
+@pytest.mark.parametrize("is_configured", [False, True])
+async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(is_configured: bool) -> None:
     async with on_agents() as (scene, pilot):
+        scene.app._shared.hosts = {"v4": "/no/such/journal"} if is_configured else {}
         await on_row(scene, pilot, "t7K7")
-        await press(pilot, "enter", until=ErrorScreen)
-        await wait_until(lambda: "cannot be read from here" in text(scene.app), pilot)
+        if is_configured:
+            await press(pilot, "enter", until=LogsScreen)
+            found = where_to_open(
+                scene.app._shared, agents()[1], log_of(agents()[1], scene.app._shared.hosts)
+            )
+            name = "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
+            assert found is not None
+            assert found[:2] == (name, None), "all of it is of this container"
+            await wait_until(lambda: "/no/such/journal" in text(scene.app), pilot)
+            return
+        await press(pilot, "enter", until="cannot be read from here")
+        assert isinstance(scene.app.screen, ErrorScreen)
         assert "[hosts]" in text(scene.app)
         assert "ssh v4.example.org" in text(scene.app)
         written = catch_writes(scene.app)
@@ -175,20 +167,6 @@ async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to
         await until_said(scene.app, pilot, "copied ssh v4.example.org")
         assert copied(scene.app, [w for w in written if "52;c;" in w]).startswith(COMMAND)
         await press(pilot, "escape", until=AgentsScreen)
-
-
-async def test_enter_on_a_docker_agent_whose_host_is_configured_reads_its_journal() -> None:
-    async with on_agents() as (scene, pilot):
-        scene.app._shared.hosts = {"v4": "/no/such/journal"}
-        await on_row(scene, pilot, "t7K7")
-        await press(pilot, "enter", until=LogsScreen)
-        log = log_of(agents()[1], {"v4": "/no/such/journal"})
-        found = where_to_open(scene.app._shared, agents()[1], log)
-        assert found is not None
-        name, place, _ = found
-        assert name == "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
-        assert place is None, "all of it is of this container"
-        await wait_until(lambda: "/no/such/journal" in text(scene.app), pilot)
 
 
 async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
@@ -234,17 +212,11 @@ async def test_y_copies_the_command_and_capital_y_all() -> None:
         assert "docker start: non-zero exit=137" in copied(scene.app, [w for w in written if "52;c;" in w])
 
 
-async def test_o_goes_to_the_job_an_agent_works_for() -> None:
-    async with on_agents() as (scene, pilot):
-        await on_row(scene, pilot, "WUt4")
-        await press(pilot, "o", until=JobScreen)
-        assert FAILED in text(scene.app)
-
-
-async def test_of_several_jobs_one_is_chosen_and_without_any_it_is_said() -> None:
+async def test_o_goes_to_the_job_an_agent_works_for_of_several_to_the_chosen_one() -> None:
     other = HeldOp(OpPrefix("k2Wc"), "analysis", JobId(job_id(4)))
-    known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"))
+    known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"), agents()[0])
     async with on_agents(known) as (scene, pilot):
+        await on_row(scene, pilot, "busy")
         await press(pilot, "o", until=ChoosingScreen)
         await wait_until(lambda: "analysis k2Wc" in text(scene.app), pilot)
         await press(pilot, "j", "enter", until=JobScreen)
@@ -252,6 +224,9 @@ async def test_of_several_jobs_one_is_chosen_and_without_any_it_is_said() -> Non
         await on_row(scene, pilot, "idle")
         await pilot.press("o")
         await until_said(scene.app, pilot, "it holds no op")
+        await on_row(scene, pilot, agents()[0].agent)
+        await press(pilot, "o", until=JobScreen)
+        assert FAILED in text(scene.app)
 
 
 async def test_while_paused_nothing_changes_and_then_all_does() -> None:

@@ -35,17 +35,11 @@ async def test_what_runs_is_counted_and_goes_on() -> None:
 
 
 async def test_each_chart_has_its_turn() -> None:
-    async with read(size=SIZE) as (scene, pilot):
+    signs = ("jobs done since", "jobs done per minute", "jobs in each state", "HALF WITHIN", "jobs running")
+    async with read(size=SIZE) as (_, pilot):
         await pilot.press("4")
-        for sign in (
-            "jobs done since",
-            "jobs done per minute",
-            "jobs in each state",
-            "HALF WITHIN",
-            "jobs running",
-        ):
-            await pilot.press("tab")
-            await wait_until(lambda sign=sign: sign in text(scene.app), pilot)  # type: ignore[misc]
+        for sign in signs:
+            await press(pilot, "tab", until=sign)
 
 
 async def test_a_filter_says_whose_changes_count() -> None:

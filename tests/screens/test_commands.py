@@ -100,17 +100,6 @@ async def test_commands_go_to_screens_filter_and_sort() -> None:
         assert table.sorted_by == (None, False)
 
 
-async def test_a_mistake_in_a_command_stays_to_be_mended() -> None:
-    async with on_jobs() as (scene, pilot, _):
-        await say(pilot, "sort agee")
-        bar = scene.app.screen.query_one(CommandBar)
-        await wait_until(lambda: bar.mistake is not None, pilot)
-        shown = bar.query_one(MistakeLine)
-        await wait_until(lambda: "did you mean age?" in "".join(text_of(shown)), pilot)
-        await press(pilot, "backspace", until=lambda: bar.mistake is None)
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(CommandBar))
-
-
 async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
     async with on_jobs() as (scene, pilot, table):
         await say(pilot, "sort app")
@@ -166,13 +155,21 @@ async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_sp
         await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
 
 
-async def test_nothing_known_is_said_to_be_so() -> None:
+async def test_nothing_known_is_said_to_be_so_and_a_mistake_stays_to_be_mended() -> None:
     async with on_jobs() as (scene, pilot, _):
         field = await prompt(pilot, "colon", "goto ")
         field.post_message(Paste("\x1b[31mno\nwhere"))
         await wait_until(lambda: "no where" in field.value, pilot)
         await press(pilot, "enter", until="nothing is known of")
         assert "\x1b[31m" not in text(scene.app)
+        await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
+        await say(pilot, "sort agee")
+        bar = scene.app.screen.query_one(CommandBar)
+        await wait_until(lambda: bar.mistake is not None, pilot)
+        shown = bar.query_one(MistakeLine)
+        await wait_until(lambda: "did you mean age?" in "".join(text_of(shown)), pilot)
+        await press(pilot, "backspace", until=lambda: bar.mistake is None)
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(CommandBar))
 
 
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
-async def test_sources_are_as_they_were_left() -> None:
+async def test_sources_are_as_they_were_left_and_no_way_around_makes_the_stack_grow() -> None:
     async with read() as (scene, pilot):
         await press(pilot, "6", "j", "j", until=SourcesScreen)
         rows = scene.app.screen.query_one(RecordTable)
@@ -25,6 +25,10 @@ async def test_sources_are_as_they_were_left() -> None:
         assert scene.app.screen.query_one(RecordTable) is rows
         assert rows.cursor == 2
         await press(pilot, "escape", until=JobsScreen)
+        for key in "26262626":
+            await pilot.press(key)
+        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
+        await press(pilot, "1", until=lambda: len(scene.app.screen_stack) == 1)
 
 
 async def test_a_log_is_at_its_line_searched_and_filtered_as_it_was_left() -> None:
@@ -61,14 +65,6 @@ async def test_the_way_back_leads_through_every_screen_and_is_said() -> None:
         await wait_until(lambda: "jobs › EPRSqtUW-IVh7w74d" in screen_text(scene.app)[0], pilot)
         assert "no source has a record" in text(scene.app), "the tab is another one"
         await press(pilot, "escape", until=JobsScreen)
-
-
-async def test_no_way_around_makes_the_stack_grow() -> None:
-    async with read(size=(80, 24)) as (scene, pilot):
-        for key in "26262626":
-            await pilot.press(key)
-        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
-        await press(pilot, "1", until=lambda: len(scene.app.screen_stack) == 1)
 
 
 async def test_behind_the_colon_of_a_log_are_lines_and_all_commands(tmp_path: Path) -> None:

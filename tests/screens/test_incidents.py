@@ -32,7 +32,10 @@ async def at_incidents(scene: Scene, pilot: Pilot[None]) -> list[str]:
     return await see(scene.app, pilot, "jobs of the last")
 
 
-async def test_groups_with_what_they_share_and_the_rest_apart() -> None:
+async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
     scene = Scene([batch(*JOBS)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
         lines = await at_incidents(scene, pilot)
@@ -43,35 +46,20 @@ async def test_groups_with_what_they_share_and_the_rest_apart() -> None:
         assert "host v2" in group
         assert "long ago" not in text
         assert f"first    {job_id(1)}" in text
-
-
-async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
-    scene = Scene([batch(*JOBS)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await at_incidents(scene, pilot)
         await press(pilot, "o", until=ChoosingScreen)
         assert sum("no such element" in line for line in screen_text(scene.app)) == 5
         await press(pilot, "j", "enter", until=JobScreen)
         assert str(job_id(2)) in screen_text(scene.app)[0]
         await press(pilot, "escape", "enter", until=str(job_id(1)))
-
-
-async def test_the_window_and_what_happens_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
-    scene = Scene([batch(*JOBS)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await at_incidents(scene, pilot)
-        await press(pilot, "w", until="27 jobs of the last 7d")
+        await press(pilot, "escape", "w", until="27 jobs of the last 7d")
         scene.db.add(batch(failed(40, 5, error="disk full")))
         await see(scene.app, pilot, "28 jobs of the last 7d")
 
 
 async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.incidents.TURN_S", 0.0)
-    async with read(Scene([batch(*(failed(number, 60 + number % 50) for number in range(400)))])) as (
-        scene,
-        pilot,
-    ):
+    many = batch(*(failed(number, 60 + number % 50) for number in range(400)))
+    async with read(Scene([many])) as (scene, pilot):
         await pilot.press("7", "6")
         assert not isinstance(scene.app.screen, IncidentsScreen)
         await press(pilot, "7", until="400 jobs of the last 1d")

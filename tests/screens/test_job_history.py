@@ -19,9 +19,8 @@ async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
         a_step("op created", -299_999),
         a_step("status completed", -299_990),
     ]
-    good = an_op(
-        "run", steps, jid=FAILED, created_at=ago(300_000), ended_at=ago(299_990), status=OpStatus.ENDED
-    )
+    begin, end = ago(300_000), ago(299_990)
+    good = an_op("run", steps, jid=FAILED, created_at=begin, ended_at=end, status=OpStatus.ENDED)
     scene.correlation.put(FAILED, good)
     async with scene.app.run_test(size=(120, 30)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")

@@ -43,6 +43,8 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         detail = screen.query_one(StepDetail)
         await wait_until(lambda: "supervisor.log:88214" in "".join(text_of(detail)), pilot)
         assert text_of(detail)[2] == " sure: the line names the job"
+        await press(pilot, "t", until="20:59:00")
+        assert "✗ failed at 20:58:00Z" in screen_text(scene.app)[0]
 
 
 async def test_another_op_another_timeline_and_its_line() -> None:
@@ -118,14 +120,6 @@ async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyP
         pane = scene.app.screen.query_one(TextPane)
         await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
         await press(pilot, "escape", "escape", until=JobsScreen)
-
-
-async def test_times_of_day_on_the_timeline() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
-        await press(pilot, "t", until="20:59:00")
-        assert "✗ failed at 20:58:00Z" in screen_text(scene.app)[0]
 
 
 async def test_five_hundred_ops() -> None:

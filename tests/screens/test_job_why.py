@@ -59,17 +59,10 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
         await first(scene, pilot, "no answer of it was read")
 
 
-async def test_in_a_small_pane_there_is_the_sentence_alone() -> None:
+async def test_in_a_small_pane_there_is_the_sentence_alone_and_why_begins_with_all_of_it() -> None:
     scene = waiting(60)
     async with scene.app.run_test(size=(40, 10)) as pilot:
-        line = await first(scene, pilot, "Its agent was started")
-        assert "%" not in line
-
-
-async def test_in_a_small_pane_why_begins_with_the_whole_sentence() -> None:
-    scene = waiting(60)
-    async with scene.app.run_test(size=(40, 10)) as pilot:
-        await first(scene, pilot, "Its agent was started")
+        assert "%" not in await first(scene, pilot, "Its agent was started")
         lines = await press(pilot, "w", until="agent_never_started")
         assert "no answer of it was read" in " ".join(" ".join(lines).split())
 

@@ -14,14 +14,13 @@ from jobtui.model.source_errors import SourceUnreachable
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.widgets.filter_bar import FilterBar, MistakeLine
-from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.frame import Header, RuleLine, SourceStrip
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.text_pane import WhyList
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, see
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, prompt, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of, watch
 
@@ -42,9 +41,7 @@ async def test_it_paints_before_any_source_has_answered() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         text = "\n".join(screen_text(scene.app))
-        assert "STATE" in text
-        assert "db starting" in text
-        assert "0 running" in text
+        assert all(words in text for words in ("STATE", "db starting", "0 running"))
         for source in (scene.db, scene.log, scene.dead):
             source.go_on()
         await ready(scene, pilot)
@@ -58,13 +55,17 @@ async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
         assert job_id(10) not in shown
         await see(scene.app, pilot, "9 jobs, 1 internal hidden (x)")
         await press(pilot, "x", until=lambda: table.count == 10)
+        strip = scene.app.screen.query_one(SourceStrip)
+        await wait_until(lambda: "agent.log down: no such file" in text_of(strip)[0], pilot)
+        assert [span.style for span in strip.line(0) if "down" in span.text] == ["error"]
 
 
 async def test_the_job_under_the_cursor_is_explained_below_the_table() -> None:
     async with on_jobs() as (scene, pilot, table):
         pane = scene.app.screen.query_one(WhyList)
         await press(pilot, "F", until=lambda: 0 < table.count < 9)
-        assert {job.status for job in table.visible_jobs if job.status is not JobStatus.FAILED} <= {
+        assert {job.status for job in table.visible_jobs} <= {
+            JobStatus.FAILED,
             JobStatus.PENDING,
             JobStatus.RUNNING,
         }
@@ -89,18 +90,10 @@ async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() ->
         await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
 
 
-async def test_a_source_that_is_down_is_red_with_its_reason_and_the_rest_goes_on() -> None:
-    async with on_jobs() as (scene, pilot, _):
-        strip = scene.app.screen.query_one(SourceStrip)
-        await wait_until(lambda: "agent.log down: no such file" in text_of(strip)[0], pilot)
-        assert [span.style for span in strip.line(0) if "down" in span.text] == ["error"]
-
-
 async def test_changes_are_shown_as_they_come() -> None:
     async with on_jobs() as (scene, pilot, table):
-        scene.db.add(
-            batch(a_job(4, status=JobStatus.FAILED, error="out of memory", ended_at=ago(0)), gone=[job_id(3)])
-        )
+        failed = a_job(4, status=JobStatus.FAILED, error="out of memory", ended_at=ago(0))
+        scene.db.add(batch(failed, gone=[job_id(3)]))
         await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
         assert table.job(job_id(3)) is None
         assert table.total == len(jobs()) - 1
@@ -109,15 +102,12 @@ async def test_changes_are_shown_as_they_come() -> None:
 async def test_nothing_is_painted_when_nothing_changed() -> None:
     async with on_jobs() as (scene, pilot, table):
         await pilot.pause()
-        painted = [
-            watch(view)
-            for view in (table, *scene.app.screen.query(RuleLine), scene.app.screen.query_one(Header))
-        ]
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        painted = [watch(view) for view in (table, *screen.query(RuleLine), screen.query_one(Header))]
         scene.db.add(batch(*jobs()))
         polls = scene.db.polls
         await wait_until(lambda: scene.db.polls >= polls + 2, pilot)
-        screen = scene.app.screen
-        assert isinstance(screen, JobsScreen)
         screen.tick()
         await pilot.pause()
         assert painted == [[] for _ in painted]
@@ -125,6 +115,10 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
 
 async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
     async with on_jobs() as (scene, pilot, table):
+        await typed(pilot, "q")
+        assert scene.app.is_running
+        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
+        await wait_until(lambda: table.count == 9, pilot)
         await typed(pilot, "status:failed")
         await wait_until(lambda: table.count == 1, pilot)
         await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
@@ -158,14 +152,6 @@ async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
         )
 
 
-async def test_leaving_the_input_puts_the_old_filter_back() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await typed(pilot, "q")
-        assert scene.app.is_running
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
-        await wait_until(lambda: table.count == 9, pilot)
-
-
 async def test_sorting_by_key_goes_through_the_columns() -> None:
     async with on_jobs() as (scene, pilot, table):
         orders = [table.sorted_by]
@@ -195,14 +181,10 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
         assert table.cursor_id == here
 
 
-async def test_times_of_day_instead_of_ages() -> None:
+async def test_times_of_day_instead_of_ages_and_marks_that_are_counted_and_forgotten() -> None:
     async with on_jobs() as (_, pilot, table):
         assert any("12m" in line for line in text_of(table))
         await press(pilot, "t", until=lambda: any("20:48" in line for line in text_of(table)))
-
-
-async def test_marked_jobs_are_counted_and_forgotten() -> None:
-    async with on_jobs() as (_, pilot, table):
         await press(pilot, "space", "space", until="2 marked")
         await pilot.press("escape")
         assert table.selected == set()
@@ -259,21 +241,12 @@ MANY = tuple(
 )
 
 
-async def opened(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    table = scene.app.screen.query_one(JobTable)
-    await wait_until(lambda: table.total == len(MANY) and not table.is_sorting, pilot)
-    await press(pilot, "slash", until=lambda: scene.app.screen.query(FilterInput))
-    field = scene.app.screen.query_one(FilterInput)
-    await wait_until(lambda: field.has_focus, pilot)
-    return table
-
-
 async def test_keys_are_answered_while_jobs_are_filtered() -> None:
     scene = Scene([batch(*MANY)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await opened(scene, pilot)
-        field = scene.app.screen.query_one(FilterInput)
-        slowest = 0.0
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: table.total == len(MANY) and not table.is_sorting, pilot)
+        field, slowest = await prompt(pilot, "slash", ""), 0.0
         for key in "beamline 12":
             begin = perf_counter()
             await pilot.press("space" if key == " " else key)

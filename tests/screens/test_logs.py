@@ -53,7 +53,7 @@ async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
         await until(app, pilot, f"line {number}", "/exit=")
 
 
-async def test_errors_are_a_key_away() -> None:
+async def test_errors_are_a_key_away_and_a_bad_expression_is_told() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")
         await press(pilot, "g", until="line 1 ")
@@ -61,6 +61,9 @@ async def test_errors_are_a_key_away() -> None:
         await until_said(app, pilot, "no error above")
         await press(pilot, "e", until=lambda: "line 1 " not in screen_text(app)[0])
         assert any(line.startswith(" E ") for line in screen_text(app))
+        await press(pilot, "slash", *"~foo(", "enter", until="search failed")
+        await pilot.press("n")
+        await until_said(app, pilot, "nothing more below")
 
 
 async def test_a_time_leads_to_a_line_and_a_wrong_one_is_told(tmp_path: Path) -> None:
@@ -94,14 +97,6 @@ async def test_values_that_were_counted_too_late_open_nothing(monkeypatch: pytes
         await wait_until(counted.is_set, pilot)
         await pilot.pause()
         assert "On this screen" in text(app)
-
-
-async def test_a_bad_expression_is_told() -> None:
-    async with on_logs(CAPTURED[:1]) as (app, pilot):
-        await until(app, pilot, "of 1,431 lines")
-        await press(pilot, "slash", *"~foo(", "enter", until="search failed")
-        await pilot.press("n")
-        await until_said(app, pilot, "nothing more below")
 
 
 async def test_what_is_written_is_shown_and_searched(tmp_path: Path) -> None:
@@ -177,14 +172,11 @@ async def test_it_opens_at_a_byte_of_a_log() -> None:
 ALL_KEYS = ("e", "E", "n", "ampersand", *"fGgyY", "enter", *"wxvm", "apostrophe")
 
 
-async def test_without_logs_it_says_so() -> None:
+async def test_every_key_works_without_logs_and_on_an_empty_one(tmp_path: Path) -> None:
     async with on_logs([]) as (app, pilot):
         await until(app, pilot, "no logs to read")
         await pilot.press(*ALL_KEYS, "tab", "slash", "colon", "escape")
         await pilot.pause()
-
-
-async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.touch()
     async with on_logs([path], size=(40, 10)) as (app, pilot):

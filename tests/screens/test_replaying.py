@@ -95,17 +95,13 @@ async def test_it_opens_at_the_end_and_goes_back_and_on(replay: RecordingReplay)
         assert replay.clock.now() == at(180)
 
 
-async def test_a_time_can_be_typed(replay: RecordingReplay) -> None:
+async def test_a_time_can_be_typed_and_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
     async with at_the_end(replay) as (app, pilot):
         await press(pilot, "colon", *"at 20:38", "enter", until=shows(app, JobStatus.RUNNING))
         assert replay.clock.now() == at(210)
         await press(pilot, "colon", *"at noon", "enter", until="noon is no time")
         assert replay.clock.now() == at(210)
-
-
-async def test_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
-    async with at_the_end(replay) as (app, pilot):
-        await press(pilot, "colon", *"at 20:36", "enter", until=shows(app, JobStatus.PENDING))
+        await press(pilot, "escape", "colon", *"at 20:36", "enter", until=shows(app, JobStatus.PENDING))
         await press(pilot, "p", "p", "p", "p", until="▶ 600x")
         await wait_until(shows(app, JobStatus.FAILED), pilot)
         await wait_until(lambda: "replay ■ 20:44:30Z" in text(app), pilot)

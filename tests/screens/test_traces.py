@@ -100,18 +100,13 @@ async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
         assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
 
 
-async def test_only_what_leads_to_failures_is_shown_and_esc_ends_it() -> None:
+async def test_only_what_leads_to_failures_or_passes_a_filter_is_shown_and_esc_ends_it() -> None:
     async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         await press(pilot, "x", until=lambda: waterfall(app).count == 4)
         assert "what leads to failures: 1 span" in text(app)
         await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
         assert isinstance(app.screen, TraceScreen)
-
-
-async def test_a_filter_of_spans_is_typed_mended_and_ended() -> None:
-    async with on_files() as (app, pilot):
-        await open_failed(app, pilot)
         await press(pilot, "slash", *"dur>soon", until="soon is no length of time")
         typed = "300ms name:cp or name:submit"
         await press(pilot, *["backspace"] * 4, *typed, "enter", until=f"/dur>{typed}: ")
@@ -169,9 +164,8 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         await wait_until(lambda: "s13" in text(app), pilot)
         assert (here(app), waterfall(app).cursor - waterfall(app).top) == ("s2", height + 4)
         assert "s3" not in text(app)
-        store.apply(
-            "test", Batch(cursor="", spans=(a_span(9, 2, NOW + 20 * SECOND, NOW + 21 * SECOND, error=True),))
-        )
+        bad = a_span(9, 2, NOW + 20 * SECOND, NOW + 21 * SECOND, error=True)
+        store.apply("test", Batch(cursor="", spans=(bad,)))
         await wait_until(lambda: "2 below  ✗ 1" in text(app), pilot)
         assert here(app) == "s2"
 
@@ -207,13 +201,16 @@ async def test_without_traces_it_says_what_to_configure() -> None:
         await press(pilot, "5", until="--trace-file FILE")
 
 
-async def test_the_table_is_filtered_and_sorted() -> None:
+async def test_the_table_names_jobs_and_is_filtered_and_sorted() -> None:
     async with on_files() as (app, pilot):
         await press(pilot, "5", until="2 traces")
+        await press(pilot, "5", until=JOB_OF_SPANS[:8])
         screen = app.screen
         assert isinstance(screen, TracesScreen)
-        assert screen.set_filter("dur>1h error:yes") is None
-        assert "1 of 2 traces" in text(app) or screen.query_one(RecordTable).count == 1
+        for typed in ("dur>1h error:yes", f"job:{JOB_OF_SPANS}"):
+            assert screen.set_filter(typed) is None
+            assert screen.query_one(RecordTable).count == 1
+        assert "81430001" not in text(app)
         assert screen.set_filter("dur>soon") is not None
         assert screen.query_one(RecordTable).count == 2
         await press(pilot, "s", "s", "s", "S", until="by took, reversed")
@@ -369,18 +366,6 @@ async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch)
         await press(pilot, "5", until="the newest 1 of 2 traces")
 
 
-async def test_the_list_names_jobs_and_is_filtered_by_them() -> None:
-    async with on_files() as (app, pilot):
-        await press(pilot, "5", until=JOB_OF_SPANS[:8])
-        screen = app.screen
-        assert isinstance(screen, TracesScreen)
-        assert screen.set_filter(f"job:{JOB_OF_SPANS}") is None
-        assert [line for line in screen_text(app) if "81430001" in line] == []
-
-
-JOB_OF_SERVER = "81419552.0@jobsub02.fnal.gov"
-
-
 def app_on_server(url: str, setting: str) -> JobtuiApp:
     clock = FixedClock(Nanos(1_795_300_000 * SECOND))
     return JobtuiApp(Session([build(SourceSpec(setting, url), Window(until=clock.now()))], clock))
@@ -393,7 +378,7 @@ def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]
         yield app_on_server(url, request.param), site
 
 
-@pytest.mark.parametrize("typed", [f":{JOB_OF_SERVER}", f":goto {JOB_OF_SERVER}", f"/{JOB_OF_SERVER}"])
+@pytest.mark.parametrize("typed", [f":{JOB_OF_SPANS}", f":goto {JOB_OF_SPANS}", f"/{JOB_OF_SPANS}"])
 async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
     typed: str, on_server: tuple[JobtuiApp, Site]
 ) -> None:
@@ -416,12 +401,6 @@ async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple
         await press(pilot, "colon", *"81419552", "enter", until="asking servers of traces")
         await press(pilot, "escape", "5", until=TracesScreen)
         gate.set()
-        await press(
-            pilot,
-            "1",
-            "colon",
-            *"nothing7",
-            "enter",
-            until=lambda: "nothing7" in text(app) and "asking" not in text(app),
-        )
+        keys = ("1", "colon", *"nothing7", "enter")
+        await press(pilot, *keys, until=lambda: "nothing7" in text(app) and "asking" not in text(app))
         assert not isinstance(app.screen, TraceScreen)

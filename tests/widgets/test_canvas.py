@@ -81,29 +81,21 @@ def test_what_is_seen_is_the_last_picture(
         assert terminal.seen() == wanted.seen()
 
 
-def test_nothing_is_sent_twice() -> None:
+def test_nothing_is_sent_twice_and_of_a_change_only_the_cells_that_differ() -> None:
     canvas = Canvas()
-    lines = strips([[("one", Style(color="red"))], [("two", Style.null())], []])
+    red, green = Style(color="red"), Style(color="green")
+    lines = strips([[("one", red)], [("two", Style.null())], []])
     assert canvas.draw(full(lines), COLORS)
     assert canvas.draw(full(lines), COLORS) == ""
     assert canvas.draw(part(lines, [(0, 0, WIDTH)]), COLORS) == ""
     canvas.forget()
     assert canvas.draw(full(lines), COLORS)
-
-
-def test_only_the_cells_that_differ_are_sent() -> None:
-    canvas = Canvas()
-    red = Style(color="red")
     canvas.draw(full(strips([[("12:30:01   9 running", red)], [], []])), COLORS)
     after = strips([[("12:30:02   8 running", red)], [], []])
     assert canvas.draw(full(after), COLORS) == "\x1b[1;8H\x1b[31m2   8\x1b[0m"
-
-
-def test_a_change_that_nobody_sees_is_not_sent() -> None:
-    canvas = Canvas()
-    canvas.draw(full(strips([[("a   b", Style(color="red"))], [], []])), COLORS)
-    red, green = Style(color="red"), Style(color="green")
-    assert canvas.draw(full(strips([[("a", red), ("   ", green), ("b", red)], [], []])), COLORS) == ""
+    canvas.draw(full(strips([[("a   b", red)], [], []])), COLORS)
+    unseen = strips([[("a", red), ("   ", green), ("b", red)], [], []])
+    assert canvas.draw(full(unseen), COLORS) == ""
 
 
 @pytest.mark.parametrize("text", ["日本", "e\u0301", "❤\ufe0f", "\u202exyz", "👩\u200d🚀", "ｆ", "a\u00adb"])
@@ -117,24 +109,16 @@ def test_a_line_whose_width_terminals_may_doubt_is_sent_whole(text: str) -> None
     assert "plain" not in again
 
 
-def test_a_part_without_cells_is_nothing() -> None:
-    canvas = Canvas()
-    assert canvas.draw(LayoutUpdate([[Strip([])]], Region(0, 0, 0, 1)), COLORS) == ""
-
-
-def test_of_such_a_line_only_what_may_have_changed_is_sent() -> None:
+def test_of_such_a_line_only_a_changed_part_is_sent_and_after_that_all_of_the_line() -> None:
     canvas = Canvas()
     lines = strips([[("12:30:01 日本", Style.null())], [], []])
     canvas.draw(full(lines), COLORS)
     assert canvas.draw(part(lines, [(0, 6, 8)]), COLORS) == "\x1b[1;7H01"
-
-
-def test_after_such_a_part_all_of_the_line_is_sent_anew() -> None:
-    canvas = Canvas()
     plain = strips([[("plain words here", Style.null())], [], []])
     canvas.draw(full(plain), COLORS)
     canvas.draw(part(strips([[("日", Style.null())], [], []]), [(0, 0, 6)]), COLORS)
     assert "plain words here" in canvas.draw(full(plain), COLORS)
+    assert canvas.draw(LayoutUpdate([[Strip([])]], Region(0, 0, 0, 1)), COLORS) == ""
 
 
 def test_the_characters_that_are_counted_by_ones_take_one_cell_each() -> None:

@@ -199,6 +199,16 @@ def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: s
     assert lines[-1].endswith(more or "STATE")
 
 
+@pytest.mark.parametrize("size", [(29, 20), (100, 5), (30, 3), (12, 1), (100, 1)])
+async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
+    async with a_view(size) as (view, pilot):
+        lines = await shown(pilot, view, a_chart())
+        assert not any("┤" in line for line in lines)
+        if size[0] >= 59:
+            assert "▇" in lines[0] or "█" in lines[0]
+            assert ["38 of 40" in line for line in lines[:2]] == [True] if size[1] == 1 else [False, True]
+
+
 async def test_many_words_go_on_below_the_bars() -> None:
     async with a_view((22, 7)) as (view, pilot):
         lines = await shown(pilot, view, a_chart())
@@ -206,32 +216,12 @@ async def test_many_words_go_on_below_the_bars() -> None:
         assert "2 idle, 11 jobs waiting 0 to 38 nodes, 11-20 19:" in words
 
 
-@pytest.mark.parametrize("size", [(29, 20), (100, 5), (30, 3), (12, 1)])
-async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
-    async with a_view(size) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert not any("┤" in line for line in lines)
-        if size[0] >= 59:
-            assert "▇" in lines[0] or "█" in lines[0]
-            assert "38 of 40" in lines[1]
-            assert "38 of 40" not in lines[0]
-
-
-async def test_a_single_line_has_bars_and_the_number() -> None:
-    async with a_view((100, 1)) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert "█" in lines[0]
-        assert "38 of 40" in lines[0]
-
-
-async def test_times_are_a_table() -> None:
+async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None:
     async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
         assert lines[1].split()[:6] == ["READY", "7", "1", "5s", "9s", "20s"]
-
-
-async def test_what_is_not_known_yet_is_not_told() -> None:
-    async with a_view() as (view, pilot):
+        lines = await shown(pilot, view, a_chart()._replace(outline=None, is_reading=True))
+        assert "still being read, so far 38 nodes busy" in lines[0]
         await shown(pilot, view, a_chart(end=Nanos(NOW - 20 * MINUTE)))
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
@@ -250,12 +240,6 @@ async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
     assert len(set(signs)) == len(names)
     picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
     assert not [sign for sign in signs if sign not in picture], lines
-
-
-async def test_a_chart_of_a_first_read_says_so() -> None:
-    async with a_view() as (view, pilot):
-        lines = await shown(pilot, view, a_chart()._replace(outline=None, is_reading=True))
-        assert "still being read, so far 38 nodes busy" in lines[0]
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])

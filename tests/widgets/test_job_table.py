@@ -85,32 +85,20 @@ async def test_of_many_rows_only_the_visible_ones_are_drawn(stage: TableStage) -
         assert painted == []
 
 
-async def test_the_cursor_stays_with_its_job_while_rows_move(stage: TableStage) -> None:
+async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(100, first=10))
         for _ in range(5):
             table.move(Move.DOWN)
-        held = table.cursor_id
-        on_screen = table.cursor - table.top
-        table.apply(running(5))
+        held, on_screen = table.cursor_id, table.cursor - table.top
+        table.apply(running(5, first=5))
         await pilot.pause()
-        assert table.cursor_id == held
-        assert table.cursor == 10
-        assert table.cursor - table.top == on_screen
-
-
-async def test_on_top_the_cursor_stays_on_top(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(100, first=10))
-        table.move(Move.DOWN)
+        assert (table.cursor_id, table.cursor, table.cursor - table.top) == (held, 10, on_screen)
         table.move(Move.TOP)
         table.apply(running(1))
         await pilot.pause()
-        assert table.cursor == 0
-        assert table.cursor_id == job_id(0)
-        assert table.top == 0
+        assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
 
 
 async def test_the_cursor_comes_back_to_a_job_that_was_filtered_away(stage: TableStage) -> None:
@@ -193,7 +181,7 @@ async def test_sorting_by_a_column_uses_the_values_of_the_record(
         assert "▼" in text_of(table)[0]
 
 
-async def test_rows_can_be_marked(stage: TableStage) -> None:
+async def test_rows_can_be_marked_and_opened(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(3))
@@ -207,13 +195,6 @@ async def test_rows_can_be_marked(stage: TableStage) -> None:
         assert table.selected == {job_id(1)}
         table.clear_selection()
         assert table.selected == set()
-
-
-async def test_it_tells_what_is_opened(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(3))
-        table.move(Move.DOWN)
         table.open()
         await pilot.pause()
         assert [m.job_id for m in stage.said if isinstance(m, JobTable.Opened)] == [job_id(1)]
@@ -254,16 +235,7 @@ async def test_moves_go_where_they_should(stage: TableStage) -> None:
         table.apply(running(100))
         await pilot.pause()
         reached = []
-        for move in (
-            Move.PAGE_DOWN,
-            Move.HALF_DOWN,
-            Move.DOWN,
-            Move.UP,
-            Move.HALF_UP,
-            Move.PAGE_UP,
-            Move.BOTTOM,
-            Move.TOP,
-        ):
-            table.move(move)
+        for name in ("page_down", "half_down", "down", "up", "half_up", "page_up", "bottom", "top"):
+            table.move(Move(name))
             reached.append((table.cursor, table.top))
         assert reached == [(10, 1), (15, 6), (16, 7), (15, 7), (10, 7), (0, 0), (99, 90), (0, 0)]

@@ -38,7 +38,7 @@ async def numbers(rows: int = 10, theme: str = DARK.name) -> AsyncIterator[tuple
         yield view, pilot
 
 
-async def test_only_changed_lines_are_painted() -> None:
+async def test_only_changed_lines_are_painted_and_all_at_a_resize() -> None:
     async with numbers() as (view, pilot):
         painted = watch(view)
         view.repaint()
@@ -49,6 +49,10 @@ async def test_only_changed_lines_are_painted() -> None:
         await pilot.pause()
         assert painted == [3, 7]
         assert screen_text(pilot.app)[2:4] == ["line 2 one end", "line 3 two end"]
+        painted.clear()
+        await pilot.resize_terminal(30, 8)
+        await pilot.pause()
+        assert set(painted) == set(range(8))
 
 
 async def test_every_line_has_the_background_up_to_its_end() -> None:
@@ -57,14 +61,6 @@ async def test_every_line_has_the_background_up_to_its_end() -> None:
             strip = view.render_line(y)
             assert strip.cell_length == 40
             assert all(segment.style and segment.style.bgcolor for segment in strip)
-
-
-async def test_a_resize_paints_all_anew() -> None:
-    async with numbers() as (view, pilot):
-        painted = watch(view)
-        await pilot.resize_terminal(30, 8)
-        await pilot.pause()
-        assert set(painted) == set(range(8))
 
 
 @pytest.mark.parametrize("theme", [DARK.name, LIGHT.name, ANSI.name, PLAIN.name])
@@ -129,7 +125,9 @@ def test_what_is_selected_is_marked_and_stays_where_it_is() -> None:
         assert width_of(drawn) == (20 if y < 2 else 8)
 
 
-async def test_rows_of_the_table_are_selected_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rows_of_the_table_are_selected_as_text_until_the_cursor_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = scene.app.screen.query_one(JobTable)
@@ -147,6 +145,14 @@ async def test_rows_of_the_table_are_selected_as_text(monkeypatch: pytest.Monkey
         assert not any(STYLE in span.style for span in table._painted[2])
         await press(pilot, "y", until=lambda: len(texts) == 2)
         assert texts[1] == table.cursor_id
+        await pilot.mouse_down(JobTable, offset=(3, 1))
+        await pilot.hover(JobTable, offset=(30, 2))
+        await pilot.mouse_up(JobTable, offset=(30, 2))
+        await wait_until(lambda: table.selected_text, pilot)
+        await pilot.press("j")
+        assert table.selected_text == ""
+        await pilot.click(JobTable, offset=(3, 4))
+        await wait_until(lambda: table.cursor == 3, pilot)
 
 
 async def test_lines_of_a_log_are_selected_by_mouse_and_by_key(
@@ -168,18 +174,3 @@ async def test_lines_of_a_log_are_selected_by_mouse_and_by_key(
         await press(pilot, "y", until=lambda: texts == [selected])
         assert [part.strip() for part in selected.split("\n")][1] == "two"
         await press(pilot, "v", "k", "y", until=lambda: texts[1:] == ["three\nfour"])
-
-
-async def test_moving_the_cursor_lets_go_of_it() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        await pilot.mouse_down(JobTable, offset=(3, 1))
-        await pilot.hover(JobTable, offset=(30, 2))
-        await pilot.mouse_up(JobTable, offset=(30, 2))
-        await wait_until(lambda: table.selected_text, pilot)
-        await pilot.press("j")
-        assert table.selected_text == ""
-        await pilot.click(JobTable, offset=(3, 4))
-        await wait_until(lambda: table.cursor == 3, pilot)

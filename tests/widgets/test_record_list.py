@@ -40,55 +40,36 @@ async def test_the_header_says_what_there_is_room_for(clock: FixedClock, cells: 
         assert width_of(header.line(0)) == cells
 
 
-async def test_a_tick_of_the_clock_paints_one_line(clock: FixedClock) -> None:
-    header = Header(clock.now, "jobtui")
-    async with WidgetApp(header).run_test(size=(80, 3)) as pilot:
-        await pilot.pause()
-        painted = watch(header)
-        header.repaint()
-        await pilot.pause()
-        assert painted == []
-        clock.advance(1)
-        header.repaint()
-        await pilot.pause()
-        assert painted == [0]
-
-
-async def test_the_strip_is_painted_only_when_what_it_says_changes(clock: FixedClock) -> None:
-    strip = SourceStrip(clock.now)
+async def test_header_and_strip_are_painted_only_when_what_they_say_changes(clock: FixedClock) -> None:
+    header, strip = Header(clock.now, "jobtui"), SourceStrip(clock.now)
     source = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
-    async with WidgetApp(strip).run_test(size=(80, 3)) as pilot:
+    async with WidgetApp(header, strip).run_test(size=(80, 3)) as pilot:
         strip.sources = [source]
         await pilot.pause()
-        painted = watch(strip)
-        clock.advance(2)
-        strip.sources = [source]
-        await pilot.pause()
-        assert painted == []
-        clock.advance(20)
-        strip.sources = [source]
-        await pilot.pause()
-        assert painted == [0]
+        painted, told = watch(header), watch(strip)
+        for later_s, changes in ((0, ([], [])), (2, ([0], [])), (20, ([0], [0]))):
+            clock.advance(later_s)
+            header.repaint()
+            strip.sources = [source]
+            await pilot.pause()
+            assert (painted, told) == changes
+            painted.clear()
+            told.clear()
         assert text_of(strip) == [" db 23s late"]
 
 
 async def test_keys_that_matter_most_stay_longest() -> None:
-    hints = [
-        Hint("1", "jobs", 5),
-        Hint("↵", "open", 2),
-        Hint("/", "filter", 2),
-        Hint("?", "keys", 1),
-        Hint("q", "quit", 2),
-    ]
-    keys = KeyLine(hints)
+    words = (("1", "jobs", 5), ("↵", "open", 2), ("/", "filter", 2), ("?", "keys", 1), ("q", "quit", 2))
+    keys = KeyLine([Hint(*one) for one in words])
     async with WidgetApp(keys).run_test(size=(60, 3)) as pilot:
-        assert text_of(keys) == [" 1 jobs  ↵ open  / filter  ? keys  q quit"]
-        await pilot.resize_terminal(26, 3)
-        await pilot.pause()
-        assert text_of(keys) == [" ↵ open  / filter  ? keys"]
-        await pilot.resize_terminal(8, 3)
-        await pilot.pause()
-        assert text_of(keys) == [" ? keys"]
+        for cells, line in (
+            (60, " 1 jobs  ↵ open  / filter  ? keys  q quit"),
+            (26, " ↵ open  / filter  ? keys"),
+            (8, " ? keys"),
+        ):
+            await pilot.resize_terminal(cells, 3)
+            await pilot.pause()
+            assert text_of(keys) == [line]
 
 
 async def test_a_rule_has_words_as_far_as_they_fit() -> None:
