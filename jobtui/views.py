@@ -57,7 +57,16 @@ class Views:
     def get(self, name: str) -> View | None:
         """What was kept under a name. Raises ViewsError."""
         found = self._own(self._read()).get(name)
-        return _view(found) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            return None
+        # What is not of the right kind is left out
+        text, sort, columns = found.get("filter"), found.get("sort"), found.get("columns")
+        return View(
+            text if isinstance(text, str) else "",
+            sort if isinstance(sort, str) else None,
+            found.get("reverse") is True,
+            tuple(key for key in columns if isinstance(key, str)) if isinstance(columns, list) else (),
+        )
 
     def save(self, name: str, view: View) -> None:
         """Keep a view. Raises ViewsError."""
@@ -109,14 +118,3 @@ class Views:
             os.replace(file.name, self.path)
         except OSError as error:
             raise ViewsError(f"{self.path}: cannot be written: {error.strerror}") from error
-
-
-def _view(found: Mapping[str, object]) -> View:
-    """A view as it was kept; what is not of the right kind is left out."""
-    text, sort, columns = found.get("filter"), found.get("sort"), found.get("columns")
-    return View(
-        text if isinstance(text, str) else "",
-        sort if isinstance(sort, str) else None,
-        found.get("reverse") is True,
-        tuple(key for key in columns if isinstance(key, str)) if isinstance(columns, list) else (),
-    )

@@ -7,7 +7,6 @@ from jobtui.analysis.filter_fields import AGENT_FIELDS, AgentTest, parse_agent_f
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
-from jobtui.model.commands import Command
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.model.pages import Place
@@ -150,6 +149,3 @@ class AgentsScreen(TableScreen[Agent]):
             return ""
         log = self.log_of(agent)
         return log.command or show(log.described or agent.agent)
-
-    def command(self) -> Command:
-        return self.shared.command("agents", about=[self._filter_text] * bool(self._filter_text))

@@ -4,6 +4,7 @@ What the first paint does not need is imported in the functions that need it, he
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -47,12 +48,11 @@ TICK_S = 1.0
 class LiveScreen(Screen[None], inherit_bindings=False):
     """A screen on the store. Subclasses give `take` to show changes and `tick` to let ages go on."""
 
+    @dataclass
     class Pasted(Message):
         """Something was pasted that names a job."""
 
-        def __init__(self, text: str) -> None:
-            self.text = text
-            super().__init__()
+        text: str
 
     ALLOW_SELECT = False  # our lines select for themselves, see LineView
     PLACE: ClassVar[Place]
@@ -481,6 +481,9 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self._rule.words = " · ".join(filter(None, (filtered, total, *self.words(), order)))
         self._rule.set_class(bool(self._filter_text), "-needed")
         self.show_about()
+
+    def command(self) -> Command:
+        return self.shared.command(self.PLACE, about=[self._filter_text] * bool(self._filter_text))
 
     def complete(self, text: str, cursor: int) -> Completion:
         from jobtui.screens.command_table import complete_fields

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
@@ -109,12 +110,11 @@ class HistoryTab(JobTab):
     JobScreen.-low HistoryTab TextPane, JobScreen.-flat HistoryTab TextPane { display: none; }
     """
 
+    @dataclass
     class Chosen(Message):
         """The user chose another run."""
 
-        def __init__(self, number: int) -> None:
-            self.number = number
-            super().__init__()
+        number: int
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

@@ -41,9 +41,8 @@ NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job i
 
 
 class Read(NamedTuple):
-    """Whose script it is, what the archives answered, and where the output went."""
+    """What the archives answered, and where the output went."""
 
-    wanted: Wanted
     answer: Answer
     outputs: tuple[Output, ...]
 
@@ -123,7 +122,7 @@ class ScriptTab(JobTab):
             return
         script, told = answer.script, told_outputs(detail.facts) if detail is not None else ()
         outputs = told or (outputs_of(script, wanted) if script is not None else ())
-        self._read = Read(wanted, answer, outputs)
+        self._read = Read(answer, outputs)
         # a script can be large, and keys are not to wait for it
         self._set(*await asyncio.to_thread(_drawn, self._read))
 

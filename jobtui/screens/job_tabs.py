@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
@@ -70,12 +71,11 @@ class JobTab(Container):
     class Told(Message):
         """Its words have changed."""
 
+    @dataclass
     class LogsWanted(Message):
         """The logs must be read back to this run."""
 
-        def __init__(self, run: Run) -> None:
-            self.run = run
-            super().__init__()
+        run: Run
 
     def __init__(self, shared: Shared) -> None:
         super().__init__()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from jobtui.actions import Place
 from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, NodeTest, listed_nodes, parse_node_filter
-from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.slurm import Cluster
 from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
@@ -88,6 +87,3 @@ class NodesScreen(TableScreen[ListedNode]):
 
     def copied(self) -> str:
         return show(self._table.record.node.name) if self._table.record is not None else ""
-
-    def command(self) -> Command:
-        return self.shared.command("nodes", about=[self._filter_text] * bool(self._filter_text))

@@ -96,14 +96,12 @@ class LeanApp(App[Result]):
         self._wants_all = True
         if not self._is_put_off:
             self._is_put_off = True
-            self._look_again(wait_s)
-
-    def _look_again(self, wait_s: float) -> None:
-        self.set_timer(wait_s, lambda: self._catch_up(wait_s))
+            self.set_timer(wait_s, lambda: self._catch_up(wait_s))
 
     def _catch_up(self, waited_s: float) -> None:
         if self._is_behind():
-            self._look_again(min(2 * waited_s, LOOK_AT_LEAST_S))
+            wait_s = min(2 * waited_s, LOOK_AT_LEAST_S)
+            self.set_timer(wait_s, lambda: self._catch_up(wait_s))
             return
         self._is_put_off = False
         if self.is_running and self.screen_stack:
@@ -112,16 +110,16 @@ class LeanApp(App[Result]):
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if self.is_headless or not isinstance(renderable, LayoutUpdate | ChopsUpdate):
             super()._display(screen, renderable)
-        elif self._batch_count or (self._has_painted and not self._may_paint(renderable)):
+        elif self._batch_count or (self._has_painted and self._must_wait(renderable)):
             self._put_off(LOOK_AGAIN_S)
         else:
             self._has_painted = True
             self._wants_all = False
             super()._display(screen, cast("RenderableType", LeanUpdate(renderable, self._canvas)))
 
-    def _may_paint(self, update: CompositorUpdate) -> bool:
+    def _must_wait(self, update: CompositorUpdate) -> bool:
         is_part = isinstance(update, ChopsUpdate)
-        return not (self._is_put_off or (is_part and self._wants_all) or self._is_behind())
+        return self._is_put_off or (is_part and self._wants_all) or self._is_behind()
 
     def _is_behind(self) -> bool:
         thread = getattr(self._driver, "_writer_thread", None)
@@ -158,7 +156,8 @@ class TerminalApp(LeanApp[Result]):
             self._looks = 0
             event, target = self._typed[0], self.focused or self.screen
             with contained("opening the line for commands"):
-                if isinstance(event, events.Paste) and await self._is_for_input(event.text):
+                pasted = event.text if isinstance(event, events.Paste) else ""
+                if pasted.strip() and await self.opens_input(pasted):
                     continue
             self._typed.popleft()
             with contained("taking a key"):
@@ -178,9 +177,6 @@ class TerminalApp(LeanApp[Result]):
     def is_opening_input(self) -> bool:
         """Whether an input is on its way that has not been given the keys yet."""
         return False
-
-    async def _is_for_input(self, pasted: str) -> bool:
-        return bool(pasted.strip()) and await self.opens_input(pasted)
 
     async def opens_input(self, pasted: str) -> bool:
         """Go where a paste leads, or open an input for it if there is none; whether that is on its way."""

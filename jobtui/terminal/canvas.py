@@ -92,9 +92,16 @@ class Pen:
         self._out: list[str] = []
 
     def move(self, x: int, y: int) -> None:
-        if (x, y) != self._at:
-            self._out.append(_way(self._at, x, y))
-            self._at = (x, y)
+        at, self._at = self._at, (x, y)
+        if at == (x, y):
+            return
+        if at is not None and at[1] == y and at[0] < x:
+            way = "\x1b[C" if x == at[0] + 1 else f"\x1b[{x - at[0]}C"
+        elif at is not None and x == 0 and at[1] == y - 1:
+            way = "\r\n"
+        else:
+            way = f"\x1b[{y + 1}H" if x == 0 else f"\x1b[{y + 1};{x + 1}H"
+        self._out.append(way)
 
     def write(self, text: str, codes: Codes) -> None:
         self._set(codes, is_blank=not text.strip(" "))
@@ -129,14 +136,6 @@ class Pen:
         if codes != self._codes:
             self._out.append(transition(self._codes, codes))
             self._codes = codes
-
-
-def _way(at: tuple[int, int] | None, x: int, y: int) -> str:
-    if at is not None and at[1] == y and at[0] < x:
-        return "\x1b[C" if x == at[0] + 1 else f"\x1b[{x - at[0]}C"
-    if at is not None and x == 0 and at[1] == y - 1:
-        return "\r\n"
-    return f"\x1b[{y + 1}H" if x == 0 else f"\x1b[{y + 1};{x + 1}H"
 
 
 GAP = 4
@@ -189,7 +188,9 @@ class Canvas:
     def draw(self, update: LayoutUpdate | ChopsUpdate, colors: ColorSystem) -> str:
         pen = Pen(colors if self.has_colors else None)
         if isinstance(update, LayoutUpdate):
-            self._fit(update.region.width, update.region.height)
+            width, height = update.region.size
+            if (self._width, len(self._rows)) != (width, height):
+                self._width, self._rows = width, [None] * height
             for y, strips in enumerate(update.strips, update.region.y):
                 line = self._lowered([segment for strip in strips for segment in strip])
                 if not self._put(pen, update.region.x, y, line):
@@ -205,11 +206,6 @@ class Canvas:
         if table is None:
             return segments
         return [Segment(text.translate(table), style) for text, style, _ in segments]
-
-    def _fit(self, width: int, height: int) -> None:
-        if (self._width, len(self._rows)) != (width, height):
-            self._width = width
-            self._rows = [None] * height
 
     def _put_odd(self, pen: Pen, x: int, y: int, segments: Iterable[Segment]) -> None:
         pen.move(x, y)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from threading import Event
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from textual._time import get_time
 from textual._xterm_parser import XTermParser
@@ -30,8 +30,6 @@ from jobtui.model.faults import contained
 from jobtui.render.text import fit
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from textual.app import App
 
 SIGNAL_CODE = 128
@@ -117,15 +115,8 @@ class TerminalDriver(LinuxDriver):
     for the signal; when that takes longer than `GRACE_S`, whatever for, the process ends anyway.
     """
 
-    def __init__(
-        self,
-        app: "App[object]",
-        *,
-        debug: bool = False,
-        mouse: bool = True,
-        size: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size)
+    def __init__(self, app: "App[object]", **named: Any) -> None:
+        super().__init__(app, **named)
         self._outlet = Outlet(self._file, self._lose)
         self._file = self._outlet  # type: ignore[assignment]  # it has all that is used of a file
         self.exit_event = self._bell = Bell()
@@ -136,7 +127,7 @@ class TerminalDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(number, self._end_by)
+                signal.signal(number, lambda number, _: self._end(SIGNAL_CODE + number))
         try:
             super().start_application_mode()  # type: ignore[no-untyped-call]
         except BaseException:  # as where no thread can be started any more
@@ -177,7 +168,9 @@ class TerminalDriver(LinuxDriver):
         poll.register(self.fileno, select.POLLIN)
         poll.register(self._bell, select.POLLIN)
         while not self.exit_event.is_set():
-            ready = poll.poll(_wait_ms(parser))
+            # How long to wait for more of what may be the beginning of a key; None: for ever
+            until = parser._timeout_time
+            ready = poll.poll(None if until is None else max(0.0, (until - get_time()) * 1_000))
             text = ""
             if any(descriptor == self.fileno for descriptor, _ in ready):
                 if (data := self._read()) is None:
@@ -222,9 +215,6 @@ class TerminalDriver(LinuxDriver):
         self._is_lost = True
         self._end(SIGNAL_CODE + signal.SIGHUP)
 
-    def _end_by(self, number: int, _: "FrameType | None") -> None:
-        self._end(SIGNAL_CODE + number)
-
     def _end(self, code: int) -> None:
         """End in good order, soon. Called in any thread, and in signal handlers: takes no lock."""
         if self._ends:
@@ -251,9 +241,3 @@ class TerminalDriver(LinuxDriver):
                 os.write(self._outlet.fileno(), LEAVE + GIVE_TITLE_BACK.encode() * self._has_title)
         except (OSError, termios.error):
             return
-
-
-def _wait_ms(parser: XTermParser) -> float | None:
-    """How long to wait for more of what may be the beginning of a key; None for ever when there is none."""
-    until = parser._timeout_time
-    return None if until is None else max(0.0, (until - get_time()) * 1_000)

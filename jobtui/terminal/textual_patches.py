@@ -29,8 +29,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.strip import Strip
-from textual.timer import EventTargetGone, Timer, TimerCallback
-from textual.types import MessageTarget
+from textual.timer import EventTargetGone, Timer
 from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
@@ -83,27 +82,9 @@ def tell(node: object, fault: Fault | None, then: str = "") -> None:
 
 
 def _begin_patched(
-    self: Timer,
-    event_target: MessageTarget,
-    interval: float,
-    *,
-    name: str | None = None,
-    callback: TimerCallback | None = None,
-    repeat: int | None = None,
-    skip: bool = True,
-    pause: bool = False,
+    self: Timer, *given: Any, repeat: int | None = None, skip: bool = True, **named: Any
 ) -> None:
-    leaves_out = skip and repeat is None
-    _begin(
-        self,
-        event_target,
-        interval,
-        name=name,
-        callback=callback,
-        repeat=repeat,
-        skip=leaves_out,
-        pause=pause,
-    )
+    _begin(self, *given, repeat=repeat, skip=skip and repeat is None, **named)
 
 
 async def _run_timer_contained(self: Timer) -> None:
@@ -143,7 +124,7 @@ def _compose_contained(node: App[Any] | Widget, given: Iterable[Widget] | None =
 
 
 async def _run_contained(self: "Worker[Any]") -> Any:
-    with contained(f"working on {self.name or self.group}") as working:
+    with contained(f"working on {self.name if self.group == 'default' else self.group}") as working:
         return await _run(self)
     tell(self._node, working.fault)
     return None

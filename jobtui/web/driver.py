@@ -7,7 +7,7 @@ taken for silence and its size is read from variables that a shell exports too.
 import os
 import signal
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.drivers.web_driver import WebDriver
 
@@ -23,15 +23,8 @@ HUNG_UP = 128 + signal.SIGHUP
 class BrowserDriver(WebDriver):
     """Keys from a browser, output to it, and an end of the dashboard with that of its server."""
 
-    def __init__(
-        self,
-        app: "App[object]",
-        *,
-        debug: bool = False,
-        mouse: bool = True,
-        size: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(app, debug=debug, mouse=mouse, size=size or size_of(os.environ.get(SIZE, "")))
+    def __init__(self, app: "App[object]", *, size: tuple[int, int] | None = None, **named: Any) -> None:
+        super().__init__(app, size=size or size_of(os.environ.get(SIZE, "")), **named)
         send = self._write
         self._is_lost = False
 

@@ -249,25 +249,18 @@ class DashboardServer(Server):
         self._open.add(websocket)
         try:
             await websocket.prepare(request)
-            await self._show(request, websocket, words)
+            service = DashboardService(words, websocket, self.download_manager)
+            asked = request.query
+            await service.start(to_int(asked.get("width", ""), 80), to_int(asked.get("height", ""), 24))
+            try:
+                await self._process_messages(websocket, service)
+            except (AssertionError, KeyError, IndexError, TypeError, ValueError, json.JSONDecodeError):
+                await websocket.close(code=1002, message=b"not understood")
+            finally:
+                await service.stop()
         finally:
             self._open.discard(websocket)
         return websocket
-
-    async def _show(
-        self, request: web.Request, websocket: web.WebSocketResponse, words: Sequence[str]
-    ) -> None:
-        service = DashboardService(words, websocket, self.download_manager)
-        width, height = (
-            to_int(request.query.get(name, ""), usual) for name, usual in (("width", 80), ("height", 24))
-        )
-        await service.start(width, height)
-        try:
-            await self._process_messages(websocket, service)
-        except (AssertionError, KeyError, IndexError, TypeError, ValueError, json.JSONDecodeError):
-            await websocket.close(code=1002, message=b"not understood")
-        finally:
-            await service.stop()
 
 
 def _job_of(request: web.Request) -> str | None:

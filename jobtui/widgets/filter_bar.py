@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -100,21 +101,19 @@ class FilterBar(Vertical):
     FilterBar MistakeLine { height: 1; }
     """
 
+    @dataclass
     class Edited(Message):
         """The text changed."""
 
-        def __init__(self, bar: "FilterBar", text: str) -> None:
-            self.bar = bar
-            self.text = text
-            super().__init__()
+        bar: "FilterBar"
+        text: str
 
+    @dataclass
     class Closed(Message):
         """The user is done; `text` is None when the old one is to hold."""
 
-        def __init__(self, bar: "FilterBar", text: str | None) -> None:
-            self.bar = bar
-            self.text = text
-            super().__init__()
+        bar: "FilterBar"
+        text: str | None
 
     def __init__(
         self,

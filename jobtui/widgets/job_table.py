@@ -5,6 +5,7 @@ job while rows move. On the first row it stays there until somebody moves it, so
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from textual import events
 from textual.message import Message
@@ -35,12 +36,11 @@ WORK_EVERY_S = 0.004
 class JobTable(RowView):
     """Jobs, one a row."""
 
+    @dataclass
     class Opened(Message):
         """The user opened a job."""
 
-        def __init__(self, job_id: JobId) -> None:
-            self.job_id = job_id
-            super().__init__()
+        job_id: JobId
 
     class Highlighted(Message):
         """Another job is under the cursor."""

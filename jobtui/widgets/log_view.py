@@ -6,6 +6,7 @@ searched, filtered or followed is decided by its screen, which hands it a source
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual import events, work
@@ -50,12 +51,11 @@ class LogView(LineView):
     class Moved(Message):
         """The cursor or the lines around it changed."""
 
+    @dataclass
     class Failed(Message):
         """Lines could not be read; the words are outside text."""
 
-        def __init__(self, words: str) -> None:
-            self.words = words
-            super().__init__()
+        words: str
 
     def __init__(self, *, look: LineLook = PLAIN_LOOK, id: str | None = None) -> None:
         super().__init__()

@@ -1,6 +1,7 @@
 """Lists and tables of records of any kind, one a row. The cursor stays with its record while rows move."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from textual import events
@@ -22,12 +23,11 @@ Record = TypeVar("Record")
 class RecordList(RowView, Generic[Record]):
     """Records in the order they are handed over. Subclasses give `row`, and `key_of` where records change."""
 
+    @dataclass
     class Highlighted(Message):
         """The record under the cursor is another, none, or has changed."""
 
-        def __init__(self, record: Any) -> None:
-            self.record = record
-            super().__init__()
+        record: Any
 
     class Opened(Message):
         """The user opened the record under the cursor."""

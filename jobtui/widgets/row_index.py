@@ -4,7 +4,7 @@ Knows nothing of a terminal. A new order over many rows is worked out in slices,
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sortedcontainers import SortedList
 
@@ -19,14 +19,8 @@ RUN = 4096
 """Rows sorted at once in a rebuild, before runs are merged."""
 
 
-class HasId(Protocol):
-    """All an index needs of a row."""
-
-    @property
-    def id(self) -> str: ...
-
-
-Row = TypeVar("Row", bound=HasId)
+Row = TypeVar("Row", bound=Any)
+"""Anything with an `id`, which is a text."""
 
 
 class Order(NamedTuple, Generic[Row]):

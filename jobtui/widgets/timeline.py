@@ -1,6 +1,7 @@
 """The steps of one op as lanes, and the log line of the step under the cursor."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual.message import Message
@@ -150,12 +151,11 @@ class Timeline(RowView):
     Steps that repeat are folded into one row; below it they are all shown once it was unfolded.
     """
 
+    @dataclass
     class StepHighlighted(Message):
         """The cursor went to another step, or to none."""
 
-        def __init__(self, step: Step | None) -> None:
-            self.step = step
-            super().__init__()
+        step: Step | None
 
     def __init__(self, now: Callable[[], Nanos]) -> None:
         super().__init__()

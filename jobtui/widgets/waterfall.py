@@ -4,6 +4,7 @@ It opens on the span at which things failed. The cursor, what is folded and what
 while the trace grows. Only lines that are visible are drawn, each once until it changes.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual import events
@@ -85,12 +86,11 @@ def path_of(found: Findings) -> Path:
 class Waterfall(RowView):
     """The spans of one trace that are shown, and the part of its time that is looked at."""
 
+    @dataclass
     class LineHighlighted(Message):
         """The cursor is on another line, or that line is known better."""
 
-        def __init__(self, line: TraceLine | None) -> None:
-            self.line = line
-            super().__init__()
+        line: TraceLine | None
 
     class Viewed(Message):
         """It may be looked at otherwise than before."""

@@ -194,7 +194,7 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
         view.toggle_bookmark()
         for place in (10_010, 20):
             view.next_bookmark()
-            await wait_until(lambda place=place: view.place == place, pilot)  # type: ignore[misc]
+            await wait_until(lambda place=place: view.place == place, pilot)
         view.toggle_bookmark()
         assert view.bookmarks == {10_010}
 
