@@ -72,7 +72,7 @@ from jobtui.widgets.record_list import (
     RecordTable,
 )
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList
+from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList, WrappedText
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from jobtui.widgets.waterfall import TraceFacts, Waterfall, path_of, picture_of
 from tests.conftest import NOW
@@ -83,7 +83,7 @@ AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, WrappedText})
 """What others are made of; by themselves they show nothing."""
 
 
