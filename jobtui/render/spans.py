@@ -87,13 +87,13 @@ def padded(line: Line, cells: int, style: str = "") -> Line:
     return (*line, Span(" " * missing, style, missing)) if missing > 0 else line
 
 
-def spread(left: Iterable[Span], right: Iterable[Span], cells: int, style: str = "") -> Line:
+def spread(left: Iterable[Span], right: Iterable[Span], cells: int) -> Line:
     """`left` and `right` at the two ends of a line; `right` is left out when both do not fit."""
     kept = fitting(left, cells)
     end = tuple(right)
     if width_of(kept) + width_of(end) > cells:
         end = ()
-    return (*padded(kept, cells - width_of(end), style), *end)
+    return (*padded(kept, cells - width_of(end)), *end)
 
 
 def fitting(spans: Iterable[Span], cells: int) -> Line:

@@ -39,15 +39,13 @@ class Settings(SiteSettings, frozen=True, kw_only=True):
     """A site and what befalls it.
 
     `ops` is when users stop, `restarts`, `crashes` and `agent_deaths` are chances per thing that a user does,
-    `tempo` stretches the pauses between, `torn_records` is the share of multi-line records that are written
-    in two pieces.
+    `torn_records` is the share of multi-line records that are written in two pieces.
     """
 
     ops: int = 200
     restarts: float = 0.0
     crashes: float = 0.0
     agent_deaths: float = 0.0
-    tempo: float = 1.0
     torn_records: float = 0.0
 
 
@@ -193,7 +191,7 @@ class Workload:
         browser = self._world.browser(user)
         await browser.open()
         while not self.enough:
-            await kernel.sleep(rng.uniform(0.2, 2.5) * self._world.load.tempo)
+            await kernel.sleep(rng.uniform(0.2, 2.5))
             await self._act(browser)
         self._windows -= 1
 
