@@ -9,6 +9,7 @@ from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, Op, OpStatus, Step
 from jobtui.model.slurm import Cluster, Controller, Node, Partition
+from jobtui.render.spans import Line
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS
 
@@ -119,3 +120,7 @@ def a_cluster(source: str = "/srv/db") -> Cluster:
     )
     controller = Controller(dbd_backlog=7, cycle_ms=0.2, backfill_ms=4.2, backfill_at=ago(9), queued=20)
     return Cluster(source=source, at=ago(12), nodes=nodes, partitions=partitions, controller=controller)
+
+
+def text_of(line: Line) -> str:
+    return "".join(span.text for span in line)

@@ -4,13 +4,9 @@ import pytest
 
 from jobtui.model.jobs import JobStatus
 from jobtui.render.facts import matter, record_line, status_words
-from jobtui.render.spans import Line, width_of
-from tests.builders import a_job, ago
+from jobtui.render.spans import width_of
+from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
-
-
-def text_of(line: Line) -> str:
-    return "".join(span.text for span in line)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
 from jobtui.render.lanes import Times
-from jobtui.render.spans import Line, width_of
-from tests.builders import a_step, an_op
+from jobtui.render.spans import width_of
+from tests.builders import a_step, an_op, text_of
 from tests.conftest import NOW
 
 OP = an_op(
@@ -28,10 +28,6 @@ def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
         for at, row in enumerate(rows)
     ]
     return [text_of(line) for line in lines]
-
-
-def text_of(line: Line) -> str:
-    return "".join(span.text for span in line)
 
 
 def test_each_step_stands_in_the_lane_of_its_component_with_an_arrow_to_it() -> None:

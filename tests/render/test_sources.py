@@ -3,8 +3,8 @@ import pytest
 
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.sources import judge, judge_all, labels, strip_line
-from jobtui.render.spans import Line, width_of
-from tests.builders import ago
+from jobtui.render.spans import width_of
+from tests.builders import ago, text_of
 from tests.conftest import NOW
 
 DB = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
@@ -18,10 +18,6 @@ NAMED = SourceHealth(
 )
 NEVER = SourceHealth(name="/srv/none.log", kind="logfile", state=SourceState.DOWN, error="permission denied")
 STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
-
-
-def text_of(line: Line) -> str:
-    return "".join(span.text for span in line)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.counts import MINUTES, STILL, Flow, Pace
 from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
+from tests.builders import text_of
 
 WORDS = st.sampled_from(["", "a", "bb", "表", "ccc", "e\u0301"])
 LINES = st.lists(st.builds(Span, WORDS, st.sampled_from(["", "x"]), st.just(-1)), max_size=6).map(tuple)
@@ -59,10 +60,6 @@ def test_padding_and_styling() -> None:
     assert width_of(padded((Span("表"),), 5)) == 5
     assert padded((Span("abc"),), 2) == (Span("abc"),)
     assert styled((Span("a"), Span("b", "x")), "y") == (Span("a", "y"), Span("b", "x y"))
-
-
-def text_of(line: Line) -> str:
-    return "".join(span.text for span in line)
 
 
 def flow(*counts: int, per_minute: int = 0) -> Flow:
