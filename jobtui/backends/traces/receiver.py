@@ -122,7 +122,7 @@ class _Connection:
             target = head.target.decode("ascii", "replace").partition("?")[0]
             request = Request(head.method.decode("ascii", "replace"), target, _headers(head), body)
             del body
-            reply = await self._receiver.answer(request)
+            reply = await self._receiver._answer(request)
             del request
         except h11.RemoteProtocolError as error:
             reply = self._receiver.error(error.error_status_hint, str(error), _headers(head))
@@ -346,7 +346,7 @@ class Receiver(PolledSource):
         self._open[connection] = task
         task.add_done_callback(ended)
 
-    async def answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request) -> Reply:
         encoding = encoding_of(request.headers.get("content-type", ""))
         if (signal := PATHS.get(request.path)) is None:
             return self.error(
