@@ -20,8 +20,7 @@ from tests.real.sirepo_cluster import Cluster
 from tests.real.sirepo_jobs import Asked
 from tests.real.sirepo_system import Driver, Setup, SirepoSystem
 from tests.real.slurm_system import a_cluster
-from tests.real.truth import Status
-from tests.real.watching import SEEN_WITHIN_S, Frame, Watched, watch
+from tests.real.watching import SEEN_WITHIN_S, Frame, Status, Watched, watch
 
 pytestmark = pytest.mark.real
 

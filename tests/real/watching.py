@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobtui.backends import registry
 from jobtui.model.health import SourceHealth
@@ -20,12 +21,46 @@ from jobtui.model.ops import Op
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.session import Session
 from jobtui.store.store import Changes, Store
+from tests.demo.workload import TrueOp, Witness
 from tests.real.sirepo_cluster import ClusterJobs
 from tests.real.sirepo_jobs import Asked, Jobs
 from tests.real.sirepo_system import SirepoSystem
-from tests.real.truth import Status, Truth, read_truth
 from tests.tmux import Tmux
 from tests.waiting import wait_until
+
+
+class Status(NamedTuple):
+    """One status a job record was written with, and when (epoch seconds)."""
+
+    at: float
+    state: str
+
+
+class Truth(NamedTuple):
+    """All ops in the order they were made; of each job the statuses its record went through."""
+
+    ops: tuple[TrueOp, ...]
+    statuses: Mapping[str, Sequence[Status]]
+
+
+def read_truth(path: Path) -> Truth:
+    """The truth out of a witness's file, also while it is still written to."""
+    text = path.read_text() if path.exists() else ""
+    witness, statuses = Witness(), defaultdict[str, list[Status]](list)
+    for note in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
+        match note["what"]:
+            case "made":
+                witness.created(TrueOp(note["op_id"], note["name"], note.get("jid")))
+            case "sent":
+                witness.sent(note["op_id"], note["agent"])
+            case "received":
+                witness.received(note.get("op_id"), note["name"], note.get("jid"))
+            case "written":
+                before = statuses[note["jid"]]
+                if not before or before[-1].state != note["state"]:
+                    before.append(Status(note["at"], note["state"]))
+    return Truth(witness.ops, dict(statuses))
+
 
 COLUMNS, ROWS = 170, 50
 FRAME_PERIOD_S = 0.1

@@ -32,8 +32,17 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import parse_balsam
 from tests.analysis.balsam_data import nanos
-from tests.balsam_device import EXPIRES_S, INTERVAL_S, USER_CODE, DeviceLogin
-from tests.balsam_server import FOLDER, TOKEN, Record, RecordedBalsam, write_login
+from tests.balsam_server import (
+    EXPIRES_S,
+    FOLDER,
+    INTERVAL_S,
+    TOKEN,
+    USER_CODE,
+    DeviceLogin,
+    Record,
+    RecordedBalsam,
+    write_login,
+)
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"

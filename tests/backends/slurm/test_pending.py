@@ -31,7 +31,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.pending import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
-from tests.backends.slurm.reading import Reading
+from tests.backends.slurm.conftest import Reading
 from tests.builders import HOSTILE
 from tests.formats.slurm_captures import CAPTURES
 from tests.slurm_stand_in import StandIn

@@ -23,7 +23,7 @@ from jobtui.model.slurm import LEFT
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.verdicts import RELIABLE
 from jobtui.transport.ssh import LocalShell, Running
-from tests.backends.slurm.reading import Reading
+from tests.backends.slurm.conftest import Reading
 from tests.builders import HOSTILE
 from tests.conftest import NOW
 from tests.formats.slurm_captures import DIRECTORY, captured_jobs

@@ -13,7 +13,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import Outcome, Variable, Wanted
 from jobtui.model.source_errors import SourceMissing, SourceUnreachable
 from tests.backends.journal.ssh_rig import Sshd, a_server, needs_sshd
-from tests.backends.slurm.reading import Reading
+from tests.backends.slurm.conftest import Reading
 from tests.slurm_stand_in import StandIn
 
 pytestmark = needs_sshd
