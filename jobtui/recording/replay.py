@@ -130,12 +130,16 @@ class ReplayedJobs(ReplayedSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record as it was read last, else what was delivered of the job; None without both."""
-        if (number := self.number) is None:
+        return await self._worker.run(lambda: self._detail(job_id))
+
+    def _detail(self, job_id: JobId) -> JobDetail | None:
+        if self.number is None:
             return None
-        detail: JobDetail | None = await self._opened.answer(What.DETAIL, number, job_id)
-        if detail is not None:
+        found = self._recording.answer(What.DETAIL, self.number, job_id, self._clock.now())
+        if found is not None:
+            detail: JobDetail | None = found.value
             return detail
-        job = await self._worker.run(lambda: self._recording.last_job(number, job_id, self._clock.now()))
+        job = self._recording.last_job(self.number, job_id, self._clock.now())
         if job is None:
             return None
         # The present run, as far as the job itself tells of it
