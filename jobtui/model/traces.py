@@ -332,18 +332,15 @@ def is_wanted(trace: Trace, search: TraceSearch) -> bool:
 
 
 def _fits(span: Span, search: TraceSearch) -> bool:
+    attributes = (span.resource.attributes, span.attributes)
+    held = (str(one[name]) for one in attributes for name in search.names if one.get(name) is not None)
     return (
         (not search.service or span.service == search.service)
         and (not search.operation or span.name == search.operation)
         and (search.since is None or span.started_at >= search.since)
         and (search.until is None or span.started_at <= search.until)
-        and (not search.value or any(_holds(span, name, search.value) for name in search.names))
+        and (not search.value or search.value in held)
     )
-
-
-def _holds(span: Span, name: str, value: str) -> bool:
-    held = (span.resource.attributes.get(name), span.attributes.get(name))
-    return any(one is not None and str(one) == value for one in held)
 
 
 def newest(summaries: Iterable[TraceSummary], most: int) -> tuple[TraceSummary, ...]:

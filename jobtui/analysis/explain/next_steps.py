@@ -91,7 +91,15 @@ def _memory(case: Case) -> NextStep | None:
     if case.evidence.killer is not None and case.evidence.killer.is_read:
         return None
     host = case.agent.host or "" if case.agent is not None else ""
-    around = _around(case, Mark.AGENT_GONE, Mark.FINAL)
+    step = case.last(Mark.AGENT_GONE, Mark.FINAL)
+    at = step.at if step is not None else None
+    if at is None and case.job is not None:
+        at = case.job.ended_at or case.job.written_at
+    around: list[str] = []
+    if at is not None:
+        _, begin, _, end = _window(at)
+        since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
+        around = ["--since", since, "--until", until]
     command = Command("journalctl", "-k", "--grep", "oom-kill", *around, host=host)
     return NextStep("see whether the kernel killed it for memory", command)
 
@@ -153,19 +161,6 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
     Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
 }  # fmt: skip
-
-
-def _around(case: Case, *marks: Mark) -> tuple[str, ...]:
-    """The flags of journalctl for some minutes around a step, else around the end of the run."""
-    step = case.last(*marks)
-    at = step.at if step is not None else None
-    if at is None and case.job is not None:
-        at = case.job.ended_at or case.job.written_at
-    if at is None:
-        return ()
-    _, begin, _, end = _window(at)
-    since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
-    return "--since", since, "--until", until
 
 
 def _window(at: Nanos | None) -> tuple[str, ...]:

@@ -251,10 +251,6 @@ def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case
     return check
 
 
-def _gone(case: Case) -> Step | None:
-    return None if case.is_sbatch or case.last(Mark.SENT) is None else case.last(Mark.AGENT_GONE)
-
-
 def _runs_on(case: Case) -> Step | None:
     steps = case.steps if case.status is JobStatus.PENDING else ()
     return next((step for step in steps if step.step == "status running"), None)
@@ -298,7 +294,10 @@ def _slurm(case: Case) -> Contradiction | None:
 
 CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
     _live_but("live, the log says that it ended", lambda case: case.ended_in_log),
-    _live_but("live, its agent is gone", _gone),
+    _live_but(
+        "live, its agent is gone",
+        lambda case: case.last(Mark.AGENT_GONE) if case.last(Mark.SENT) and not case.is_sbatch else None,
+    ),
     _live_but(
         "live, its program has exited",
         lambda case: case.last(Mark.EXITED) if case.ended_in_log is None else None,
