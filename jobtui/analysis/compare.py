@@ -99,13 +99,18 @@ class StepPair(NamedTuple):
 def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[StepPair, ...]:
     """The ops of two runs with their steps, in the order of the first run. The first difference is marked.
 
-    It is the first significant step that only one run has, else the first that took much longer in the first
-    run.
+    It is the first significant step that only one run has, else the first that was much slower in the first.
     """
     mine, theirs = ([op for op in ops if op.name not in CLUTTER] for ops in (left, right))
     paired = _paired(mine, theirs, lambda op: op.name)
     pairs = [pair for ops in paired for pair in _of_ops(*ops, now)]
-    in_one = [at for at, pair in enumerate(pairs) if pair.is_in_one]
+    # What both have in another order is no difference: lines of one second come as they are written
+    lone = {(pair.component, pair.text, pair.left is None) for pair in pairs if pair.is_in_one}
+    in_one = [
+        at
+        for at, pair in enumerate(pairs)
+        if pair.is_in_one and (pair.component, pair.text, pair.left is not None) not in lone
+    ]
     telling = [at for at in in_one if pairs[at].text not in EVERYDAY]
     slower = [at for at, pair in enumerate(pairs) if pair.component and pair.is_slower]
     for at in (*telling, *in_one, *slower)[:1]:

@@ -86,3 +86,8 @@ def test_without_a_good_run_it_says_so(run: Runner, tmp_path: Path) -> None:
     ran = run("compare", BAD, "--srdb", tmp_path, "--at", AT)
     assert ran.code == 4
     assert "no good run of heightWeightReport is known" in ran.err
+
+
+def test_a_step_that_both_have_in_another_order_is_no_difference(run: Runner) -> None:
+    ran = run("compare", "3pMDuIiL-lv6FKX2U-activityAnimation", "--at", AT, *sources_of("sbatch"))
+    assert "first difference: only this run has status error" in ran.out
