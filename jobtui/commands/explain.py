@@ -21,7 +21,6 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
 from jobtui.render.incidents import (
     INCIDENT_COLUMNS,
-    doubtful_words,
     earlier_words,
     incident_lines,
     incident_record,
@@ -122,7 +121,9 @@ async def run_incidents(reader: Reader) -> Exit:
         for one in shown:
             yield from incident_lines(one, end, colour)
         if found.doubtful:
-            yield doubtful_words(found.doubtful)
+            more = f" and {len(found.doubtful) - 1:,} more" if len(found.doubtful) > 1 else ""
+            jobs = f"{show(found.doubtful[0])}{more}"
+            yield f"what is known of {jobs} may not be so: jobtui explain tells why"
 
     report = Report(
         "incidents",

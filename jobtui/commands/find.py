@@ -325,7 +325,7 @@ async def _exact(reader: Reader, job_id: JobId) -> Found:
             complain(f"{detail.job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
         return Found(detail.job, detail)
     await reader.read_logs(None)
-    if (job := _known_by_logs(reader, job_id)) is not None:
+    if (job := known_by_logs(reader, job_id)) is not None:
         complain(f"{job_id}: no record of it was read; this is what the logs tell")
         return Found(job)
     if reader.nothing_read:
@@ -342,7 +342,7 @@ async def _exact(reader: Reader, job_id: JobId) -> Found:
     return Found(candidates=candidates)
 
 
-def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
+def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
     """A job as far as logs alone tell it: its status stays unknown. None when they do not name it."""
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(job_id)
@@ -364,12 +364,6 @@ def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
         updated_at=max((step.at for step in steps if step.at is not None), default=None),
         is_quasi=is_quasi_jid(job_id),
     )
-
-
-def jobs_known_by_logs(reader: Reader) -> list[Job]:
-    """Every job that the logs name an op of, for when no source knows of jobs."""
-    ids = {op.jid for op in reader.session.store.correlation.ops() if op.jid is not None}
-    return [job for job_id in sorted(ids) if (job := _known_by_logs(reader, job_id)) is not None]
 
 
 LONGEST_INPUT = 1 << 20

@@ -155,9 +155,10 @@ def _known(reader: Reader) -> list[Job]:
     if not reader.logs_read:
         return list(store.jobs.values())
     if not store.jobs:
-        from jobtui.commands.find import jobs_known_by_logs
+        from jobtui.commands.find import known_by_logs
 
-        return jobs_known_by_logs(reader)
+        ids = {op.jid for op in store.correlation.ops() if op.jid is not None}
+        return [job for job_id in sorted(ids) if (job := known_by_logs(reader, job_id)) is not None]
     return [store.with_agent(job) for job in store.jobs.values()]
 
 

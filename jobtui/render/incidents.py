@@ -1,11 +1,10 @@
 """Incidents as lines of text and as JSON documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from jobtui.analysis.incidents import Earlier, Incident, Shared
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
-from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
@@ -70,11 +69,6 @@ def _codes(one: Incident) -> str:
 def _doubt(one: Incident) -> str:
     """How many of several are doubted; of one its own sentence tells that."""
     return f"not sure of {one.doubtful:,} of them" if one.doubtful and len(one.jobs) > 1 else ""
-
-
-def doubtful_words(jobs: Sequence[JobId]) -> str:
-    more = f" and {len(jobs) - 1:,} more" if len(jobs) > 1 else ""
-    return f"what is known of {show(jobs[0])}{more} may not be so: jobtui explain tells why"
 
 
 def _span(one: Incident, now: Nanos) -> str:
