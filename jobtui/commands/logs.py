@@ -25,6 +25,7 @@ from jobtui.commands.reader import Reader, until_ended
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.faults import contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
@@ -161,7 +162,12 @@ def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
         jobs = dict.fromkeys(op.jid for op in ops_meant(meant, knows.ops(), known) if op.jid is not None)
         return {job_id: tuple(ops_meant(meant, knows.ops_of(job_id), known)) for job_id in jobs}
 
-    complain(f"{meant.kind} {meant.id}: lines of {counted(len(ops_of()), 'job')} are given")
+    if count := len(ops_of()):
+        complain(f"{meant.kind} {meant.id}: lines of {counted(count, 'job')} are given")
+    else:
+        names = [name.rpartition("/")[2] for name in reader.session.logs().names()][:1]
+        command = Command("jobtui", "logs", f"--grep={meant.id}", about=names)
+        complain(f"{meant.kind} {meant.id}: no job of it was read; what a log says of it: {command}")
     return ops_of
 
 
@@ -397,6 +403,8 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
             complain(f"no op {name} of {name_of_all}, only {', '.join(op.op for op in ops) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and line.op.op == prefix)
+    if (until := context.until) is not None:  # what others copied from elsewhere comes with later lines
+        tests.append(lambda line: line.at is None or line.at <= until)
     if (unit := context.flag("unit")) is not None:
         tests.append(lambda line: is_of_unit(line.source, unit))
     if (pattern := context.flag("grep")) is not None:

@@ -213,6 +213,16 @@ def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:
     assert all(since <= at[:19] + "Z" <= until for at in times)
 
 
+def test_lines_end_when_asked_and_an_agent_without_a_job_is_told_where_to_look(run: Runner) -> None:
+    until = "2026-11-20T20:48:10Z"
+    lines = ran(run, ("logs",), "sbatch", "ukUt", "--json", "--until", until).json["lines"]
+    assert lines
+    assert all(line["at"] is None or line["at"][:19] + "Z" <= until for line in lines)
+    alone = ran(run, ("logs",), "sbatch", "1Ndb")
+    assert "agent 1Ndb: no job of it was read" in alone.err
+    assert "jobtui logs --grep=1Ndb -- " in alone.err or "jobtui logs --grep=1Ndb supervisor.log" in alone.err
+
+
 @pytest.mark.parametrize("command", ["jobs", "agents", "incidents", "find VUlhaMOD"])
 def test_the_first_of_many_rows_are_given_and_the_others_counted(command: str, run: Runner) -> None:
     found = run(*command.split(), "-n", "1", "--csv", "--at", AT, *sources_of("docker"))
