@@ -1,6 +1,7 @@
 """`show`: one job, whatever it was called, and what its state means for a script."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -121,7 +122,12 @@ def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runne
     assert (found["cluster"]["slurm_id"], found["cluster"]["state"]) == ("12", "completed")
     assert found["cluster"]["directory"].startswith(str(scratch))
     assert "Slurm 12 completed" in run(*arguments, "--plain", "--config", config).out
-    assert run(*arguments, "--json").json["cluster"] is None
+    beside = run(*arguments, "--json").json  # the directory lies beside the records, so no mount is needed
+    assert beside["cluster"]["slurm_id"] == "12"
+    records = shutil.copytree(
+        CAPTURES / "sbatch" / "supervisor-job", tmp_path / "db" / "supervisor-job"
+    ).parent
+    assert run(*arguments[:4], "--json", "--srdb", records).json["cluster"] is None
 
 
 def test_a_run_directory_that_is_elsewhere_is_said_to_be(run: Runner, tmp_path: Path) -> None:
