@@ -22,7 +22,6 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
-from jobtui.model.pages import Query
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.terminal import CopyWay, TooLong, clipboard_sequence, way_for
 from jobtui.render.text import fit, safe, show
@@ -149,12 +148,6 @@ def file_taken(path: str, line: int = 0, offset: int = 0) -> Taken:
     path = os.path.abspath(path)
     at = f"+{line}" if line else f"+{offset}P" if offset else ""
     return Taken(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
-
-
-def search_command(path: str, query: Query) -> Command:
-    """What finds the same in a file."""
-    options = ["-n", "-P" if query.is_regex else "-F", *["-i"] * query.ignores_case]
-    return Command("grep", *options, "-e", query.text, "--", about=[os.path.abspath(path)])
 
 
 PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}

@@ -91,7 +91,7 @@ class IncidentsScreen(HeadedScreen):
         self._found: Incidents | None = None
         self._earlier: Earlier | None = None
         self._reads: Reads | None = None
-        self._is_due, self._works, self._ended_at, self._took_s = True, False, 0.0, 0.0
+        self._is_due, self._works, self._ended_at, self._took_s = True, True, 0.0, 0.0
         self._is_early = False
         self._main = self._list = RecordTable[Incident](
             INCIDENT_COLUMNS, self.look, lambda one: (one.code, one.first)
@@ -99,7 +99,7 @@ class IncidentsScreen(HeadedScreen):
         self._about = TextPane()
 
     def on_mount(self) -> None:
-        self._look()
+        self._survey()
 
     def take(self, changes: Changes) -> None:
         self._is_due = True
@@ -108,8 +108,10 @@ class IncidentsScreen(HeadedScreen):
         super().tick()
         rested_s = monotonic() - self._ended_at
         least_s = EARLY_S if self._is_early else RENEW_S
-        if (self._is_due or self._is_early) and rested_s >= max(least_s, SHARE * self._took_s):
-            self._look()
+        is_time = not self._works and rested_s >= max(least_s, SHARE * self._took_s)
+        if is_time and (self._is_due or self._is_early):
+            self._works = True
+            self._survey()
 
     def pause_ended(self) -> None:
         super().pause_ended()
@@ -119,11 +121,6 @@ class IncidentsScreen(HeadedScreen):
         super().show_all()
         self._list.repaint()
         self._rule.words = self._words()
-
-    def _look(self) -> None:
-        if not self._works:
-            self._works = True
-            self._survey()
 
     @work(group="survey")
     async def _survey(self) -> None:

@@ -459,7 +459,7 @@ class LogsScreen(LogScreen):
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import file_taken, is_file, search_command
+        from jobtui.screens.export import file_taken, is_file
 
         line, reader = self._view.line_at_cursor, self._reader
         if line is None or reader is None:
@@ -472,7 +472,10 @@ class LogsScreen(LogScreen):
             files = (known for known in self._names if known and is_file(self.shared, known))
             taken = taken._replace(command=Command("tail", "-F", about=[*map(os.path.abspath, files)]))
         elif reader.name and reader.is_filtered and reader.search is not None:
-            taken = taken._replace(command=search_command(name, reader.search.query))
+            query = reader.search.query
+            options = ["-n", "-P" if query.is_regex else "-F", *["-i"] * query.ignores_case, "-e", query.text]
+            found = Command("grep", *options, "--", about=[taken.path])
+            taken = taken._replace(command=found)
         return taken._replace(block=show(line.text))
 
     @work(group="copy", exclusive=True)

@@ -158,17 +158,14 @@ class SessionTraces:
                 yield listed()
 
     async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
-        """Let the store know what a source told of a trace, a part at a time.
-
-        What it told before counts once.
-        """
+        """Let the store know what a source told of a trace, part by part; what it told before counts once."""
         before = self._skips.pop((name, trace_id), 0)
         if len(self._skips) >= SKIPS_KEPT:
             self._skips.clear()
         self._skips[name, trace_id] = found.skip_count
-        known = self._store.traces.size(trace_id)
         batch = batch_of(found)
-        batch = structs.replace(batch, recovered=before, count=max(0, batch.count - known))
+        new = max(0, batch.count - self._store.traces.size(trace_id))
+        batch = structs.replace(batch, recovered=before, count=new)
         await apply_in_parts(self._store, name, batch)
 
     async def _as_told(
