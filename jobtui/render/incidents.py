@@ -59,7 +59,15 @@ def shared_words(one: Incident, fact: Shared) -> str:
 
 def earlier_words(window_s: float, earlier: Earlier) -> str:
     wider = f" (try --since {duration(earlier.window_s)})" if earlier.window_s is not None else ""
-    return f"no failures in the last {duration(window_s)}; {earlier.jobs:,} before{wider}"
+    return f"no failures in the last {period(window_s)}; {earlier.jobs:,} before{wider}"
+
+
+def period(seconds: float) -> str:
+    """A window of time in whole hours or days where it is so many: `24 h`, `7 days`."""
+    for unit, words, most in ((3_600, "h", 48), (86_400, "days", 1_000)):
+        if not seconds % unit and seconds / unit <= most:
+            return f"{seconds / unit:,.0f} {words}"
+    return duration(seconds)
 
 
 def _codes(one: Incident) -> str:

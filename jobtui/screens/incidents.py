@@ -8,7 +8,7 @@ from textual import work
 
 from jobtui.actions import Place, key_of
 from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_before
-from jobtui.analysis.times import duration, parse_moment
+from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
@@ -21,6 +21,7 @@ from jobtui.render.incidents import (
     earlier_words,
     incident_facts,
     incident_report,
+    period,
     rate_bars,
 )
 from jobtui.render.spans import Paragraph
@@ -139,7 +140,7 @@ class IncidentsScreen(HeadedScreen):
                 found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now, rest)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
-            nothing = f"Nothing went wrong in the last {duration(self._span_s)}."
+            nothing = f"Nothing went wrong in the last {period(self._span_s)}."
             earlier = earlier_words(self._span_s, self._earlier) if self._earlier is not None else nothing
             self._list.set_empty((earlier, f"{key_of('window')} looks at other times."))
             self.show_all()
@@ -158,13 +159,13 @@ class IncidentsScreen(HeadedScreen):
         return float(round(seconds_between(self._begin(now), now)))
 
     def _words(self) -> str:
-        span, found = duration(self._span_s), self._found
+        span, found = period(self._span_s), self._found
         if found is None:
             return f"looking at the last {span}"
         groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
         if self._earlier is not None and self._list.count:
             wide = self._earlier.window_s
-            shown = "all before" if wide is None else f"the last {duration(wide)}"
+            shown = "all before" if wide is None else f"the last {period(wide)}"
             return f"no failures in the last {span}; shown is {shown} · {groups}"
         what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""

@@ -49,7 +49,7 @@ def test_what_went_wrong_is_grouped(run: Runner) -> None:
 def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
     ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
     assert ran.code == 0
-    assert ran.out == "no failures in the last 1h; 4 before (try --since 7d)\n"
+    assert ran.out == "no failures in the last 1 h; 4 before (try --since 7d)\n"
 
 
 def test_the_window_widens_by_itself_and_the_exit_code_is_of_what_was_asked(run: Runner) -> None:

@@ -40,7 +40,7 @@ async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
     async with scene.app.run_test(size=(120, 40)) as pilot:
         lines = await at_incidents(scene, pilot)
         text = "\n".join(lines)
-        assert "1 group, 1 single failure · 26 jobs of the last 1d" in text
+        assert "1 group, 1 single failure · 26 jobs of the last 24 h" in text
         (group,) = (line for line in lines if line.strip().startswith("5 "))
         assert "program_failed" in group
         assert "host v2" in group
@@ -51,9 +51,9 @@ async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
         await press(pilot, "j", "enter", until=JobScreen)
         assert str(job_id(2)) in screen_text(scene.app)[0]
         await press(pilot, "escape", "enter", until=str(job_id(1)))
-        await press(pilot, "escape", "w", until="27 jobs of the last 7d")
+        await press(pilot, "escape", "w", until="27 jobs of the last 7 days")
         scene.db.add(batch(failed(40, 5, error="disk full")))
-        await see(scene.app, pilot, "28 jobs of the last 7d")
+        await see(scene.app, pilot, "28 jobs of the last 7 days")
 
 
 async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pyte
     async with read(Scene([many])) as (scene, pilot):
         await pilot.press("7", "6")
         assert not isinstance(scene.app.screen, IncidentsScreen)
-        await press(pilot, "7", until="400 jobs of the last 1d")
+        await press(pilot, "7", until="400 jobs of the last 24 h")
 
 
 async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
