@@ -161,7 +161,7 @@ def hints_at(place: Place) -> list[Hint]:
     in_one: list[Hint] = []
     if digits and digits in "123456789":
         needless.update(one.call for one in screens)
-        in_one = [Hint(f"{digits[0]}-{digits[-1]}", "screens", 4)]
+        in_one = [Hint(f"{digits[0]}-{digits[-1]}", "screens", 3)]
     return in_one + [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
         for action in actions_at(place)

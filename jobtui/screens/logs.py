@@ -429,8 +429,13 @@ class LogsScreen(LogScreen):
     async def action_facets(self) -> None:
         if (reader := self._reader) is None:
             return
+        try:
+            place = (await reader.log.look()).end  # what the screen shows may be older, or nothing yet
+        except LogUnreadable as error:
+            self.say(str(error))
+            return
         lines: list[LogLine] = []
-        place, at_edge = reader.extent.end, False
+        at_edge = False
         while len(lines) < COUNTED_LINES and not at_edge:
             page = await reader.unfolded.before(place, COUNTED_LINES // 10)
             lines[:0], at_edge = page.lines, page.at_edge or not page.lines

@@ -25,7 +25,7 @@ STEPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("a report of that", "m", ("copied #",)),
     ("a bundle of that", "b", ("copied jobtui",)),
     ("its jobs", "o", (" × program_failed",)),
-    ("all lines", "2", ("following",)),
+    ("all lines", "2", ("following", "Driver(")),
     ("what lines have in common", "c", ("RECORDS", "level", "uid")),
     ("the lines again", "Escape", ("following",)),
     ("those of ten minutes ago", ": -10m Enter", ("-following",)),
