@@ -403,7 +403,8 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
             complain(f"no op {name} of {name_of_all}, only {', '.join(op.op for op in ops) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and line.op.op == prefix)
-    if (until := context.until) is not None:  # what others copied from elsewhere comes with later lines
+    # What others copied from elsewhere comes with later lines. By `--at` alone a clock that is ahead counts.
+    if (until := context.until) is not None and until != context.clock.now():
         tests.append(lambda line: line.at is None or line.at <= until)
     if (unit := context.flag("unit")) is not None:
         tests.append(lambda line: is_of_unit(line.source, unit))
