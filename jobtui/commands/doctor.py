@@ -88,7 +88,7 @@ class Finding:
 async def run(reader: Reader) -> Exit:
     """Print what was found; FAILED when a source is not fine, NO_SOURCE when none could be read."""
     reader.add_job_sources()
-    await reader.watched(reader.session.catch_up())
+    await reader.catch_up()
     await reader.read_logs(None)
     await reader.read_traces(look_at_all=True)
     await reader.open_archives()

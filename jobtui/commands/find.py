@@ -60,7 +60,7 @@ async def read_too(reader: Reader, source: Source) -> None:
     if any(known.name == source.name and known.kind == source.kind for known in reader.session.sources):
         return
     reader.session.add(source)
-    await reader.watched(reader.session.catch_up([source.kind]))
+    await reader.catch_up([source.kind])
 
 
 async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:

@@ -117,7 +117,7 @@ class Reader:
         """Read every job there is; out of logs alone when no source knows of jobs."""
         self.add_job_sources()
         if self.session.sources:
-            await self.watched(self.session.catch_up())
+            await self.catch_up()
         else:
             await self.read_logs(None)
 
@@ -130,8 +130,8 @@ class Reader:
         elif SIREPO_DB.kind not in kinds:
             await self.read_jobs()
         else:
-            await self.watched(self.session.catch_up((SIREPO_DB.kind,), most))
-            await self.watched(self.session.catch_up(kinds - {SIREPO_DB.kind}))
+            await self.catch_up((SIREPO_DB.kind,), most)
+            await self.catch_up(kinds - {SIREPO_DB.kind})
         return any(source.is_first_read for source in self.sources)
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:
@@ -143,7 +143,7 @@ class Reader:
         if condor_id(job_id) is not None:
             parts = {source.kind for source in self.session.sources if of_kind(source.kind).in_parts}
             if parts:
-                await self.watched(self.session.catch_up(parts))
+                await self.catch_up(parts)
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "Noted | None":
@@ -161,7 +161,7 @@ class Reader:
 
         if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
             return None
-        await self.watched(self.session.catch_up((SLURM.kind,)))
+        await self.catch_up((SLURM.kind,))
         number = noted.status.slurm_id if noted is not None else None
         return slurm_of(job, self.session.store.jobs.values(), number)
 
@@ -187,7 +187,7 @@ class Reader:
         for spec in self.specs:
             if gives(spec, Gives.LOGS):
                 self.session.add(await self._log(spec, detail))
-        await self.watched(self.session.catch_up(kinds_that_give(Gives.LOGS)))
+        await self.catch_up(kinds_that_give(Gives.LOGS))
         await self._read_copies(detail)
         await self._read_site_logs()
 
@@ -201,7 +201,7 @@ class Reader:
         ]
         for spec in specs:
             self.session.add(build(spec))
-        await self.watched(self.session.catch_up({of_setting(spec.setting).kind for spec in specs}))
+        await self.catch_up({of_setting(spec.setting).kind for spec in specs})
 
     async def read_traces(self, *, look_at_all: bool = False) -> None:
         """Read files of spans; servers are there to be asked. With `look_at_all` see what each is worth.
@@ -217,7 +217,7 @@ class Reader:
         found = {source.kind for source in self.session.sources if source.kind in wanted}
         kinds = {kind for kind in found if look_at_all or not of_kind(kind).is_asked}
         if kinds:
-            await self.watched(self.session.catch_up(kinds))
+            await self.catch_up(kinds)
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         session = self.session
@@ -228,16 +228,16 @@ class Reader:
             of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == MODE)
             of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
             users = dict.fromkeys((*of_jobs, *of_agents))
-        if users and not self.partial:
+        if users:
             read_copies(self.session, self.roots, users)
-            await self.watched(self.session.catch_up([AGENT_COPIES.kind]))
+            await self.catch_up([AGENT_COPIES.kind])
 
     async def _read_site_logs(self) -> None:
-        if self.session.store.sites() and not self.partial:
+        if self.session.store.sites():
             source = site_logs(self.session, self.specs, self.context.config.mounts)
             if await source.is_reachable():
                 self.session.add(source)
-                await self.watched(self.session.catch_up([SITE_LOGS.kind]))
+                await self.catch_up([SITE_LOGS.kind])
             else:
                 await source.aclose()
 
@@ -260,6 +260,11 @@ class Reader:
         if until is None and self.context.since is None and ended_at is not None and not self.follows:
             until = Nanos(ended_at + SLACK_S * SECOND)
         return source if until is None else Until(source, until)
+
+    async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
+        """As the session's, but seen; nothing is read once somebody has interrupted this."""
+        if not self.partial:
+            await self.watched(self.session.catch_up(kinds, most))
 
     async def watched(
         self, reading: Coroutine[object, object, Got], words: Callable[[], str] | None = None

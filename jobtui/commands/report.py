@@ -288,7 +288,7 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
     others = {source.kind for source in reader.sources} - {BALSAM_SOURCE.kind}
     if others:
         material = Material("sirepo", SIREPO)
-        await reader.watched(reader.session.catch_up(others))
+        await reader.catch_up(others)
         wanted = set(query.jobs)
         jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
         material.changes += (change for job in jobs if not job.is_quasi for change in changes_of_job(job))
