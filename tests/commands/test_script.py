@@ -147,7 +147,7 @@ def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
 def test_a_pattern_that_never_ends_is_ended(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.search.Matcher.__init__.__defaults__", (0.3,))
+    monkeypatch.setattr("jobtui.backends.archive.search.PATIENCE_S", 0.3)
     directory = archive_in(tmp_path, DAY) / DAY
     (directory / "job.3_script").write_bytes(b"a" * 40 + b"!\n")
     document = run("script", "--grep", "(a+)+$|sleep", "--json", "--archive", tmp_path).json
@@ -160,7 +160,7 @@ def test_a_pattern_that_never_ends_is_ended(
 def test_a_pattern_that_is_slow_for_all_is_given_up(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.search.Matcher.__init__.__defaults__", (0.02,))
+    monkeypatch.setattr("jobtui.backends.archive.search.PATIENCE_S", 0.02)
     for number in range(20):
         (tmp_path / f"job.{number}_script").write_bytes(b"a" * 60 + b"!\n")
     document = run("script", "--grep", "(a+)+$", "--json", "--archive", tmp_path).json
