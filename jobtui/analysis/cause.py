@@ -21,16 +21,22 @@ LEAST = 50.0
 """What a line must weigh to be the cause, and to be told where nothing else says more."""
 EARLY = 14
 """Characters before which words of an end are all that a line tells."""
-MOST_STATED = 74.0
-"""What the words of an unknown program weigh at most."""
-EXCEPTION, RESULT = 94.0, 46.0
-"""What an uncaught exception weighs, and one that others bring about."""
+MOST_STATED, MOST_UNSTATED = 74.0, 45.0
+"""What the words of an unknown program weigh at most, and what they weigh where it calls them an error."""
+EXCEPTION, SURE, RESULT = 94.0, 80.0, 46.0
+"""What an uncaught exception weighs, what outweighs words of a good end, and one that others bring about."""
 ALIKE = 10.0
 """Lines that weigh so little less than the best one are as good."""
 LONGEST_TRACEBACK = 400
 MOST_JUDGED, JUDGED_CHARACTERS, MOST_COMPARED, NEAR = 1_000, 100_000, 40, 400
 """Lines judged, and their characters, candidates compared, lines around one that tell whether it went on."""
 MOST_ALTERNATIVES = 3
+MINOR = 55.0
+"""What weighs less is a cause only near the end: most programs go on after a file they do not find."""
+FOLLOWS = 70.0
+"""What a missing file weighs at most: what the program itself said before may be why it is missing."""
+MOST_TRIED = 6
+"""Lines alike that retries write; more of them are what the program writes all the time."""
 LAST_LINES = 3
 """Lines that a failed program may still write after the one that says why: what it saves, times, totals."""
 
@@ -62,7 +68,7 @@ QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING"}
 
 def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
     """The cause in what a program wrote; `failed` is whether it is known to have failed."""
-    return Output(read_lines(text, first_line), failed).cause
+    return None if failed is False else Output(read_lines(text, first_line), failed).cause
 
 
 def read_lines(text: str, first_line: int = 1) -> Iterator[OutputLine]:
@@ -100,32 +106,21 @@ class Output:
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self._lines]
         self._counts = Counter(self._templates)
+        self._last = {template: at for at, template in enumerate(self._templates)}
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self._lines, self._format)
 
     @cached_property
     def cause(self) -> Cause | None:
-        found = self._best([*self._exceptions(), *self._shapes(), *self._hdf5()])
-        if found is None:
-            stated = [c for c in self._stated() if c.weight >= LEAST]
-            found = self._best(stated)
-            why = "how it ended; nothing in the output says why"
-            symptom = self._best(
-                [
-                    Candidate(at, shape.weight, shape.family, why)
-                    for at in self._judged
-                    if (shape := self._shape(at, "symptom")) is not None
-                    and not self._is(at, "handled")
-                    and not self._is_handled(at)
-                ]
-            )
+        known = [*self._exceptions(), *self._shapes(), *self._hdf5()]
+        found = self._best(known)
+        if found is None or found[0].weight < FOLLOWS:
+            found = self._best([*known, *(c for c in self._stated() if c.weight >= LEAST)])
+        if not known:
+            symptom = self._best(list(self._symptoms()))
             if found is None or (symptom and not found[0].at - 3 <= symptom[0].at <= found[0].at + 12):
                 found = symptom
-        if found is None:
-            return None
-        is_sure = self._failed is True and found[0].weight >= 80
-        ended_well = self._success is not None and self._success >= found[0].at and not is_sure
-        return None if ended_well else self._told(*found)
+        return None if found is None or self._ended_well(found[0]) else self._told(*found)
 
     def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
         at = self._deepest(best.at)
@@ -170,12 +165,20 @@ class Output:
             shape = self._shape(at, "cause")
             if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
                 continue
-            if self._is(at, "handled") or (shape.weight < 90 and self._is(at, "harmless")):
+            if shape.weight < 90 and self._is(at, "harmless"):
+                continue
+            if shape.weight < MINOR and not self._ends_near(at):
                 continue
             family = shape.family
             if family == "python":
                 family = self._family_of(self._lines[at].text, family)
             yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
+
+    def _symptoms(self) -> Iterator[Candidate]:
+        why = "how it ended; nothing in the output says why"
+        for at in self._judged:
+            if (shape := self._shape(at, "symptom")) is not None and not self._is_handled(at):
+                yield Candidate(at, shape.weight, shape.family, why)
 
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
@@ -189,20 +192,26 @@ class Output:
     def _stated(self) -> Iterator[Candidate]:
         """Lines of trouble that have no shape, weighed by their words and what follows them."""
         for at in self._judged:
-            weight = _weight_of_words(self._lines[at].text, self._format)
+            weight = _weight_of_words(self._lines[at].text, self._format) or self._weight_of_place(at)
             if weight <= 0 or self._is_handled(at):
                 continue
-            if any(self._is(at, role) for role in ("symptom", "wrapper", "handled")):
+            if any(self._is(at, role) for role in ("cause", "symptom", "wrapper")):
                 continue
             if self._is(at, "harmless") and not _part("states_error").match(self._lines[at].text):
                 continue
-            weight += 10 if self._counts[self._templates[at]] < 3 else -30
-            if at and _part("box").match(self._lines[at - 1].text.strip()):
+            count = self._counts[self._templates[at]]
+            is_meant = weight >= MOST_UNSTATED or count < MOST_TRIED
+            is_last_word = is_meant and self._ends_near(self._last[self._templates[at]])
+            weight += 10 if count < 3 else 0 if is_last_word else -30
+            if _part("boxed").match(self._lines[at].text):
+                weight += 15
+            elif at and _part("box").match(self._lines[at - 1].text.strip()):
                 weight += 15 if any(self._is_failure(below) for below in self._after(at, 12)) else 0
             after = list(islice(self._after(at, 6), 4))
-            if self._success is None and len(after) <= (LAST_LINES if self._failed else 0):
+            weight += 10 if (self._has_failed or not after) and self._is_odd(at) else 0
+            if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
                 weight += 10  # the last line; of a program that is known to have failed, one of the last
-            if after and self._is_failure(after[0]):
+            if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
                 weight += 25
             elif any(self._is(below, "stop") or self._is_failure(below) for below in after):
                 weight += 15
@@ -216,7 +225,8 @@ class Output:
         """Every line that may say why, and those just before one that tells of a failure."""
         inside, suspects = self._tracebacks.inside, dict.fromkeys(self._suspects)
         failures = [at for at in suspects if self._is_failure(at)] + sorted(self._tracebacks.failures)
-        suspects.update((at - back, None) for at in failures for back in (1, 2, 3) if at >= back)
+        failures.append(len(self._lines) - 1)
+        suspects.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
         return [at for at in sorted(suspects) if at not in inside]
 
     @cached_property
@@ -251,9 +261,10 @@ class Output:
 
     def _went_on(self, first: int, second: int) -> bool:
         """Whether what wrote the first line did more of what it had done before, until the second one."""
-        if self._lines[first].tag != self._lines[second].tag:
-            return False
-        if self._templates[first] == self._templates[second]:
+        if second < len(self._lines) and (
+            self._lines[first].tag != self._lines[second].tag
+            or self._templates[first] == self._templates[second]
+        ):
             return False
         before = set(self._templates[max(0, first - NEAR) : first])
         between = range(first + 1, min(second, first + NEAR))
@@ -264,16 +275,41 @@ class Output:
 
     def _after(self, at: int, most: int) -> Iterator[int]:
         """The next lines that say something, of this and the next few."""
-        for below in range(at + 1, min(at + 1 + most, len(self._lines))):
-            if not _part("decoration").match(self._lines[below].text):
-                yield below
+        return filter(self._says, range(at + 1, min(at + 1 + most, len(self._lines))))
+
+    def _weight_of_place(self, at: int) -> float:
+        """What a line of several words weighs, in a box or the last before a rank aborts all."""
+        text, below = self._lines[at].text, next(self._after(at, 3), None)
+        if below is None or self._counts[self._templates[at]] > 1 or len(text.split()) < 4:
+            return 0.0
+        symptom = self._shape(below, "symptom")
+        aborts = symptom is not None and symptom.family == "mpi"
+        return 25.0 if aborts or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
+
+    def _ends_near(self, at: int) -> bool:
+        """Whether the output ends or tells of a failure soon after a line."""
+        after = list(islice(self._after(at, 12), LAST_LINES + 1))
+        return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
+
+    def _is_odd(self, at: int) -> bool:
+        """Whether a line is the only one of its kind among lines that are all alike."""
+        around = self._templates[max(0, at - NEAR) : at + NEAR]
+        is_alone = self._counts[self._templates[at]] == 1
+        return is_alone and 2 * sum(self._counts[text] > 3 for text in around) > len(around)
+
+    def _is_missing_file(self, at: int) -> bool:
+        shape = self._shape(at, "cause")
+        return shape is not None and shape.family == "file" and shape.weight < FOLLOWS
 
     def _is_failure(self, at: int) -> bool:
         return self._is(at, "wrapper") or self._is(at, "symptom") or at in self._tracebacks.failures
 
     def _is_handled(self, at: int) -> bool:
-        """Whether one of the next two lines tells that the program went on."""
-        for below in islice(self._after(at, 5), 2):
+        """Whether a line or one of the next two tells that the program went on, and it did."""
+        after = list(islice(self._after(at, 5), 2))
+        if self._is(at, "handled"):
+            return not after or not (self._is_failure(after[0]) or self._is(after[0], "stop"))
+        for below in after:
             if self._is_failure(below) or self._is(below, "stop") or below in self._tracebacks.inside:
                 return False
             if self._is(below, "handled"):
@@ -290,13 +326,35 @@ class Output:
                 break
         return at
 
+    def _ended_well(self, best: Candidate) -> bool:
+        """Whether the program told of a good end after a line, or went on as before to its end."""
+        said = self._last_said
+        is_done = bool(said) and _part("done").match(self._lines[said[0]].text) is not None
+        if is_done and self._went_on(best.at, len(self._lines)):
+            return True
+        if self._failed and best.weight >= SURE:
+            return False
+        if self._success is not None and self._success >= best.at:
+            return True
+        return is_done and not self._failed and said[-1] > best.at and not {*said} & {*self._suspects}
+
+    @cached_property
+    def _last_said(self) -> list[int]:
+        """The last lines that say something, the last one first."""
+        return list(islice(filter(self._says, reversed(range(len(self._lines)))), 6))
+
+    def _says(self, at: int) -> bool:
+        return not _part("decoration").match(self._lines[at].text)
+
+    @cached_property
+    def _has_failed(self) -> bool:
+        """Whether the program is known to have failed, or a line at the end of its output says so."""
+        return self._failed is True or any(self._is_failure(at) for at in self._last_said[:2])
+
     @cached_property
     def _success(self) -> int | None:
         """The last line that tells of a good end, when nothing after it tells of a bad one."""
-        said = [at for at in range(len(self._lines)) if not _part("decoration").match(self._lines[at].text)][
-            -6:
-        ]
-        for at in reversed(said):
+        for at in self._last_said:
             if self._is(at, "success") and not self._is(at, "cause"):
                 return at
             if self._is(at, "cause") or self._is_failure(at) or at in self._tracebacks.inside:
@@ -441,7 +499,9 @@ class Tracebacks:
         following = self._lines[indexes[place + 1]].text if place + 1 < len(indexes) else ""
         if _part("frame").match(following):
             return None
-        return name if _part("exception_name").search(name) or (name[:1].isupper() and ": " in text) else None
+        is_after_source = place > 0 and self._lines[indexes[place - 1]].text[:1].isspace()
+        is_own = name[:1].isupper() and (": " in text or is_after_source)
+        return name if is_own or _part("exception_name").search(name) else None
 
     def _is_syntax_error(self, text: str, indexes: Sequence[int], place: int) -> bool:
         if not text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")):

@@ -43,7 +43,7 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-SAMPLES = {name: tuple(marked_in(f"{name}.txt")) for name in ("cases", "programs", "tools")}
+SAMPLES = {name: tuple(marked_in(f"{name}.txt")) for name in ("cases", "programs", "tools", "mixed")}
 SAMPLES["captured"] = CAPTURED = tuple(captured())
 COMPOSED = SAMPLES["cases"]
 
