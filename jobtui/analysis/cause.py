@@ -62,8 +62,17 @@ ABOUT = frozenset(
     {"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time", "signal"}
 )
 """What an exception may be about."""
-BAD_LEVELS = {"ERROR": 45.0, "ERR": 45.0, "CRIT": 50.0, "CRITICAL": 50.0, "SEVERE": 50.0, "FATAL": 52.0}
-QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING"})
+BAD_LEVELS = {
+    "ERROR": 45.0,
+    "ERR": 45.0,
+    "E": 45.0,
+    "F": 52.0,
+    "CRIT": 50.0,
+    "CRITICAL": 50.0,
+    "SEVERE": 50.0,
+    "FATAL": 52.0,
+}
+QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING", "I", "W"})
 
 
 def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
@@ -208,9 +217,9 @@ class Output:
             elif at and _part("box").match(self._lines[at - 1].text.strip()):
                 weight += 15 if any(self._is_failure(below) for below in self._after(at, 12)) else 0
             after = list(islice(self._after(at, 6), 4))
-            weight += 10 if (self._has_failed or not after) and self._is_odd(at) else 0
             if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
-                weight += 10  # the last line; of a program that is known to have failed, one of the last
+                # The last line; of a program that is known to have failed, one of the last.
+                weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
                 weight += 25
             elif any(self._is(below, "stop") or self._is_failure(below) for below in after):
@@ -291,11 +300,10 @@ class Output:
         after = list(islice(self._after(at, 12), LAST_LINES + 1))
         return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
 
-    def _is_odd(self, at: int) -> bool:
-        """Whether a line is the only one of its kind among lines that are all alike."""
-        around = self._templates[max(0, at - NEAR) : at + NEAR]
-        is_alone = self._counts[self._templates[at]] == 1
-        return is_alone and 2 * sum(self._counts[text] > 3 for text in around) > len(around)
+    def _ends_alike(self, at: int) -> bool:
+        """Whether most lines before one are alike."""
+        before = self._templates[max(0, at - NEAR) : at]
+        return 2 * sum(self._counts[text] > 3 for text in before) > len(before)
 
     def _is_missing_file(self, at: int) -> bool:
         shape = self._shape(at, "cause")
@@ -386,12 +394,12 @@ def _weight_of_words(text: str, shapes: CauseFormat) -> float:
         len({word[0].lower() for word in islice(words.finditer(text), 3)})
         for words in (shapes.strong, shapes.weak)
     )
-    if not strong and not weak and not _part("trouble").search(text):
+    level = _part("level").match(text)
+    name = next(filter(None, level.groups()), "").upper() if level is not None else ""
+    if not (strong or weak or name in BAD_LEVELS or _part("trouble").search(text)):
         return 0.0
     weight = 18.0 * min(weak, 2) if not strong else 18.0 + 12.0 * strong + 8.0 * min(weak, 2)
     weight = min(weight, 50.0)
-    level = _part("level").match(text)
-    name = next(filter(None, level.groups()), "").upper() if level is not None else ""
     if name in QUIET_LEVELS:
         return 0.0
     said = BAD_LEVELS.get(
