@@ -115,7 +115,6 @@ class Output:
         self._format = load_causes()
         self._templates = [_part("number").sub("#", line.text) for line in self._lines]
         self._counts = Counter(self._templates)
-        self._last = {template: at for at, template in enumerate(self._templates)}
         self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self._lines, self._format)
 
@@ -209,13 +208,10 @@ class Output:
             if self._is(at, "harmless") and not _part("states_error").match(self._lines[at].text):
                 continue
             count = self._counts[self._templates[at]]
-            is_meant = weight >= MOST_UNSTATED or count < MOST_TRIED
-            is_last_word = is_meant and self._ends_near(self._last[self._templates[at]])
-            weight += 10 if count < 3 else 0 if is_last_word else -30
+            is_meant = (weight >= MOST_UNSTATED or count < MOST_TRIED) and self._ends_near(at)
+            weight += 10 if count < 3 else 0 if is_meant else -30
             if _part("boxed").match(self._lines[at].text):
                 weight += 15
-            elif at and _part("box").match(self._lines[at - 1].text.strip()):
-                weight += 15 if any(self._is_failure(below) for below in self._after(at, 12)) else 0
             after = list(islice(self._after(at, 6), 4))
             if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
                 # The last line; of a program that is known to have failed, one of the last.
