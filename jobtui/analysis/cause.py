@@ -210,7 +210,7 @@ class Output:
             count = self._counts[self._templates[at]]
             is_meant = (weight >= MOST_UNSTATED or count < MOST_TRIED) and self._ends_near(at)
             weight += 10 if count < 3 else 0 if is_meant else -30
-            if _part("boxed").match(self._lines[at].text):
+            if _part("boxed").match(self._lines[at].text) or _part("gives_up").search(self._lines[at].text):
                 weight += 15
             after = list(islice(self._after(at, 6), 4))
             if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
