@@ -282,6 +282,11 @@ class JobtuiApp(TerminalApp[None]):
         else:
             await screen.run_action("copy")
 
+    def action_next_theme(self) -> None:
+        names = [known.name for known in THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)]
+        self._canvas.has_colors = self.theme != PLAIN.name
+
     async def action_copy_block(self) -> None:
         if (taken := await self._taken()) is not None:
             self._copy(taken.block, NOTHING_HERE)

@@ -34,6 +34,21 @@ async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a
             await pilot.press("escape")
 
 
+async def test_other_colours_are_found_and_hold_at_once() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table, first = scene.app.screen.query_one(JobTable), scene.app.theme
+        seen = [table.look("status.failed")]
+        found = await opened(scene, pilot, "theme")
+        await wait_until(lambda: words(found)[:1] and words(found)[0].startswith("ctrl+t"), pilot)
+        await press(pilot, "enter", until=lambda: table.look("status.failed") != seen[0])
+        while scene.app.theme != first:
+            seen.append(table.look("status.failed"))
+            theme = scene.app.theme
+            await press(pilot, "ctrl+t", until=lambda theme=theme: scene.app.theme != theme)  # type: ignore[misc]
+        assert len(set(map(str, seen))) > 3
+
+
 async def test_what_is_on_another_screen_is_found_and_taken_there() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
