@@ -21,7 +21,7 @@ from jobtui.analysis.explain.case import (
 )
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, duration
-from jobtui.model.changes import Allocation, Site, StateChange, in_order
+from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
@@ -269,7 +269,6 @@ def _runnable(matter: BalsamCase) -> Said:
     serving = [one for one in fitting if one.nodes >= matter.nodes]
     running = [one for one in serving if one.state == "running"]
     stale = next((one for one in running if one.is_stale(matter.now)), None)
-    coming = [one for one in serving if one.state in TO_COME]
     before, error = "", matter.last(RUN_ERROR, RUN_TIMEOUT)
     if matter.job.native_status == "RESTART_READY" and error is not None:
         is_error = error.after == RUN_ERROR
@@ -281,8 +280,21 @@ def _runnable(matter: BalsamCase) -> Said:
         return _waits(matter, Code.WAITING_ALLOCATION, pending, SURE, before)
     if stale is not None:
         return _stale(matter, stale)
+    said = _without_launcher(matter, fitting, before)
+    unlisted = tuple(
+        f"a launcher says it is of allocation {one.id}, which its server does not list"
+        for one in matter.here
+        if one.state == UNLISTED
+    )
+    sure = min(said.confidence, GUESS) if unlisted else said.confidence
+    return said._replace(confidence=sure, doubts=(*said.doubts, *unlisted))
+
+
+def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before: str) -> Said:
+    """Why no launcher takes a job that could run. `fitting` are the allocations that take its tags."""
     if down := _site_down(matter):
         return down
+    coming = [one for one in fitting if one.nodes >= matter.nodes and one.state in TO_COME]
     if coming:
         count = counted(len(coming), "allocation")
         words = f"nodes: {count} of its site in the queue, none running"

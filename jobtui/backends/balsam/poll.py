@@ -37,7 +37,7 @@ from jobtui.backends.balsam.records import (
     time_of,
 )
 from jobtui.backends.base import Batch, merged
-from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
 from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
@@ -168,10 +168,15 @@ class Questions:
         known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
         signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
         name = self._client.name
+        listed = {row.id for row in batch_jobs.rows}
+        unlisted = {
+            one.batch_job_id: BatchJobRow(one.batch_job_id, one.site_id, UNLISTED, num_nodes=0)
+            for one in sessions.rows
+            if one.batch_job_id is not None and one.batch_job_id not in listed
+        }
+        rows = (*batch_jobs.rows, *unlisted.values())
         allocations = tuple(
-            self._each(
-                batch_jobs.rows, lambda row: allocation_of(row, name, sessions.rows, signs.get(row.id))
-            )
+            self._each(rows, lambda row: allocation_of(row, name, sessions.rows, signs.get(row.id)))
         )
         known.transfers = await self._failed_transfers()
         places = tuple(self._each(sites.rows, lambda site: site_of(site, name)))

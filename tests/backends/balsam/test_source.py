@@ -21,7 +21,7 @@ from jobtui.backends.balsam.client import LIMITS, BalsamClient
 from jobtui.backends.balsam.records import BatchJobRow, EventRow, JobRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
 from jobtui.backends.registry import of_kind
-from jobtui.model.changes import ReportQuery, StateChange, in_order
+from jobtui.model.changes import UNLISTED, ReportQuery, StateChange, in_order
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId, system_job_id
@@ -197,6 +197,14 @@ async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended(watche
     row["state"] = "FAILED"
     await watched.poll(12)
     assert watched.health.skipped == 0
+
+
+async def test_an_allocation_that_only_a_launcher_names_is_there_as_unlisted(watched: Watched) -> None:
+    running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
+    watched.server.batch_jobs.remove(running)
+    await watched.poll(12)
+    (found,) = (one for one in watched.store.allocations() if one.id == running["id"])
+    assert (found.state, found.launchers) == (UNLISTED, 1)
 
 
 async def test_launchers_and_agents_that_fell_silent_are_told(watched: Watched) -> None:
