@@ -1,13 +1,11 @@
 """`explain ID` and `incidents`: what is wrong with a job, or with all of a time, and what that rests on."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
-from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.open import spelled
 from jobtui.commands.printing import Report, answer, first
@@ -34,7 +32,7 @@ from jobtui.render.verdicts import (
     verdict_lines,
     verdict_record,
 )
-from jobtui.session.evidence import Gatherer
+from jobtui.session.evidence import Gatherer, with_steps_here
 
 CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
 
@@ -65,19 +63,11 @@ async def run(reader: Reader) -> Exit:
 async def explained(reader: Reader, found: Found) -> Verdict:
     """The verdict on a job, with what to type next in the same shell."""
     verdict = await judged(reader, found)
-    record = found.detail.path if found.detail is not None else None
+    config, flags = reader.context.config, spelled(reader.context.config, None)
+    if config.begins[:1] == ("demo",):  # its files go away once this is printed
+        return on_sources(verdict, flags, lambda path: None)
     ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-    dirs = run_dirs_of(found.job, record, ops)
-
-    def seen(path: str) -> str | None:
-        """A file as it is recorded, or in a run directory of the job that lies elsewhere now."""
-        name = os.path.basename(path)
-        places = (path, *(os.path.join(directory, name) for directory in dirs))
-        return next(filter(os.path.isfile, places), None)
-
-    config = reader.context.config
-    goes_away = config.begins[:1] == ("demo",)  # with its files, once this is printed
-    return on_sources(verdict, spelled(config, None), (lambda path: None) if goes_away else seen)
+    return await with_steps_here(verdict, flags, found.job, found.detail, ops)
 
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:

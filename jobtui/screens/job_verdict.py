@@ -92,22 +92,24 @@ class JobVerdict:
                 gatherer = Gatherer(shared.store, shared.job_reader, now, shared.reach, self._reads)
                 self._reads = gatherer.reads
                 if self._reads_record:
-                    self._say(await gatherer.at_hand(job_id), job_id)
+                    await self._say(await gatherer.at_hand(job_id), job_id)
                     continue
                 known = await gatherer.gather(job_id, self._detail, self._slurm_id)
                 known = await with_memory(known, shared.job_reader)
-                self._say(known, job_id)
+                await self._say(known, job_id)
                 # Its host may take long to answer
                 if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
-                    self._say(more, job_id)
+                    await self._say(more, job_id)
         finally:
             self._works = False
 
-    def _say(self, evidence: "Evidence", job_id: JobId) -> None:
-        from jobtui.analysis.explain.next_steps import on_sources
+    async def _say(self, evidence: "Evidence", job_id: JobId) -> None:
         from jobtui.analysis.explain.verdict import explain
+        from jobtui.session.evidence import with_steps_here
 
         self._made_at = monotonic()
+        known, words = explain(evidence), self._shared.words
+        verdict = await with_steps_here(known, words, evidence.job, evidence.detail, evidence.ops)
         if job_id == self.job_id:
-            self.verdict = on_sources(explain(evidence), self._shared.words)
+            self.verdict = verdict
             self._told()

@@ -1,6 +1,7 @@
 """Gathers the evidence on jobs, out of a store and from a `JobReader`, for every view that judges a job."""
 
 import asyncio
+import os
 import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -141,6 +142,26 @@ async def noted_of(
     noted = await job_reader.noted_on_cluster(paths)
     at = noted.status.submitted_at if noted is not None else None
     return noted if at is None or job.queued_at is None or at == job.queued_at else None
+
+
+async def with_steps_here(
+    verdict: Verdict, flags: Sequence[str], job: Job | None, detail: JobDetail | None, ops: Sequence[Op]
+) -> Verdict:
+    """The verdict with what can be typed here: jobtui's commands with these flags, files that are there.
+
+    They are looked for in a thread, as a file system may hang.
+    """
+    from jobtui.analysis.explain.next_steps import on_sources
+
+    dirs = run_dirs_of(job, detail.path if detail is not None else None, ops)
+
+    def seen(path: str) -> str | None:
+        """A file as it is recorded, or in a run directory of the job that lies elsewhere now."""
+        name = os.path.basename(path)
+        places = (path, *(os.path.join(directory, name) for directory in dirs))
+        return next(filter(os.path.isfile, places), None)
+
+    return await asyncio.to_thread(on_sources, verdict, flags, seen)
 
 
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:
