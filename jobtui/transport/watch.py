@@ -135,6 +135,7 @@ class Inotify:
         except TimeoutError:
             return False
         finally:
+            self._waiter = None
             if self._fd >= 0:
                 loop.remove_reader(self._fd)
         return True
@@ -143,9 +144,10 @@ class Inotify:
         """May be called twice; in the thread of who waits, if somebody does."""
         if self._fd < 0:
             return
-        if (waiter := self._waiter) is not None and not waiter.done():
-            waiter.get_loop().remove_reader(self._fd)
-            waiter.set_result(None)
+        if (waiter := self._waiter) is not None:
+            waiter.get_loop().remove_reader(self._fd)  # else a later file of this number is never heard of
+            if not waiter.done():
+                waiter.set_result(None)
         os.close(self._fd)
         self._fd = -1
 

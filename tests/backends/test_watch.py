@@ -15,9 +15,11 @@ from jobtui.model.ids import JobId
 from jobtui.transport import watch as watches
 from jobtui.transport.files import FileId
 from jobtui.transport.watch import (
+    CREATE,
     OVERFLOWN,
     REMOVED,
     DirectoryWatch,
+    Inotify,
     Watch,
     file_system_of,
     silent_file_system,
@@ -118,6 +120,30 @@ async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Pat
     await asyncio.wait_for(waiting, LONG_S / 2)
     assert seen.watch.failure is None
     assert queues() == before
+
+
+async def test_closing_a_queue_with_news_leaves_its_number_to_others(folder: Path) -> None:
+    queue, loop = Inotify(), asyncio.get_running_loop()
+    queue.add(str(folder), CREATE)
+    number = queue._fd
+
+    def is_news() -> bool:
+        loop.call_soon(queue.close)  # before who waits is back
+        return bool(queue.read())
+
+    waiting = asyncio.create_task(queue.wait(LONG_S, is_news))
+    await asyncio.sleep(0)
+    (folder / "a").touch()
+    assert await waiting
+    reader, writer = os.pipe()
+    os.dup2(reader, number)
+    heard = asyncio.Event()
+    loop.add_reader(number, heard.set)
+    os.write(writer, b"x")
+    await asyncio.wait_for(heard.wait(), LONG_S / 2)
+    loop.remove_reader(number)
+    for one in {reader, writer, number}:
+        os.close(one)
 
 
 class Watched:
