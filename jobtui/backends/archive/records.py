@@ -60,7 +60,8 @@ class Keeper(PolledSource):
                 for walked in some:
                     yield walked
         finally:
-            worker.soon(walking.close)
+            with suppress(ValueError):  # it runs, and the worker was closed meanwhile: it ends by itself
+                worker.soon(walking.close)
 
     async def changed(self, timeout_s: float) -> None:
         await super().changed(max(timeout_s, LOOK_EVERY_S))

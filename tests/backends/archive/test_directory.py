@@ -4,6 +4,7 @@ import asyncio
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.backends.archive.captured import (
     torque_in,
 )
 from tests.loopback import nobody
+from tests.waiting import LONG_S, wait_until
 
 DAYS = 86_400 * SECOND
 
@@ -252,6 +254,23 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     assert len(lately) == len(JOBS)
     assert (len(few), tally.scripts) == (5, 5)
     assert tally.cuts == [f"{archive.name}: more than 5 scripts, the others were left out"]
+
+
+async def test_a_walk_may_be_ended_after_its_archive_was_closed(tmp_path: Path) -> None:
+    archive = ArchiveDirectory(str(archive_in(tmp_path, DAY)))
+    began, go_on = threading.Event(), threading.Event()
+
+    def told(_: str) -> None:
+        began.set()
+        go_on.wait(LONG_S)
+
+    walking = asyncio.create_task(anext(archive.walk(ScriptPeriod(), told)))
+    await wait_until(began.is_set)
+    await archive.aclose()
+    walking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await walking
+    go_on.set()
 
 
 async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: Path) -> None:
