@@ -169,10 +169,11 @@ class Questions:
         signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
         name = self._client.name
         listed = {row.id for row in batch_jobs.rows}
+        is_whole = all(not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs))
         unlisted = {
             one.batch_job_id: BatchJobRow(one.batch_job_id, one.site_id, UNLISTED, num_nodes=0)
             for one in sessions.rows
-            if one.batch_job_id is not None and one.batch_job_id not in listed
+            if is_whole and one.batch_job_id is not None and one.batch_job_id not in listed
         }
         rows = (*batch_jobs.rows, *unlisted.values())
         allocations = tuple(
@@ -188,9 +189,7 @@ class Questions:
             jobs=self._newly_alerted(),
             sites=places,
             allocations=allocations,
-            is_whole_frame=all(
-                not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
-            ),
+            is_whole_frame=is_whole,
             count=len(batch_jobs.rows),
         )
         return merged((found, *skipped))

@@ -201,6 +201,10 @@ async def test_the_same_bad_row_counts_once_and_no_more_when_it_is_mended(watche
 
 async def test_an_allocation_that_only_a_launcher_names_is_there_as_unlisted(watched: Watched) -> None:
     running = next(row for row in watched.server.batch_jobs if row["state"] == "running")
+    nodes, running["num_nodes"] = running["num_nodes"], "many"  # it is listed, though it makes no sense
+    await watched.poll(12)
+    assert UNLISTED not in [one.state for one in watched.store.allocations()]
+    running["num_nodes"] = nodes
     watched.server.batch_jobs.remove(running)
     await watched.poll(12)
     (found,) = (one for one in watched.store.allocations() if one.id == running["id"])
