@@ -121,7 +121,7 @@ class JournalctlReader(ExportReader):
 
     async def _print(self, commands: Sequence[Words]) -> tuple[list[bytes], str]:
         """What the commands print, and what they say on stderr."""
-        printed = b""
+        printed = bytearray()
         async with self._talking(commands) as talk:
             answers = [await talk.answer() for _ in commands[1:]]
             async with talk.deadline(), contextlib.aclosing(talk.pieces(SILENCE_S)) as pieces:
@@ -129,7 +129,7 @@ class JournalctlReader(ExportReader):
                     printed += piece
                     if len(printed) >= ANSWER_BYTES:
                         break
-            return [*answers, printed], talk.said
+            return [*answers, bytes(printed)], talk.said
 
 
 def words_of(ask: Ask) -> Words:
