@@ -66,7 +66,7 @@ def level_of(text: str) -> Level:
 def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:
     """Where in `data` lines begin that are errors, of those that begin in `start` .. `stop`, in order.
 
-    A line begins at 0 and behind each newline. `data` should go on behind `stop` for LEVEL_BYTES.
+    A line begins at 0 and after each newline. `data` should go on after `stop` for LEVEL_BYTES.
     """
     candidates: set[int] = set()
     limit = min(len(data), stop + LEVEL_BYTES)

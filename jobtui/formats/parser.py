@@ -66,7 +66,7 @@ def latest(text: str, newest: Nanos) -> Nanos | None:
 SHAPE = "damaged"
 """The shape of the record that stands for a damaged place."""
 STRIDE = 1 << 16
-"""Bytes behind a damaged place for which no other is told."""
+"""Bytes after a damaged place for which no other is told."""
 WHY = "the log is damaged: NUL bytes, or bytes that are no text"
 
 

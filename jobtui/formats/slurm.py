@@ -6,7 +6,7 @@ commands are run with TZ=UTC0, so that their times, which name no zone, are UTC.
 A name may hold any character, also newlines and what looks like another row. In tables the separator is a
 word that nobody can know when a job is named, and a row ends where it has all its fields. `scontrol` escapes
 nothing: there a name ends at the last place at which the fields come that always follow it; of other fields
-the first counts, of those behind texts that a user chose the last.
+the first counts, of those after texts that a user chose the last.
 
 Each release has its own shape of JSON: a number may be wrapped as `{"set", "infinite", "number"}`, a state be
 a list of words. 22.05 was run; 23.11, 24.05 and 24.11 were compared with what clusters had printed.

@@ -133,7 +133,7 @@ class CondorLife:
         return end.is_good if success is None or end.signal else end.status == success
 
     def take(self, fact: CondorFact) -> None:
-        """Let one more fact hold, which is behind all that were taken."""
+        """Let one more fact hold, which comes after all that were taken."""
         self.counts[fact.what] = self.counts.get(fact.what, 0) + 1
         if fact.at is not None:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
@@ -253,7 +253,7 @@ def exit_before_retry(fact: CondorFact) -> CondorExit | None:
 
 
 def host_of(values: Mapping[str, str]) -> str | None:
-    """The execute host: behind the slot's name, else the alias or address in what the event says."""
+    """The execute host: after the slot's name, else the alias or address in what the event says."""
     for name in ("SlotName", "StartdName", "RemoteHost"):
         if (text := values.get(name)) and "@" in text:
             return text.rpartition("@")[2]

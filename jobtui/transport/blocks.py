@@ -189,7 +189,7 @@ class BlockReader:
     def _move(
         self, data: bytes, *, size: int | None = None, lines: int = 0, then: Within = Within.START
     ) -> None:
-        """Go behind `data`, or behind `size` bytes of which it is the end."""
+        """Go on after `data`, or after `size` bytes of which it is the end."""
         passed = len(data) if size is None else size
         self.mark = (self.mark + data[-MARK_BYTES:])[-MARK_BYTES:]
         self.position = Position(self.position.offset + passed, self.position.line + lines, then)

@@ -224,7 +224,7 @@ class Talk:
 
 
 def line_of(mark: str, commands: Sequence[Sequence[str]]) -> str:
-    """The line that runs the commands one after the other, each behind its mark."""
+    """The line that runs the commands one after the other, each after its mark."""
     marked = (f"echo {mark}{number}; {command_line(command)}" for number, command in enumerate(commands))
     return "; ".join(marked)
 
@@ -509,7 +509,7 @@ async def printed_by(
 ) -> Printed:
     """What a script prints that is given these words. Raises SourceError.
 
-    It prints behind a mark: a login may print things of its own. `silence` is raised when it does not end in
+    It prints after a mark: a login may print things of its own. `silence` is raised when it does not end in
     time, and told whether it began.
     """
     mark = os.urandom(8).hex()

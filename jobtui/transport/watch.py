@@ -266,7 +266,7 @@ class Watch:
 
 
 def _identity(path: str) -> FileId:
-    """Which file is behind a name; none is a file, too."""
+    """Which file a name leads to; none is a file, too."""
     try:
         status = os.stat(path)
     except OSError:

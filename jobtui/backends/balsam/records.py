@@ -33,7 +33,7 @@ STATUSES: Mapping[str, JobStatus] = {
     "RUN_TIMEOUT": JobStatus.RUNNING, "POSTPROCESSED": JobStatus.RUNNING, "STAGED_OUT": JobStatus.RUNNING,
     "JOB_FINISHED": JobStatus.COMPLETED, "FAILED": JobStatus.FAILED,
 }  # fmt: skip
-"""What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
+"""What a job in each of Balsam's states is doing. States after the run are its last part: not yet over."""
 
 FAULTS = frozenset({"RUN_ERROR", "FAILED"})
 PASSED_CHARACTERS = 400

@@ -2,7 +2,7 @@
 
 Never asks without a filter, and polls with one request at a time; what a person asks for goes beside it.
 Each poll asks for the jobs that were changed since the last, by the server's own clock; only where there are
-some, for the newest events. Events come late and out of order: that question goes back `OVERLAP_S` behind the
+some, for the newest events. Events come late and out of order: that question goes back `OVERLAP_S` before the
 newest event, once in a while further, and a job in a state that no known event explains is asked about by its
 id. What is known already is dropped by id. Where ids come again for other events, everything is read again.
 """

@@ -118,7 +118,7 @@ SHARE = 1 / 20
 WINDOW_S = 24 * 3600
 """How far back ended jobs are read at first."""
 OVERLAP_S = 300
-"""How far back behind the newest news: daemons tell accounting late when they were busy."""
+"""How far back before the newest news: daemons tell accounting late when they were busy."""
 BATCH_JOBS = 2_000
 
 

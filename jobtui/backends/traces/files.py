@@ -31,7 +31,7 @@ FIRST_BYTES = 1 << 20
 class _Place(NamedTuple):
     """Where reading ended: which file as it then was, and how far.
 
-    `is_all` when what lies behind that, a line without its end, was read too; `skips` is how much of what
+    `is_all` when what lies after that, a line without its end, was read too; `skips` is how much of what
     will be read again made no sense.
     """
 
