@@ -246,7 +246,6 @@ def _site_down(matter: BalsamCase) -> Said | None:
     if site is None or not site.is_down(matter.now) or site.seen_at is None:
         return None
     silent = age(max(0.0, seconds_between(site.seen_at, matter.now)))
-    words = f"the agent of its site {site.name}, not heard of for {silent}"
     start = Command("balsam", "site", "start", within=site.path)
     steps = (
         NextStep("see which sites are active", Command("balsam", "site", "ls")),

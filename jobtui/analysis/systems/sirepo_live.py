@@ -15,7 +15,14 @@ from jobtui.analysis.explain.case import (
     Finding,
     Rule,
 )
-from jobtui.analysis.explain.flow import AGENT_START_S, DEFAULT_AGENT_START_S, Mark, is_beyond, usual_words
+from jobtui.analysis.explain.flow import (
+    AGENT_START_S,
+    DEFAULT_AGENT_START_S,
+    Mark,
+    is_beyond,
+    mark_of,
+    usual_words,
+)
 from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age
@@ -303,14 +310,18 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
         return None
     how = "was sent to the agent and" if cancel.sends else "never left the supervisor:"
     is_heard = case.agent_seen and cancel.sends > 0 and waited is not None
+    held = [one for agent in case.evidence.agents.values() for one in agent.ops if one.jid == cancel.jid]
+    still_waits = {mark_of(step) for step in cancel.steps} & {Mark.AGENT_WAIT, Mark.GIVEN_UP}
+    is_told = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
     return Finding(
         Code.CANCEL_UNCONFIRMED,
         f"Its cancel{_ago(case, asked)} {how} nothing confirms it; the program may still run and "
         "hold its slot.",
-        SURE if is_heard else LIKELY,
+        PLAUSIBLE if not is_told else SURE if is_heard else LIKELY,
         (asked, cancel.steps[-1] if cancel.steps else None),
         Mark.REPLIED,
         CANCEL_S,
+        () if is_told else ("no line tells that it still waits: one that confirms it may be missing",),
         silent_since=asked,
         needs_all_lines=True,
     )
