@@ -169,11 +169,9 @@ class CondorFile(PolledFile[ReadPlace]):
 
     def _read_on(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
         """The next piece of a file that grows. The place stays before what is not whole yet."""
-        goes_on = _goes_on(opened, look, place)
-        if not goes_on:
+        recovered, begin = place.skips, place
+        if not _goes_on(opened, look, place):
             recovered, begin = 0, ReadPlace(rotation=place.rotation + (not _begins_alike(opened, place)))
-        else:
-            recovered, begin = place.skips, place
         begin = begin._replace(look=look)
         if begin.offset == 0:
             self._reader = EventReader(self.name)

@@ -53,7 +53,7 @@ class ElasticEngine:
         self._client = client
         self._preset = preset
         self._since = since
-        self._is_keyword: dict[str, bool] = {}
+        self._keywords: set[str] = set()
 
     async def rows(self, asked: RowQuery) -> Rows:
         asked, found = await self._searched(asked)
@@ -88,18 +88,17 @@ class ElasticEngine:
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        is_keyword = self._is_keyword.get(field, False)
+        is_keyword = field in self._keywords
+        search = partial(values_search, field, self._preset, self._since)
         try:
-            found = await self._client.search(
-                values_search(field, self._preset, self._since, keyword=is_keyword)
-            )
+            found = await self._client.search(search(keyword=is_keyword))
         except SourceUnreachable as error:
             # Fields of texts are grouped by their part `.keyword`, where they have one
             said = str(error).lower()
             if is_keyword or ("keyword" not in said and "fielddata" not in said):
                 raise
-            self._is_keyword[field] = True
-            found = await self._client.search(values_search(field, self._preset, self._since, keyword=True))
+            self._keywords.add(field)
+            found = await self._client.search(search(keyword=True))
         groups = (as_dict(one).get("buckets") for one in found.groups.values())
         values = tuple(
             dict.fromkeys(

@@ -8,7 +8,6 @@ every entry and keeps the wanted ones, since several connections have no common 
 import contextlib
 import re
 from collections.abc import AsyncGenerator, Sequence
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,7 +18,6 @@ from jobtui.backends.journal.client import (
     Ask,
     Beyond,
     ExportReader,
-    Position,
     check_field,
     compare,
     from_micros,
@@ -188,11 +186,12 @@ class GatewayJournal(ExportReader):
     async def _page(self, ask: Ask, count: int) -> list[JournalEntry]:
         """The first `count` entries beyond a start, of several answers together."""
         found: list[JournalEntry] = []
+        start = position(Cursor(_seek(ask.start)))
         for params in questions(ask.matches):
             body = await self._get("/entries", EXPORT, params, {"Range": f"entries={_range(ask, count)}"})
             some = await self._whole(body)
             if ask.back and not isinstance(ask.start, Tail):
-                some = [*takewhile(partial(_is_before, position(Cursor(_seek(ask.start)))), some)]
+                some = [*takewhile(lambda entry: compare(position(entry.cursor), start) < 0, some)]
             found += some
         found = merged(found)
         if not count:
@@ -227,10 +226,6 @@ class GatewayJournal(ExportReader):
         if answer.kind != accept:
             raise self._http.refusal(answer)
         return answer.body
-
-
-def _is_before(place: Position, entry: JournalEntry) -> bool:
-    return compare(position(entry.cursor), place) < 0
 
 
 def _seek(start: Start) -> str:

@@ -206,13 +206,11 @@ class SirepoDb(PolledSource):
         await self._worker.finish(self._changes.close)  # what may have begun meanwhile
 
     def _poll(self, *, begins: bool) -> Batch:
-        more = False
         if begins:
             self._files.forget()
             self._changes.sweep_now()
         with self._directory() as directory:
-            if begins:
-                more = self._files.begin(directory, FIRST_FILES)
+            more = begins and self._files.begin(directory, FIRST_FILES)
             if not self._files.waiting:
                 self._changes.look(directory)
             batch = self._files.read(directory, self._batch_files)
