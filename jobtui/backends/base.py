@@ -331,5 +331,5 @@ class Replay(Protocol):
     def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
         """The logs of the recording."""
 
-    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> "Player":
-        """What moves through its time. `begin_anew` reads everything again from the beginning."""
+    def player(self, start_over: Callable[[], Awaitable[None]]) -> "Player":
+        """What moves through its time. `start_over` reads everything again from the beginning."""

@@ -153,11 +153,11 @@ SPEEDS = (1, 10, 60, 600)
 
 
 class ReplayPlayer:
-    """See `model.clock.Player`. `begin_anew` lets all that is known be read from its beginning again."""
+    """See `model.clock.Player`. `start_over` lets all that is known be read from its beginning again."""
 
-    def __init__(self, opened: OpenRecording, begin_anew: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, opened: OpenRecording, start_over: Callable[[], Awaitable[None]]) -> None:
         recording, _, clock = self._recording, self._worker, self._clock = opened
-        self._begin_anew = begin_anew
+        self._start_over = start_over
         self._reading = asyncio.Lock()
         self._asked = 0
         self.speed = 0
@@ -191,7 +191,7 @@ class ReplayPlayer:
         nth = self._asked
         async with self._reading:
             if nth == self._asked:
-                await self._begin_anew()
+                await self._start_over()
 
     async def go_to_change(self, *, forward: bool) -> None:
         at = await self._worker.run(lambda: self._recording.next_change(self.at, forward=forward))
@@ -526,8 +526,8 @@ class RecordingReplay:
 
         return ReplayedLogs(self._opened, numbers)
 
-    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> Player:
-        return ReplayPlayer(self._opened, begin_anew)
+    def player(self, start_over: Callable[[], Awaitable[None]]) -> Player:
+        return ReplayPlayer(self._opened, start_over)
 
     def close(self) -> None:
         self._opened.worker.soon(self.recording.close)

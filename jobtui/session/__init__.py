@@ -207,7 +207,7 @@ class Session:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def begin_anew(self) -> None:
+    async def start_over(self) -> None:
         """Read a recording again from its beginning, because its clock was set back."""
         assert self._replay is not None
         async with self._reaching:
@@ -237,7 +237,7 @@ class Session:
 
     def player(self) -> "Player | None":
         """What moves through recorded time; None if the systems are live."""
-        return None if self._replay is None else self._replay.player(self.begin_anew)
+        return None if self._replay is None else self._replay.player(self.start_over)
 
     def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
         """The logs that can be read line by line. `offsets` gives the differences between clocks of hosts."""

@@ -232,7 +232,7 @@ class Gatherer:
                 found.append(Candidate("job", job.id, 0.97, why, job.id))
         failed = [job for job in newest if job.status in ENDED_BADLY] if said else []
         for job in failed[:MOST_LOOKED_AT]:
-            cause = (await self.gather(job.id, wants_chain=False)).cause
+            cause = await self._cause(self.told(job.id))
             line = cause.text.casefold() if cause is not None else ""
             if len(line) >= LEAST_ERROR and (line in said or said in line):
                 found.append(Candidate("job", job.id, 0.7, "its output says this", job.id))

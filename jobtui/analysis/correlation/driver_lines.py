@@ -318,12 +318,10 @@ def _reply(
         op.error = message.error or op.error
     step = "reply error" if failed else f"reply {message.op_name}"
     add_step(op, record, step, _DRIVER, _FULL if message.op_id else _PREFIX, waiting)
-    if op.name == "run" and not failed:
+    if op.name == "run_status" or (op.name == "run" and not failed):
         op.status = OpStatus.REPLIED
-    elif op.name != "run_status":
-        op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
     else:
-        op.status = OpStatus.REPLIED
+        op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
     return op.jid
 
 
