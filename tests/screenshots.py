@@ -78,7 +78,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("waiting", 120, 40, "await=", (*PENDING, "Enter", "w"), incident("waiting-for-slot")),
     Shot("never-starts", 120, 40, "evidence", (*PENDING, "Enter", "w"), incident("agent-never-starts")),
     Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
-    Shot("history", 120, 40, "first difference", (*RAN_OFTEN, "h")),
+    Shot("history", 120, 40, "the last good one", (*RAN_OFTEN, "h")),
     Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
     Shot("script", 120, 40, "#SBATCH", ("/", "=mode:sbatch", "Enter", "Enter", "s")),
     Shot("job-trace", 120, 40, "trace", (*RAN_OFTEN, "T")),
