@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from jobtui.backends.base import Observer
     from jobtui.model.job_reader import Noted
 
-
 WHOLE_BYTES = 16 << 20
 """A log up to this size is read whole for a question about one job: its agents began long before it."""
 STRETCH_BYTES = 16 << 20
@@ -64,13 +63,10 @@ JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
-
-
 ONCE_S = 3600.0
 """How often a cluster is asked for its nodes by a command, which ends sooner: once."""
 PROGRESS_AFTER_S = 1.0
 PROGRESS_EVERY_S = 0.2
-
 
 Got = TypeVar("Got")
 
@@ -352,7 +348,7 @@ def in_session(
 
 
 def in_filtered(
-    context: Context, parse: Callable[[str], Got], body: Callable[["Reader", Got], Awaitable[Exit]]
+    context: Context, parse: Callable[[str], Got], body: Callable[[Reader, Got], Awaitable[Exit]]
 ) -> Exit:
     """Run a command's body with the filter on the command line; USAGE for one that is wrong."""
     from jobtui.analysis.filter_syntax import FilterError  # few commands take one
@@ -423,7 +419,8 @@ async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> N
     """Do several things until one ends, a signal comes, or so long has passed. Raises what one raises."""
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
     working = [asyncio.ensure_future(one) for one in work]
     for task in working:
         task.add_done_callback(lambda _: ended.set())

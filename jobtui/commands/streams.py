@@ -109,6 +109,8 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
 
     def end(number: int, frame: object) -> None:
         received.append(number)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of what a script starts with `&`
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
     if threading.current_thread() is threading.main_thread():

@@ -1,5 +1,6 @@
 """The program among others: pipes, terminals, locales, signals, closed streams."""
 
+import asyncio
 import os
 import pty
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.commands.reader import until_ended
 from jobtui.render.text import width
 from tests.commands.running import AT, CAPTURES, environment, jobtui, on_terminal, sources_of
 from tests.waiting import is_zombie, wait_for
@@ -151,27 +153,55 @@ exec sleep 1000
 """
 
 
+FOLLOWED = "logs EPRSqtUW-IVh7w74d-heightWeightReport -f"
+
+
 @pytest.mark.parametrize(
-    "words",
-    [("logs", "EPRSqtUW-IVh7w74d-heightWeightReport", "-f"), ("record", "kept"), ("jobs",)],
-    ids=lambda w: w[0],
+    "words", [FOLLOWED, "record kept", "jobs", "show slurm/22"], ids=lambda w: w.split()[0]
 )
 @pytest.mark.parametrize("number", [signal.Signals(n) for n in (1, 2, 9, 15)], ids=lambda n: n.name)
+@pytest.mark.parametrize("interrupt", [signal.SIG_DFL, signal.SIG_IGN], ids=lambda i: i.name)
 def test_no_program_outlives_the_command_that_started_it(
-    words: tuple[str, ...], number: signal.Signals, tmp_path: Path
+    words: str, number: signal.Signals, interrupt: signal.Handlers, tmp_path: Path
 ) -> None:
+    """Also one that ignores SIGINT, as what a script starts with `&`."""
     pids = tmp_path / "pids"
     (ssh := tmp_path / "ssh").write_text(SSH.format(pids=pids))
     ssh.chmod(0o755)
-    command = [sys.executable, "-m", "jobtui", "--journal", "ssh://far", "--slurm", "ssh://far", *words]
+    command = [sys.executable, "-m", "jobtui", "--journal", "ssh://far", "--slurm", "ssh://far"]
     path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def heed_signals() -> None:
+        signal.signal(signal.SIGINT, interrupt)
+        if number != signal.SIGKILL:  # what the tests were started with may ignore it
+            signal.signal(number, signal.SIG_DFL)
+
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment(PATH=path), stderr=subprocess.PIPE
-    ) as started:
+        [*command, *words.split()], cwd=tmp_path, env=environment(PATH=path), stderr=subprocess.PIPE,
+        preexec_fn=heed_signals,
+    ) as started:  # fmt: skip
         wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"))
         started.send_signal(number)
-        _, said = started.communicate(timeout=60)
+        _, said = started.communicate(timeout=20)  # a host that hangs is waited for longer
     assert started.returncode in (0, 4, 5, 130, 128 + number, -number), said  # 0 to 5: what it had
     assert b"Traceback" not in said
     children = [int(pid) for pid in pids.read_text().split()]
     wait_for(lambda: all(not Path(f"/proc/{pid}").exists() or is_zombie(pid) for pid in children))
+
+
+async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:
+    """As nohup has a program ignore SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    rounds = 0
+
+    async def work() -> None:
+        nonlocal rounds
+        signal.raise_signal(signal.SIGHUP)
+        for rounds in range(1, 21):  # noqa: B007 - how far it came
+            await asyncio.sleep(0)
+
+    try:
+        await until_ended(work())
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert rounds == 20
