@@ -105,7 +105,7 @@ async def run_incidents(reader: Reader) -> Exit:
         yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
         if earlier is not None:
             yield earlier_words(seconds_between(begin, end), earlier)
-        elif not shown:
+        elif not found.groups and not found.alone:
             known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
             yield f"{known} with {counted(asked.looked_at, 'job')}"
         for one in shown:

@@ -46,6 +46,12 @@ def test_what_went_wrong_is_grouped(run: Runner) -> None:
         assert min(each["confidence"] for each in told) == one["confidence"]
 
 
+def test_what_is_left_out_is_not_said_to_be_well(run: Runner) -> None:
+    ran = run("incidents", "-n", "0", "--at", AT, *sources_of("local"))
+    assert (ran.code, ran.out) == (3, "")
+    assert "and 7 more" in ran.err
+
+
 def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
     ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
     assert ran.code == 0
