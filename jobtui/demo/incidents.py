@@ -143,7 +143,6 @@ class Arrivals:
         )
 
 
-HEAVY = ("srw", "multiElectronAnimation")
 LIGHT = ("srw", "intensityReport")
 
 

@@ -14,7 +14,7 @@ from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter_fields import AGENT_FIELDS, parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import LogPlace, log_of, over_ssh
-from jobtui.demo.incidents import HEAVY, Scenario, good_plan
+from jobtui.demo.incidents import Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Nanos
@@ -28,6 +28,7 @@ from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, mess
 from tests.builders import ago, an_agent
 from tests.excerpts import FIXTURES
 
+HEAVY = ("srw", "multiElectronAnimation")
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
 FULL_AGENT = "t7K7Gov6a5UmCGYNsiZFC9Eir3jSge4x"
 WITH_RUN, EXEC_DIR, STARTS = (NAMES[name] for name in ("WITH_RUN", "EXEC_DIR", "STARTS"))

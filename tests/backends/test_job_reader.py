@@ -94,14 +94,10 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "question", [name for name, _ in getmembers(SessionJobReader, iscoroutinefunction) if name[0] != "_"]
 )
 async def test_a_fault_in_answering_is_said(question: str, expected_faults: Faults) -> None:
-    class Broken(SessionJobReader):
-        def _dirs_of(self, path: str) -> Any:
-            raise LookupError("hunter2")
-
     def fail(*asked: object) -> Any:
         raise LookupError("hunter2")
 
-    job_reader = Broken(fail, fail, fail, fail)
+    job_reader = SessionJobReader(fail, fail, fail, fail)
     named = {"tail": False} if question == "read_file" else {}
     with pytest.raises(Unreadable) as raised:
         await getattr(job_reader, question)(*ASKED[question], **named)

@@ -332,7 +332,6 @@ def _shown(data: bytes) -> None:
 
 SPANS = ("tracing/*.otlp.json", "tracing/*.jaeger.json", "tracing/*.otlp.pb")
 LOGS = ("sirepo/*/supervisor.log", "sirepo/*/server.log")
-PRIVATE_KEY = b"-----BEGIN PRIVATE KEY-----\n"
 TOLD = json.loads((FIXTURES / "slurm" / "waiting.json").read_text())
 SCONTROL = (
     TOLD["sdiag"],

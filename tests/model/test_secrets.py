@@ -14,7 +14,6 @@ CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"
 AGENT_ID = "RBb6Vj4wc0GxISMpa9X5jHsjeB43mFmm"
 TOKEN = "a8z0JysjwwpLRCx2lX9pENrSy0AD7cvp"
-KEY_LINE = "MIIEpAIBAAKCAQEA7bq2h0X9Yl/kq3Zr1vFJt0uC5m2e+8WnGdT4sPzRLxQwAb9c"
 OP_ID = "khsKpBCrpfCnFYD1h0DppNggyzUpVfKs"
 
 TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "secrets.toml").read_text())

@@ -28,7 +28,6 @@ from tests.waiting import LONG_S
 
 EXPORT = "application/vnd.fdo.journal"
 HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
-HTML = b"<html><form action=/login>Password: <input></form></html>"
 
 
 async def fault_of(spec: str, limits: Limits = LIMITS) -> SourceError:

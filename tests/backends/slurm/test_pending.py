@@ -38,8 +38,6 @@ from tests.slurm_stand_in import StandIn
 
 CAPTURED: Mapping[str, Any] = json.loads((CAPTURES / "waiting.json").read_text())
 IDS = CAPTURED["ids"]
-MAY_ASK = 4
-"""The record, accounting, the queue once, and the one question of the job."""
 
 
 async def verdict_on(reading: Reading, number: str) -> Verdict:
