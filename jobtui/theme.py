@@ -15,7 +15,6 @@ from jobtui.model.settings import AUTO
 
 VARIABLE = "jobtui-"
 _DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
-_DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
 _COLORS: Mapping[str, tuple[str, str, str, str]] = {
     "text": ("#cdd2da", "#24282f", "default", "default"),
     "settled": ("#7c8594", "#6a717d", "bright_black", "bright_black"),

@@ -404,7 +404,6 @@ class FilteringScreen(HeadedScreen):
     def edit_filter(self, bar: FilterBar, text: str) -> None:
         """Apply a filter while it is typed."""
         bar.set_mistake(self.set_filter(text))
-        bar.set_mistake(self.set_filter(text))
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
         mistake = self.set_filter(text)
