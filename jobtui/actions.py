@@ -84,8 +84,9 @@ class Action(NamedTuple):
     @property
     def shown_keys(self) -> str:
         """Its keys as a person writes them; of a screen without any the command that goes there."""
-        place = self.call.removeprefix("app.go('").removesuffix("')")
-        return " ".join(map(shown_key, self.keys)) or f":{place}" * (place != self.call)
+        if not self.keys and self.call.startswith("app.go("):
+            return ":" + self.call.split("'")[1]
+        return " ".join(map(shown_key, self.keys))
 
     def is_of(self, place: Place) -> bool:
         return place in self.places and len(self.places) <= FEW_PLACES

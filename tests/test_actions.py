@@ -1,6 +1,7 @@
 from jobtui.actions import ACTIONS, Place, actions_at, hints_at
 from jobtui.model.ids import JobId, TraceId
 from jobtui.screens.base import LiveScreen
+from jobtui.screens.command_table import COMMAND_BY_NAME
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.shared import SCREENS, screen_at
 from jobtui.views import View
@@ -19,6 +20,13 @@ ABOUT: dict[Place, tuple[object, ...]] = {
     Place.LOG_SET: ({"a": "a"}, ("a",), print), Place.FACETS: ((), "1 line", print),
 }  # fmt: skip
 """What a screen is about that cannot be opened without."""
+
+
+def test_without_a_key_a_screen_is_shown_by_its_command_and_nothing_else_is() -> None:
+    for action in ACTIONS:
+        shown = action._replace(keys=()).shown_keys
+        assert bool(shown) == action.call.startswith("app.go("), action
+        assert not shown or (shown[0] == ":" and shown[1:] in COMMAND_BY_NAME), action
 
 
 async def test_every_screen_takes_the_actions_and_binds_the_keys_of_the_table() -> None:
