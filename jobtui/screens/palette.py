@@ -55,7 +55,7 @@ class ActionProvider(LiveProvider):
         """Actions that are only on other screens, with one that can be gone to from here."""
         places = [place for place in Place if any(one.call == f"app.go('{place}')" for one in Keymap.actions)]
         places += [Place.JOB] if self.live.chosen_jobs() else []
-        known = {action.help for action in self._actions()}
+        known = {action.help for action in actions_at(self.live.PLACE)}
         for action in Keymap.actions:
             place = next((place for place in places if place in action.places), None)
             if place is not None and action.help not in known:
@@ -72,10 +72,8 @@ class ActionProvider(LiveProvider):
 
     async def discover(self) -> Hits:
         for action in self._actions():
-            shown, act = (
-                shown_action(action, Content(action.help)),
-                partial(self.live.run_action, action.call),
-            )
+            shown = shown_action(action, Content(action.help))
+            act = partial(self.live.run_action, action.call)
             yield DiscoveryHit(shown, act, text=action.help)
 
     async def search(self, query: str) -> Hits:

@@ -14,6 +14,8 @@ from tests.screens.scene import FAILED, Scene, agents, jobs, opened, words
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
+QUERIES = ("incidents", "stuck", "doctor", "replay", "in a replay", "filter")
+
 
 async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
     scene = Scene()
@@ -27,7 +29,7 @@ async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
 async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a_replay() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        for query, key in zip(("incidents", "stuck", "doctor", "replay", "filter"), "7F6p/", strict=True):
+        for query, key in zip(QUERIES, "7F6pp/", strict=True):
             found = await opened(scene, pilot, query)
             await wait_until(lambda found=found, key=key: " ".join(words(found)).startswith(key + " "), pilot)  # type: ignore[misc]
             assert not any("a minute back" in line for line in words(found))
