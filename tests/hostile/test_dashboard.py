@@ -60,7 +60,11 @@ class Screen:
             shows(self.painted.text()) or self.read(ENDING_S)
 
     def say(self, opening: str, words: str) -> None:
-        """Type into a line on the jobs; a jump asked for before may lead away from it once more."""
+        """Type into a line on the jobs; a jump asked for before may lead away from it once more.
+
+        It is opened even where one is shown: that may be an earlier one, which keys not taken yet will end.
+        """
+        self.press(ESCAPE, "1", opening)
         self.wait(lambda text: PLACEHOLDERS[opening] in text, ESCAPE, "1", opening)
         self.press(words)
 
