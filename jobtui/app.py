@@ -235,8 +235,8 @@ class JobtuiApp(TerminalApp[None]):
             return
         wrong = self.screen.follow(message.text) if isinstance(self.screen, LiveScreen) else None
         running = self._run_command(message.bar, message.text, wrong)
-        if wrong is None and self.commander().asks_servers(message.text):
-            message.bar.set_note("asking servers of traces …")
+        if wrong is None and (work := self.commander().work_for(message.text)):
+            message.bar.set_note(f"{work} …")
             # Beside all else; whoever closes the line meanwhile ends it
             message.bar.run_worker(running, group="command", exclusive=True)
         else:

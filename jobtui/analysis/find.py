@@ -111,6 +111,13 @@ def references(thing: str) -> Iterator[Reference]:
             yield Reference(target, found.expand(form), weight, why)
 
 
+def told_in_files(thing: str) -> tuple[set[str], str]:
+    """What of it files of jobs may tell of: numbers in Slurm, and a failing line, in lower case."""
+    text = thing.strip()
+    numbers = {one.text for one in references(text) if one.target is Target.NUMBER}
+    return numbers, text.casefold() if " " in text and len(text) >= LEAST_ERROR else ""
+
+
 def _trace(ref: TraceRef, text: str) -> Reference:
     """The trace that a text names; a bare id may also belong to something else."""
     if ref.span_id is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App
@@ -18,6 +19,7 @@ from jobtui.analysis.find import (
     is_of_unit,
     jobs_meant,
     references,
+    told_in_files,
 )
 from jobtui.analysis.log_shapes import Condition, FacetCount
 from jobtui.model.commands import Command
@@ -309,13 +311,15 @@ class Guide:
         self._app = app
         self._shared = shared
 
-    def asks_servers(self, text: str) -> bool:
-        """Whether following a text takes the time in which servers of traces answer."""
-        try:
+    def work_for(self, text: str) -> str:
+        """What must be done, and may take long, to follow a text or a command; "" when nothing."""
+        with suppress(CommandError):
             said = parse_command(text)
-        except CommandError:
-            return self._may_ask(text)
-        return said.command.call == "goto" and self._may_ask(said.rest)
+            text = said.rest if said.command.call == "goto" else ""
+        if self.asks_servers(text):
+            return "asking servers of traces"
+        reads = any(told_in_files(text[:LONGEST])) and not self._jump_in_store(text).goals
+        return "reading the files of the newest jobs" if reads else ""
 
     def jump(self, text: str, *, guesses: bool = True) -> bool:
         """Go to what a text means; without `guesses` only where something has that name."""
@@ -325,7 +329,8 @@ class Guide:
     def _jump_in_store(self, text: str) -> Jump:
         return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE
 
-    def _may_ask(self, text: str) -> bool:
+    def asks_servers(self, text: str) -> bool:
+        """Whether following a text takes the time in which servers of traces answer."""
         client = self._shared.trace_client
         if client is None or not client().asks_servers or not may_name_a_job(text):
             return False
@@ -337,7 +342,7 @@ class Guide:
         shared = self._shared
         gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach)
         jump = await look_up(text, shared.store, shared.logs.names(), gatherer)
-        if self._may_ask(text):
+        if self.asks_servers(text):
             asked = await self._goals_of_servers(text.strip())
             known = {goal.trace for goal in asked}
             others = tuple(goal for goal in jump.goals if goal.trace is None or goal.trace not in known)

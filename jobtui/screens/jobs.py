@@ -334,17 +334,13 @@ class JobsScreen(JobsFilteringScreen):
         if bar.mistake is None and text != before and not self._table.count:
             self._seek_trace(text, before)
 
-    def _seek_trace(self, text: str, before: str) -> None:
+    @work(group="seek trace", exclusive=True, description="")
+    async def _seek_trace(self, text: str, before: str) -> None:
         from jobtui.screens.choices import Guide
 
         guide = Guide(self.app, self.shared)
-
-        async def seek() -> None:
-            if await guide.seek(text) and self._filter.text == text.strip():
-                self.set_filter(before)
-
-        if guide.asks_servers(text):
-            self.run_worker(seek(), group="seek trace", exclusive=True)
+        if guide.asks_servers(text) and await guide.seek(text) and self._filter.text == text.strip():
+            self.set_filter(before)
 
     @on(JobTable.Opened)
     def _open_job(self, message: JobTable.Opened) -> None:

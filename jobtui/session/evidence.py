@@ -218,11 +218,9 @@ class Gatherer:
 
     async def told_on_disk(self, text: str) -> tuple["Candidate", ...]:
         """The newest jobs whose files tell what a text names: a number in Slurm, or the failing line."""
-        from jobtui.analysis.find import LEAST_ERROR, Candidate, Target, references  # few ask
+        from jobtui.analysis.find import LEAST_ERROR, Candidate, told_in_files  # few ask
 
-        text, found = text.strip(), []
-        numbers = {one.text for one in references(text) if one.target is Target.NUMBER}
-        said = text.casefold() if " " in text and len(text) >= LEAST_ERROR else ""
+        (numbers, said), found = told_in_files(text), []
         newest = sorted(self._store.jobs.values(), key=lambda job: job.queued_at or 0, reverse=True)
         on_cluster = [job for job in newest if job.mode == CLUSTER_MODE] if numbers else []
         for job in on_cluster[:MOST_LOOKED_AT]:

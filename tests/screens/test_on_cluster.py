@@ -1,5 +1,6 @@
 """A job on a cluster whose file system is mounted here: its id in Slurm, its files, its agent's log."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from shutil import copytree, ignore_patterns
 import pytest
 from textual.pilot import Pilot
 
+from jobtui.analysis.find import Candidate
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
 from jobtui.backends.logfile import LogFile
@@ -15,11 +17,14 @@ from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.reader import watch_clusters
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
+from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 from jobtui.widgets.record_list import RecordTable
 from tests.conftest import NOW
 from tests.screens.captured import HERE, JID, ON_CLUSTER, THERE
+from tests.screens.scene import prompt
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
@@ -56,6 +61,27 @@ async def test_its_files_are_found_where_its_whole_site_was_copied() -> None:
     async with on(JID, {}) as (app, pilot):
         await wait_until(lambda: "3Qbr" in text(app), pilot)
         await press(pilot, "f", until="sbatch_status.json")
+
+
+@pytest.mark.parametrize("words", ["99999", "goto 99999", "no such error anywhere"])
+async def test_keys_are_heard_while_files_of_jobs_are_read(
+    monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    gate, told_on_disk = asyncio.Event(), Gatherer.told_on_disk
+
+    async def late(self: Gatherer, text: str) -> tuple[Candidate, ...]:
+        await gate.wait()
+        return await told_on_disk(self, text)
+
+    monkeypatch.setattr(Gatherer, "told_on_disk", late)
+    async with on(None, {THERE: HERE}) as (app, pilot):
+        await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
+        await prompt(pilot, "colon", words)
+        await press(pilot, "enter", until="reading the files of the newest jobs")
+        await press(pilot, "escape", "2", until=LogsScreen)
+        gate.set()
+        await press(pilot, "1", "colon", *"nothing7", "enter", until="no command nothing7")
+        assert isinstance(app.screen, JobsScreen)
 
 
 async def test_out_of_reach_nothing_is_said_of_slurm(tmp_path: Path) -> None:
