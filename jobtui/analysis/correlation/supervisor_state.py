@@ -261,21 +261,12 @@ def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], boo
     A line that calls its op destroyed means one that was given up before it was answered, if there is one.
     """
     name = record.fields["name"]
-    prefix = record.fields["o"] or ""
-    found = None
+    kept = state.ops.kept_with(record.fields["o"] or "", lambda t: t.name == name and fits(t))
+    still_open, given_up = [t for t in kept if t.is_open], []
     if record.fields.get("dead"):
-        found = state.ops.kept_with(
-            prefix,
-            lambda t: (
-                t.name == name
-                and not (t.is_open or t.replies or t.told_destroyed or t.status is OpStatus.LOST)
-                and fits(t)
-            ),
-        )
-    found = found or state.ops.open_with(prefix, lambda t: t.name == name and fits(t))
-    if not found:
-        found = state.ops.kept_with(prefix, lambda t: t.name == name and fits(t))[-1:]
-    return max(found, key=last_told, default=None)
+        ended = (t for t in kept if not t.is_open and t.status is not OpStatus.LOST)
+        given_up = [t for t in ended if not (t.replies or t.told_destroyed)]
+    return max(given_up or still_open or kept[-1:], key=last_told, default=None)
 
 
 def last_told(op: OpTrack) -> tuple[int, int]:
