@@ -91,6 +91,11 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         top = self.app.screen if super().is_current else None
         return top is self or (top is not None and top.styles.background.a < 1)
 
+    def open_late(self, screen: Screen[None]) -> None:
+        """Open what took a while to make, unless the user has gone elsewhere or is typing."""
+        if self.app.screen is self and not self.query(FilterBar):
+            self.app.push_screen(screen)
+
     def take(self, changes: Changes) -> None:
         raise NotImplementedError
 

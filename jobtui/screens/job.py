@@ -398,7 +398,7 @@ class JobScreen(LiveScreen):
     async def action_compare(self) -> None:
         from jobtui.screens.job_history import open_comparison  # few look so far
 
-        await open_comparison(self, self.shared, self.job_id)
+        await open_comparison(self, self.job_id)
 
     def action_switch_pane(self) -> None:
         self._main.switch_pane()

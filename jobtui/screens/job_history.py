@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
-from textual.screen import Screen
 
 from jobtui.analysis.compare import (
     Choice,
@@ -30,6 +29,7 @@ from jobtui.render.runs import (
     step_lines,
 )
 from jobtui.render.spans import Paragraph
+from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ReadingScreen
@@ -41,10 +41,9 @@ from jobtui.widgets.text_pane import TextPane
 MARGIN = 3
 
 
-async def open_comparison(
-    screen: Screen[None], shared: Shared, job_id: JobId, other: JobId | None = None
-) -> None:
+async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None = None) -> None:
     """Show a job beside another one, None: beside its last good run."""
+    shared = screen.shared
     found = await _compared(shared, job_id, other)
     if isinstance(found, str):
         screen.notify(found, timeout=4, markup=False)
@@ -55,7 +54,7 @@ async def open_comparison(
         style = "warning" if line.endswith((PARTS, SLOWER)) else ""
         text.append(Paragraph(line, style if text else "title"))
     title = "beside the last good run" if other is None else "side by side"
-    screen.app.push_screen(ReadingScreen(shared, title, text, Taken("", command)))
+    screen.open_late(ReadingScreen(shared, title, text, Taken("", command)))
 
 
 async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:

@@ -274,7 +274,7 @@ class JobsScreen(JobsFilteringScreen):
         if len(chosen) > 2:
             self.notify(f"{len(chosen):,} jobs are marked: mark two to compare them", timeout=4)
         elif chosen:
-            await open_comparison(self, self.shared, *chosen)
+            await open_comparison(self, *chosen)
 
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import job_taken

@@ -23,7 +23,7 @@ from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
-from jobtui.screens.shared import Shared, Taken, open_screen
+from jobtui.screens.shared import Shared, Taken, open_screen, screen_at
 from jobtui.store.store import Changes
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
@@ -442,8 +442,7 @@ class LogsScreen(LogScreen):
             place = lines[0].place if lines else place
         counts = await asyncio.to_thread(count_facets, lines)
         of = f"{len(lines):,} lines" if at_edge else f"the newest {len(lines):,} lines"
-        if self.is_current:  # else somebody went away while it was counted
-            open_screen(self.app, At.FACETS, self.shared, counts, of, self._add_condition)
+        self.open_late(screen_at(At.FACETS, self.shared, counts, of, self._add_condition))
 
     def _add_condition(self, condition: Condition) -> None:
         assert self._reader is not None
