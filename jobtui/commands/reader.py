@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
 from jobtui.backends.base import Announced, Source, Until
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.registry import (
@@ -121,9 +122,7 @@ class Reader:
         """Read jobs, of Sirepo's records only about so many, the newest; whether there are more."""
         self.add_job_sources()
         kinds = {source.kind for source in self.sources}
-        if not kinds:
-            await self.read_logs(None)
-        elif SIREPO_DB.kind not in kinds:
+        if SIREPO_DB.kind not in kinds:
             await self.read_jobs()
         else:
             await self.catch_up((SIREPO_DB.kind,), most)
@@ -137,9 +136,7 @@ class Reader:
             if gives(spec, Gives.FILES) and spec.target not in known:
                 self.session.add(build(spec))
         if condor_id(job_id) is not None:
-            parts = {source.kind for source in self.session.sources if of_kind(source.kind).in_parts}
-            if parts:
-                await self.catch_up(parts)
+            await self.catch_up({one.kind for one in self.session.sources if of_kind(one.kind).in_parts})
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "Noted | None":
@@ -153,8 +150,6 @@ class Reader:
 
     async def slurm_of(self, job: Job, noted: "Noted | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
-        from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-
         if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
             return None
         await self.catch_up((SLURM.kind,))
@@ -209,19 +204,16 @@ class Reader:
             if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
                 window = Window(since=self.context.since, until=self.context.until)
                 self.session.add(build(spec, window))
-        wanted = kinds_that_give(Gives.SPANS)
-        found = {source.kind for source in self.session.sources if source.kind in wanted}
-        kinds = {kind for kind in found if look_at_all or not of_kind(kind).is_asked}
-        if kinds:
-            await self.catch_up(kinds)
+        kinds = kinds_that_give(Gives.SPANS)
+        await self.catch_up({kind for kind in kinds if look_at_all or not of_kind(kind).is_asked})
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         session = self.session
         if detail is not None:
-            is_there = MODE in (detail.job.mode, *(run.mode for run in detail.runs))
+            is_there = CLUSTER_MODE in (detail.job.mode, *(run.mode for run in detail.runs))
             users: dict[str, None] = {detail.job.owner: None} if is_there else {}
         else:
-            of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == MODE)
+            of_jobs = (job.owner for job in session.store.jobs.values() if job.mode == CLUSTER_MODE)
             of_agents = (one.uid for one in session.store.correlation.agents() if one.driver == DRIVER)
             users = dict.fromkeys((*of_jobs, *of_agents))
         if users:
@@ -320,8 +312,7 @@ async def show_progress(words: Callable[[], str]) -> None:
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:
-    found = context.config.sources or tuple(finding.spec for finding in discover(surroundings()))
-    return told_apart(found)
+    return told_apart(context.config.sources or tuple(one.spec for one in discover(surroundings())))
 
 
 def surroundings() -> Surroundings:
@@ -503,7 +494,6 @@ async def _early_end(source: Source, since: Nanos, size: int, detail: JobDetail 
     return Nanos(ended_at + SLACK_S * SECOND)
 
 
-MODE = "sbatch"
 DRIVER = "SbatchDriver"
 
 
@@ -522,7 +512,7 @@ def watch_clusters(session: Session, roots: Sequence[str]) -> None:
     def see(changes: Changes) -> None:
         is_first = not users
         changed = filter(None, map(session.store.job, changes.jobs))
-        users.update(dict.fromkeys(job.owner for job in changed if job.mode == MODE))
+        users.update(dict.fromkeys(job.owner for job in changed if job.mode == CLUSTER_MODE))
         if is_first and users:
             read_copies(session, roots, users)
 

@@ -143,9 +143,6 @@ class Arrivals:
         )
 
 
-LIGHT = ("srw", "intensityReport")
-
-
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One known failure, as its table describes it."""
 

@@ -17,7 +17,7 @@ from jobtui.analysis.signature import signature
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
-from jobtui.demo.incidents import INCIDENTS, LIGHT, Scenario, good_plan
+from jobtui.demo.incidents import INCIDENTS, Scenario, good_plan
 from jobtui.demo.site import DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -215,8 +215,8 @@ def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
 
 
 MODELS = (
-    ("srw", "multiElectronAnimation"), ("genesis", "animation"), ("elegant", "animation"), LIGHT,
-    ("zgoubi", "twissReport"),
+    ("srw", "multiElectronAnimation"), ("genesis", "animation"), ("elegant", "animation"),
+    ("srw", "intensityReport"), ("zgoubi", "twissReport"),
 )  # fmt: skip
 LONG_S = 3_000.0
 ASKED_FOR_S = 20.0
