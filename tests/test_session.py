@@ -82,6 +82,23 @@ async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock
     assert (db.closed, log.closed) == (1, 1)
 
 
+async def test_a_source_that_hangs_holds_up_no_other(clock: FixedClock) -> None:
+    slow, other = (ScriptedSource([batch(a_job(n))], name=name) for n, name in enumerate(("slow", "other")))
+    async with Session([slow, other], clock) as session:
+        await session.catch_up()
+        slow.hold()
+        running = asyncio.create_task(session.run())
+        other.add(batch(a_job(2)))
+        clock.advance(30)
+        await wait_until(lambda: job_id(2) in session.store.jobs)
+        lags = {health.name: (health.state, health.lag_s(clock.now())) for health in session.store.sources()}
+        assert lags == {"slow": (SourceState.OK, 30), "other": (SourceState.OK, 0)}
+        slow.add(batch(a_job(3)))
+        slow.go_on()
+        await wait_until(lambda: job_id(3) in session.store.jobs)
+        await stop(running)
+
+
 async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     async with Session([]) as session:

@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from threading import Event
 
 import httpx
 import pytest
@@ -17,21 +15,18 @@ from jobtui.analysis.explain.case import LIKELY, Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.reports.curves import Window
 from jobtui.analysis.reports.rates import BALSAM, stays_of, throughput, utilization
-from jobtui.backends.balsam.client import LIMITS, BalsamClient
+from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.records import BatchJobRow, EventRow, JobRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
-from jobtui.backends.registry import of_kind
 from jobtui.model.changes import UNLISTED, ReportQuery, StateChange, in_order
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.state_runs import by_run
-from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
 from tests.backends.balsam.watching import (
-    EARLY,
     NOW,
     URL,
     Watched,
@@ -42,8 +37,6 @@ from tests.backends.balsam.watching import (
     raises,
 )
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
-from tests.loopback import served
-from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -624,122 +617,22 @@ async def test_an_event_of_no_time_is_counted_and_one_far_ahead_hides_none() -> 
     assert isinstance(watched.source._clock, FixedClock)
 
 
-class Held:
-    """Two served Balsams that are polled; the answers of the first are held while `holding()`."""
+async def test_a_job_can_be_opened_while_a_poll_waits(watched: Watched) -> None:
+    server, asked, free = watched.server, asyncio.Event(), asyncio.Event()
 
-    def __init__(self, urls: tuple[str, str], slow: "Slow", other: RecordedBalsam, patience_s: float) -> None:
-        self.slow, self.other, self.clock = slow, other, FixedClock(NOW)
-        self.sources = [
-            Balsam(
-                BalsamClient(url, lambda: TOKEN, label=label, limits=LIMITS._replace(silence_s=patience)),
-                since=EARLY,
-                clock=self.clock,
-            )
-            for url, label, patience in zip(urls, ("slow", "other"), (patience_s, 40.0), strict=True)
-        ]
-        self.session = Session(self.sources, self.clock)
+    async def answer(request: httpx.Request) -> httpx.Response:
+        if not asked.is_set():
+            asked.set()
+            await free.wait()
+        return server.answer(request)
 
-    def health(self, number: int = 0) -> SourceHealth:
-        return self.session.store.sources()[number]
-
-    def seen(self) -> tuple[dict[JobId, str], list[int]]:
-        """The states of jobs, and the ids of events, of the first server."""
-        store, name = self.session.store, self.sources[0].name
-        jobs = {job.id: job.native_status for job in store.jobs.values() if job.source == name}
-        return jobs, sorted(one.id for one in store.changes.all() if one.source == name)
-
-    def truth(self) -> tuple[dict[JobId, str], list[int]]:
-        jobs = {JobId(f"balsam@slow/{row['id']}"): row["state"] for row in self.slow.jobs}
-        return jobs, sorted(row["id"] for row in self.slow.events)
-
-
-class Slow(RecordedBalsam):
-    """Holds every answer while it is told to; `held` is set as soon as one is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free, self.held = Event(), Event()
-        self.free.set()
-
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        if not self.free.is_set():
-            self.held.set()
-            assert self.free.wait(30), "the test never let it go"
-        return super().answer(request)
-
-    @contextmanager
-    def holding(self) -> Iterator[None]:
-        self.held.clear()
-        self.free.clear()
-        try:
-            yield
-        finally:
-            self.free.set()
-
-
-@asynccontextmanager
-async def polled(monkeypatch: pytest.MonkeyPatch, patience_s: float = 40.0) -> AsyncIterator[Held]:
-    """Both servers, polled without a pause, once everything is known."""
-    quick = of_kind("balsam")._replace(period_s=0.01)
-    monkeypatch.setattr("jobtui.store.poller.of_kind", lambda kind: quick)
-    slow, other = Slow(), RecordedBalsam()
-    with served(slow) as url, served(other) as other_url:
-        held = Held((url, other_url), slow, other, patience_s)
-        try:
-            async with held.session as session:
-                await session.catch_up()
-                task = asyncio.create_task(session.run())
-                yield held
-                task.cancel()
-        finally:
-            slow.free.set()
-
-
-async def test_an_answer_that_takes_long_is_waited_for_and_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with polled(monkeypatch) as held:
-        with held.slow.holding():
-            await wait_until(held.slow.held.is_set)
-            move_on(held.slow, 90_001)
-            move_on(held.other, 90_002)
-            held.clock.advance(30)
-            await wait_until(lambda: 90_002 in {one.id for one in held.session.store.changes.all()})
-            assert held.health(1).read_at == held.clock.now()
-            # Not down, and it is told how old it is
-            assert held.health().state is SourceState.OK
-            assert held.health().lag_s(held.clock.now()) == 30
-        await wait_until(lambda: held.seen() == held.truth())
-        assert held.health().lag_s(held.clock.now()) == 0
-
-
-async def test_one_that_takes_too_long_is_told_with_the_last_good_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with polled(monkeypatch, patience_s=0.2) as held:
-        read_at = held.health().read_at
-        held.clock.advance(60)
-        with held.slow.holding():
-            await wait_until(lambda: held.health().state is SourceState.DOWN)
-            assert "no answer within 0.2 s" in (held.health().error or "")
-            move_on(held.slow, 90_001)
-            assert held.health(1).state is SourceState.OK
-        assert read_at is not None
-        await wait_until(lambda: held.health().state is SourceState.OK)
-        await wait_until(lambda: held.seen() == held.truth())
-
-
-async def test_a_job_can_be_opened_while_a_poll_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with polled(monkeypatch) as held:
-        first = held.slow.answer
-        with held.slow.holding():
-            await wait_until(held.slow.held.is_set)
-            monkeypatch.setattr(
-                held.slow, "answer", lambda request: RecordedBalsam.answer(held.slow, request)
-            )
-            detail = await held.sources[0].detail(JobId("balsam@slow/7"))
-            assert detail is not None
-            monkeypatch.setattr(held.slow, "answer", first)
+    source = Balsam(BalsamClient(URL, lambda: TOKEN, httpx.MockTransport(answer)), clock=FixedClock(NOW))
+    poll = asyncio.create_task(source.poll(None))
+    await asked.wait()
+    assert await source.detail(JobId("balsam/7"))
+    assert not poll.done()
+    free.set()
+    assert (await poll).count
 
 
 @pytest.mark.parametrize("off_s", [-7_200, -330, 0, 330, 7_200])
