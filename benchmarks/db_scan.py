@@ -76,9 +76,10 @@ async def ticks(root: Path) -> tuple[list[float], list[float], float]:
         batch = await source.poll(batch.cursor)
 
     async def poll_ms() -> float:
+        nonlocal batch
         start = time.perf_counter()
-        again = await source.poll(batch.cursor)
-        assert not again.count, "something changed while nothing should"
+        batch = await source.poll(batch.cursor)
+        assert not batch.count, "something changed while nothing should"
         return (time.perf_counter() - start) * 1e3
 
     sweeps = [await poll_ms() for _ in range(5)]
@@ -99,7 +100,9 @@ async def change_ms(source: SirepoDb, root: Path, cursor: str) -> float:
     beside.rename(path)
     while True:
         await source.changed(2.0)
-        if (batch := await source.poll(cursor)).jobs:
+        batch = await source.poll(cursor)
+        cursor = batch.cursor
+        if batch.jobs:
             assert [job.id for job in batch.jobs] == [path.stem]
             return (time.perf_counter() - start) * 1e3
 
