@@ -75,6 +75,5 @@ def ways(*names: str) -> list[Any]:
     return [pytest.param(READERS[name], id=name, marks=READERS[name].needs) for name in names]
 
 
-each_way = pytest.mark.parametrize("way", ways(*READERS))
 each_program = pytest.mark.parametrize("way", ways("journalctl", "gatewayd"))
 """Each program that reads journals: over ssh it is journalctl again, which costs a server and logins."""

@@ -17,7 +17,7 @@ from jobtui.backends.journal.records import LINES_OPEN, EntryRecords, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, Raw, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, JournalEntry, Matches, Tail
-from jobtui.model.source_errors import SourceDenied
+from jobtui.model.source_errors import SourceDenied, SourceError
 from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.journal.make import (
     BOOT,
@@ -112,6 +112,12 @@ def test_groups_are_alternatives_and_each_of_a_group_is_wanted() -> None:
     assert client.fulfils(raw, ((("A", "3"),), (("B", "\udcff"),)))
     assert not client.fulfils(raw, ((("A", "3"),), (("C", ""),)))
     assert not client.fulfils(raw, ((("A", "1"), ("C", "")),))
+
+
+@pytest.mark.parametrize("field", ["no field", "", "A=B", "--vacuum-size", "a"])
+def test_what_is_no_field_is_refused(field: str) -> None:
+    with pytest.raises(SourceError):
+        client.checked((((field, "x"),),), "here")
 
 
 @pytest.fixture

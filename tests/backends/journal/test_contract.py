@@ -1,6 +1,5 @@
-"""What every way to a journal does alike, on real journal files."""
+"""What every program that reads journals does alike, on real journal files."""
 
-import asyncio
 import json
 import os
 import signal
@@ -14,10 +13,9 @@ import pytest
 from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
-from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.source_errors import SourceMissing
 from tests.backends.journal.live import journald, needs_journald, writer
 from tests.backends.journal.make import (
-    BOOT,
     FIXTURES,
     START_US,
     by_host,
@@ -26,12 +24,11 @@ from tests.backends.journal.make import (
     needs_journal_tools,
     two_hosts,
 )
-from tests.backends.journal.readers import MakeReader, Way, each_way
+from tests.backends.journal.readers import MakeReader, Way, each_program
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
 from tests.backends.journal.ssh_rig import children_of
-from tests.waiting import LONG_S, stop
 
-pytestmark = [needs_journal_tools, each_way]
+pytestmark = [needs_journal_tools, each_program]
 
 
 @pytest.fixture(scope="session")
@@ -149,15 +146,6 @@ async def test_odd_values_come_whole(directory: Path, reader: JournalReader) -> 
         assert len(each.message) >= min(len(value), 60_000) // 2
 
 
-async def test_a_field_given_twice_and_no_message(directory: Path, reader: JournalReader) -> None:
-    twice = entry(0, "twice", TAG=[b"first", b"second"])
-    make_journal(directory, [twice, entry(1, None, TAG="first"), entry(2, [b"one", b"two"])])
-    first, second, third = await all_forward(reader)
-    assert await all_forward(reader, of(TAG="second")) == [first]
-    assert (second.message, second.size) == ("", 0)
-    assert sorted(third.message.split("\n")) == ["one", "two"]
-
-
 async def test_matches_are_groups(directory: Path, reader: JournalReader) -> None:
     rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("c", "")]
     texts = [entry(n, f"{a}{b}", A_FIELD=a, B_FIELD=b) for n, (a, b) in enumerate(rows)]
@@ -174,16 +162,6 @@ async def test_matches_are_groups(directory: Path, reader: JournalReader) -> Non
     assert await found((("B_FIELD", ""),)) == ["c"]
     assert len(await found((("A_FIELD", "a"),), ())) == 6
     assert await found((("A_FIELD", "a;$(id) 'x'"),)) == []
-
-
-@pytest.mark.parametrize(
-    "match", [("no field", "x"), ("", "x"), ("A=B", "x"), ("--vacuum-size", "1"), ("a", "1")]
-)
-async def test_what_is_no_field_is_refused(reader: JournalReader, match: tuple[str, str]) -> None:
-    with pytest.raises(SourceError):
-        await reader.forward(Head(), ((match,),), 1)
-    with pytest.raises(SourceError):
-        await reader.values(match[0])
 
 
 @pytest.mark.parametrize("count", [0, 5])
@@ -207,49 +185,12 @@ async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader
     assert (messages(list(one.entries)), one.at_edge) == (["m4"], False)
 
 
-async def test_beside_an_entry_that_has_vanished(directory: Path, make: MakeReader) -> None:
-    old = make_journal(directory, [entry(n, f"old{n}") for n in range(5)], "system@1.journal")
-    make_journal(directory, [entry(n, f"new{n}") for n in range(10, 13)], "system.journal")
-    before = make()
-    there = (await all_forward(before))[2]
-    await before.aclose()
-    old.unlink()
-    reader = make()
-    assert messages(await all_forward(reader, start=Beside(there.cursor))) == ["new10", "new11", "new12"]
-    await reader.aclose()
-
-
-async def test_times_that_go_back_and_boots(directory: Path, reader: JournalReader) -> None:
-    steps = [0, 10, 20, 5, 5, 5, 30, 1, 40]
-    texts = [
-        entry(n, f"m{n}", at_us=START_US + step, monotonic_us=1_000 * n, boot=BOOT if n < 5 else "d" * 32)
-        for n, step in enumerate(steps)
-    ]
-    make_journal(directory, texts)
-    everything = await all_forward(reader, most=50)
-    assert messages(everything) == [f"m{n}" for n in range(9)]
-    assert [each.at // 1_000 - START_US for each in everything] == steps
-    assert [each.boot for each in everything] == [BOOT] * 5 + ["d" * 32] * 4
-    assert [each.monotonic_us for each in everything] == [1_000 * n for n in range(9)]
-    assert await all_forward(reader, most=2) == everything
-    assert await all_backward(reader, most=2) == everything
-
-
 async def test_a_directory_that_is_not_there(tmp_path: Path, way: Way) -> None:
     with way.open(tmp_path / "none") as make:
         reader = make()
         with pytest.raises(SourceMissing, match="none"):
             await reader.forward(Head(), (), 1)
         await reader.aclose()
-
-
-async def test_a_closed_reader_says_so(directory: Path, reader: JournalReader) -> None:
-    make_journal(directory, [entry(0, "m")])
-    await reader.forward(Head(), (), 1)
-    await reader.aclose()
-    await reader.aclose()
-    with pytest.raises(SourceError, match="closed"):
-        await reader.forward(Head(), (), 1)
 
 
 CONTAINER = "srj-p-VUlhaMOD"
@@ -341,54 +282,6 @@ async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
             journal.write(entry(n, f"m{n}") for n in range(110, 150))
             found = await follower.until(100)
             assert messages(found)[50:] == [f"m{n}" for n in range(100, 150)]
-
-
-async def told(follower: Follower, count: int) -> None:
-    """Wait for so many entries by what is told alone: no wait ends because its time is over."""
-    async with asyncio.timeout(LONG_S / 2):
-        while len(follower.found) < count:
-            await follower.following.changed(LONG_S)
-            await follower.take()
-
-
-async def test_a_change_is_noticed_soon(way: Way, directory: Path) -> None:
-    with writer(directory) as journal:
-        journal.write([entry(0, "m0")])
-        async with following(way, directory, Head()) as follower:
-            await follower.until(1)
-            journal.write([entry(1, "m1")])
-            await told(follower, 2)
-
-
-async def test_who_is_cancelled_loses_nothing(way: Way, directory: Path) -> None:
-    make_journal(directory, (entry(n, f"m{n}") for n in range(3_000)))
-    async with reading(way, directory) as reader:
-        follower = Follower(reader.follow(Head(), ()))
-        for _ in range(5):
-            task = asyncio.create_task(follower.following.take(500))
-            await asyncio.sleep(0)
-            await stop(task)
-        waiting = asyncio.create_task(follower.following.changed(60.0))
-        await asyncio.sleep(0)
-        await stop(waiting)
-        assert messages(await follower.until(3_000)) == [f"m{n}" for n in range(3_000)]
-        await follower.end()
-
-
-@needs_journald
-async def test_rotation_under_it(way: Way) -> None:
-    with journald() as journal:
-        async with following(way, journal.directory, Head(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
-            for part in range(4):
-                for n in range(part * 250, part * 250 + 250):
-                    journal.send(MESSAGE=f"m{n}", SYSLOG_IDENTIFIER="jobtui")
-                    if n % 250 == 100:
-                        journal.rotate()
-                await follower.until(250 * part + 100)
-            found = await follower.until(1_000)
-            assert messages(found) == [f"m{n}" for n in range(1_000)]
-            assert len({each.cursor for each in found}) == 1_000
-            assert follower.losses == 0
 
 
 def signal_journalctl(number: signal.Signals) -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import itertools
-import time
 import tomllib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -21,7 +19,7 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing,
 from jobtui.transport import ssh as shell
 from jobtui.transport.http import Limits
 from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_directory
-from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
+from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import FIXTURES, entry
 from tests.backends.journal.ssh_rig import SshClient, free_port
 from tests.waiting import LONG_S
@@ -87,19 +85,6 @@ async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, 
     assert ("ssh -N" in str(raised.value)) is is_offered
 
 
-@pytest.mark.parametrize(
-    ("host", "said"),
-    [
-        ("127.0.0.1", "(Connection refused); on 127.0.0.1: systemctl status"),
-        ("nowhere.invalid", "no host is called nowhere.invalid"),
-    ],
-)
-async def test_nobody_there(host: str, said: str) -> None:
-    fault = await fault_of(f"http://{host}:{free_port()}")
-    assert isinstance(fault, SourceUnreachable)
-    assert said in str(fault)
-
-
 async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
     body = entry(0, "m0") + b"\x00garbage\n\xff\n\n" + entry(1, "m1")
 
@@ -112,20 +97,6 @@ async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
         found = await journal.forward(Head(), (), 5)
         assert [each.message for each in found.entries] == ["m0", "m1"]
         assert "made no sense" in (await journal.condition()).note
-        await journal.aclose()
-
-
-async def test_a_certificate_that_nobody_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = self_signed(tmp_path)
-    async with answering(reply("200 OK", entry(0, "m"), Content_Type=EXPORT), context) as spec:
-        fault = await fault_of(spec)
-        assert isinstance(fault, SourceUnreachable)
-        assert "certificate is not trusted" in str(fault)
-        assert "SSL_CERT_FILE" in str(fault)
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-        journal = GatewayJournal(spec)
-        found = await journal.forward(Head(), (), 5)
-        assert [each.message for each in found.entries] == ["m"]
         await journal.aclose()
 
 
@@ -216,18 +187,6 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
                     break
         await journal.aclose()
     assert messages[-1] == "m1"
-
-
-async def test_entries_without_end_are_no_page() -> None:
-    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
-        writer.write(HEAD + b"Connection: close\r\n\r\n")
-        for number in itertools.count():
-            writer.write(entry(number, "m"))
-            await writer.drain()
-
-    async with answering(answer) as spec:
-        fault = await fault_of(spec, LIMITS._replace(body_bytes=10_000))
-    assert "it has more than 10000 bytes" in str(fault)
 
 
 SPEC = "ssh://ann@node1:2222"
@@ -321,29 +280,6 @@ async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert "apt-get install openssh-client" in str(fault)
 
 
-async def test_the_user_interface_is_not_held_up_by_a_host_that_hangs(
-    client: SshClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shell.SshShell, "start_s", 2.0)
-    monkeypatch.setattr(shell, "SILENCE_S", 2.0)
-    client.replace("exec yes >&2")
-    turns, worst, last, going = 0, 0.0, time.thread_time(), True
-
-    async def beat() -> None:
-        nonlocal turns, worst, last
-        while going:
-            await asyncio.sleep(0.005)
-            now = time.thread_time()  # of the clock, other programs would take their share
-            turns, worst, last = turns + 1, max(worst, now - last), now
-
-    beating = asyncio.ensure_future(beat())
-    assert "no answer" in str(await ssh_fault_of())
-    going = False
-    await beating
-    assert turns > 10
-    assert worst < 0.5
-
-
 async def test_how_ssh_is_called(client: SshClient) -> None:
     client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
     await ssh_fault_of()
@@ -435,13 +371,3 @@ def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pyt
         assert private_directory("jobtui") != made
     finally:
         short.rmdir()
-
-
-@pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\nb", "\0"])
-async def test_no_cursor_or_value_raises_anything_else(client: SshClient, text: str) -> None:
-    client.replace("exit 255")
-    journal = JournalctlReader(SPEC)
-    with pytest.raises(SourceError):
-        await journal.entry(Cursor(text))
-    with pytest.raises(SourceError):
-        await journal.forward(Head(), ((("A", text),),), 1)

@@ -80,26 +80,6 @@ async def test_of_much_on_stderr_both_ends_are_kept() -> None:
     await running.stop()
 
 
-async def test_others_get_their_turn_while_much_is_printed() -> None:
-    running = shell("head -c 20000000 /dev/zero")
-    turns, going = 0, True
-
-    async def count() -> None:
-        nonlocal turns
-        while going:
-            turns += 1
-            await asyncio.sleep(0)
-
-    counting = asyncio.ensure_future(count())
-    pieces = 0
-    while await running.read():
-        pieces += 1
-    going = False
-    await counting
-    assert turns >= pieces
-    await running.stop()
-
-
 async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started() -> None:
     running = shell("sleep 600 & echo $!; wait")
     child = int(await running.read())

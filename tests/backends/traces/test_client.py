@@ -114,16 +114,6 @@ async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
     assert (found.skip_count, found.skipped[0].why) == (1, "trace exceeds max size")
 
 
-async def test_a_tempo_says_what_is_wrong_with_a_question(site: Site, url: str) -> None:
-    site.instead = Answer(400, b"invalid TraceQL query: parse error at line 1", TEXT)
-    source = Tempo(TraceServer(url, "Tempo"))
-    with pytest.raises(
-        SourceError, match=r"refused what was asked \(400\): invalid TraceQL query: parse err"
-    ):
-        await source.search(TraceSearch())
-    await source.aclose()
-
-
 async def test_a_tempo_is_asked_for_the_newest_of_what_is_wanted_as_far_as_it_searches(
     clock: FixedClock,
 ) -> None:
@@ -164,16 +154,6 @@ async def test_a_login_is_sent_with_each_request_and_nowhere_shown(
     assert SECRET not in repr((source, access, vars(source)))
 
 
-async def test_a_login_that_is_refused_says_so_and_a_redirect_is_not_followed(site: Site, url: str) -> None:
-    site.login = "Bearer another"
-    error = await told(jaeger(url, Access(bearer=SECRET)))
-    assert "the login is refused, it may have expired (401" in str(error)
-    site.login = None
-    site.instead = Answer(302, b"", None, {"Location": f"{url}/elsewhere"})
-    await told(jaeger(url, Access(bearer=SECRET)))
-    assert not [target for target, _ in site.requests if "elsewhere" in target]
-
-
 async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("first\n")
@@ -190,14 +170,6 @@ async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Pa
     with pytest.raises(SourceMissing, match="is not there"):
         await source.trace(FAILED)
     await source.aclose()
-
-
-async def test_one_that_is_closed_says_so(url: str) -> None:
-    source = jaeger(url)
-    await source.aclose()
-    await source.aclose()
-    with pytest.raises(SourceError, match="is closed"):
-        await source.poll(None)
 
 
 async def test_a_jaeger_that_becomes_a_newer_one_is_asked_in_the_new_way() -> None:

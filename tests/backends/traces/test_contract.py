@@ -13,7 +13,6 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import TraceId
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import AGED_S, JOB_ATTRIBUTES, QUIET_S, Trace, TraceSearch
-from jobtui.session import traces
 from tests.backends.traces.rigs import RIGS, Asked, Rig, a_rig
 from tests.trace_servers import ID, NAMES, Spans
 from tests.tracing import EXPECTED, captured
@@ -219,22 +218,6 @@ async def test_what_others_know_of_a_trace_is_shown_while_a_server_is_waited_for
         assert second.trace == first.trace
         (note,) = second.notes
         assert note.startswith(url)
-
-
-async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_while_only(
-    spans: Spans, tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(traces, "SHARE", 1e9)
-    monkeypatch.setattr(traces, "SLOWEST_S", 0.01)
-    spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
-    async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
-        rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
-        async for answer in rig.client.follow(TraceId(ID["job-good"])):
-            if answer.notes:
-                spans.hidden = set()
-                clock.advance(QUIET_S)
-    assert answer.notes
-    assert answer.growing == ""
 
 
 async def test_a_list_tells_jobs_and_errors_as_far_as_its_server_does(rig: Rig, spans: Spans) -> None:

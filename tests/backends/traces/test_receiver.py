@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import sys
 import zlib
 from contextlib import nullcontext
 
@@ -13,24 +12,20 @@ from hypothesis import strategies as st
 
 from jobtui.backends.traces import receiver as receiver_module
 from jobtui.backends.traces.receiver import Receiver, Refusal, refuse_browsers
-from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.session import Session
 from tests.backends.traces.sending import (
     JSON,
     PROTOBUF,
     SPAN,
     export,
-    growth_kb,
     listening,
     raw,
     resident_kb,
     send,
     taken,
 )
-from tests.sdk_sender import STEPS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
-from tests.waiting import stop, wait_until
+from tests.waiting import wait_until
 
 HEAD = (
     b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
@@ -169,18 +164,6 @@ async def test_errors_say_why_in_the_encoding_of_the_request(
         assert (await send(receiver, export(SPAN))).status == 200
 
 
-async def test_a_request_with_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.formats.otlp_protobuf.MOST_PARTS", 1_000)
-    bomb = b"\x12\x00" * 2_000
-    inner = b"\x12" + bytes([len(bomb) & 0x7F | 0x80, len(bomb) >> 7]) + bomb
-    whole = b"\x0a" + bytes([len(inner) & 0x7F | 0x80, len(inner) >> 7]) + inner
-    async with listening() as receiver:
-        for body, kind in ((whole, PROTOBUF), (b'{"a": [' + b"{}," * 2_000 + b"{}]}", JSON)):
-            sent = await send(receiver, body, kind)
-            assert sent.status == 413
-            assert b"more than 1,000 parts" in sent.body
-
-
 @pytest.mark.parametrize("limit", ["MOST_WAITING", "WAITING_BYTES"])
 async def test_senders_are_asked_to_come_again_when_too_much_waits(
     monkeypatch: pytest.MonkeyPatch, limit: str
@@ -253,35 +236,6 @@ async def test_a_batch_that_was_lost_comes_again() -> None:
         assert (await receiver.poll(first.cursor)).spans == ()
 
 
-async def test_the_sdk_of_opentelemetry_sends_to_it() -> None:
-    receiver = Receiver("127.0.0.1:0")
-    async with Session([receiver]) as session:
-        running = asyncio.create_task(session.run())
-        await wait_until(lambda: receiver.port)
-        sender = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.sdk_sender", f"http://127.0.0.1:{receiver.port}", "gzip",
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        out, err = await sender.communicate()
-        assert sender.returncode == 0, err
-        (trace_id,) = await _known(session, STEPS + 2)
-        await stop(running)
-        assert trace_id == out.decode()
-        trace = session.store.traces.trace(trace_id)
-        assert trace is not None
-        assert [span.name for span in trace.spans if span.is_error] == ["last"]
-        (log,) = trace.logs
-        assert (log.body, log.level) == ("going wrong at last", "ERROR")
-        assert log.span_id in {span.span_id for span in trace.spans if span.name == "last"}
-
-
-async def _known(session: Session, spans: int) -> tuple[TraceId, ...]:
-    """The traces, as soon as all spans and the log record are there."""
-    book = session.store.traces
-    await wait_until(lambda: sum(map(book.size, book.ids())) == spans + 1)
-    return book.ids()
-
-
 @pytest.mark.parametrize(
     ("host", "listens_at", "is_taken"),
     [
@@ -305,15 +259,6 @@ def test_only_names_of_this_machine_are_answered(
     monkeypatch.setattr("socket.gethostname", lambda: "this-host")
     with nullcontext() if is_taken else pytest.raises(Refusal):
         refuse_browsers({"host": host}, listens_at)
-
-
-CONNECTIONS = 300
-"""`tests/real` opens ten thousand; some machines take 4 ms for each."""
-GROWTH_KB = 8_000
-
-
-async def test_connections_opened_and_dropped_leave_nothing() -> None:
-    assert await growth_kb(CONNECTIONS) < GROWTH_KB
 
 
 async def test_silent_connections_give_way_to_those_that_send(monkeypatch: pytest.MonkeyPatch) -> None:
