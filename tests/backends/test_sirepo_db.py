@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -80,7 +81,9 @@ async def test_of_many_some_come_before_all_are_looked_at(
     monkeypatch.setattr(sirepo_source, "FIRST_FILES", 3)
     for age in range(10):
         db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
+    monkeypatch.setattr(os, "listdir", listing := Mock(wraps=os.listdir))
     batches = await reader.catch_up()
+    assert listing.call_count == 1
     assert [batch.count for batch in batches] == [3, 4, 3]
     first, *rest = [[job.id for job in batch.jobs] for batch in batches]
     assert first == sorted(first)

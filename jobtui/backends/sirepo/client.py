@@ -90,6 +90,7 @@ class JobFiles:
         self._max_bytes = max_bytes
         self._stamps: dict[JobId, int] = {}
         self._waiting: list[tuple[int, JobId]] = []
+        self._listed: list[JobId] = []
         self._odd: dict[JobId, str] = {}
         self._gone: list[JobId] = []
         self._faulty: dict[JobId, str] = {}
@@ -101,12 +102,12 @@ class JobFiles:
 
     def forget(self) -> None:
         self._recovered += len(self._faulty)
-        for kept in (self._stamps, self._waiting, self._odd, self._gone, self._faulty):
+        for kept in (self._stamps, self._waiting, self._listed, self._odd, self._gone, self._faulty):
             kept.clear()
 
     def sweep(self, directory: int) -> None:
         try:
-            jids = listed(directory)
+            jids, self._listed = self._listed or listed(directory), []
             if self._compare(jids, directory) < len(self._stamps):
                 self._lose(self._stamps.keys() - set(jids))
             if self._faulty:
@@ -115,8 +116,12 @@ class JobFiles:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
     def begin(self, directory: int, most: int) -> bool:
-        """Look at some of the files, so that jobs show before all were looked at; whether there are more."""
+        """Look at some of the files, so that jobs show before all were looked at; whether there are more.
+
+        Then the sweep that comes at once takes the same list.
+        """
         jids = listed(directory)
+        self._listed = jids if len(jids) > most else []
         self._compare(jids[:most], directory)
         self._waiting.sort(key=_STAMP)
         return len(jids) > most
