@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.log_start import FromStart, TailBytes
+from jobtui.backends.log_start import FromStart
 from jobtui.backends.logfile import LogFile
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
@@ -196,13 +196,13 @@ def hole(file: BinaryIO) -> None:
 
 
 def pieces(piece: bytes) -> Callable[[BinaryIO], None]:
-    return lambda file: file.writelines([piece * (1 << 20)] * 100)
+    return lambda file: file.writelines([piece * (1 << 20)] * 40)
 
 
 MONSTERS = (
     (hole, ["one", "two"], "NUL bytes"),
     (pieces(b"\0"), ["one", "two"], "NUL bytes"),
-    (pieces(b"x"), ["one", "x" * 100, ""], f"{99 << 20} bytes left out of this line"),
+    (pieces(b"x"), ["one", "x" * 100, ""], f"{39 << 20} bytes left out of this line"),
 )
 
 
@@ -223,25 +223,6 @@ async def test_many_megabytes_without_a_line_cost_no_memory(
     assert said in reading.skips[-1].why
     assert peak < 16 << 20
     path.unlink()
-
-
-async def test_an_orphan_that_writes_on_at_its_old_place_leaves_a_hole(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    log = LogFile(path, parser_factory=Parsers(), start=TailBytes())
-    reading = Reading(log)
-    with path.open("wb") as orphan:
-        orphan.write(b"before the truncation\n" * 50_000)
-        orphan.flush()
-        await reading.drain()
-        os.truncate(path, 0)
-        orphan.write(b"after it\n")
-        orphan.flush()
-        await reading.drain()
-    assert reading.texts[-1] == "after it"
-    assert len(reading.texts) == 50_001
-    assert "truncated" in (reading.note or "")
-    assert "NUL" in reading.skips[-1].why
-    await log.aclose()
 
 
 def test_a_file_closed_under_a_reader_is_an_error_and_not_another_file(tmp_path: Path) -> None:
@@ -294,15 +275,6 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     assert place_of(data, 100_000) == len(data)
     assert place_of(b"line\n" * 1_000, 7) is None
     assert place_of(b"", 7) is None
-
-
-def test_holes_and_lines_without_end_do_not_hide_a_time() -> None:
-    junk = b"\0" * (3 << 20) + b"x" * (3 << 20) + b"\n" + b"no time\n" * 500_000
-    data = b"@1 a\n" + junk + b"@2 b\n" + junk + b"@3 c\n"
-    found = place_of(data, 3)
-    assert found is not None
-    assert data.index(b"@1") <= found <= data.index(b"@3")
-    assert place_of(data, 1) == 0
 
 
 async def test_lines_are_read_from_a_place_as_long_as_they_are_the_ones_expected(tmp_path: Path) -> None:

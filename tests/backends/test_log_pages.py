@@ -187,13 +187,6 @@ async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(
         await pages.look()
 
 
-async def test_a_directory_is_refused(tmp_path: Path) -> None:
-    log = LogPages(tmp_path)
-    with pytest.raises(LogUnreadable, match="is a directory"):
-        await log.look()
-    await log.aclose()
-
-
 async def test_a_packed_file_is_read_as_its_text(tmp_path: Path) -> None:
     path = tmp_path / "x.log.gz"
     path.write_bytes(gzip.compress(numbered(50).encode()))
@@ -377,14 +370,6 @@ async def test_it_goes_on_and_says_where_lines_are_missing(
     assert await texts() == ["one", "two", "three"]
     path.write_text("".join(f"{number}\n" for number in range(9)))
     assert await texts() == ["one", "two", "three", GAP, "6", "7", "8"]
-    await log.aclose()
-
-
-@needs_sshd
-async def test_what_is_not_there_says_so(server: Sshd, tmp_path: Path) -> None:
-    log = SessionLogs(tuple).open(server.address_of(tmp_path / "none.log"))
-    with pytest.raises(LogUnreadable, match="No such file"):
-        await log.look()
     await log.aclose()
 
 

@@ -257,26 +257,3 @@ def test_hits_are_found_on_both_sides(places: list[int], asked_at: list[int], ar
 )
 def test_small_letters_match_large_ones(typed: str, query: Query | None) -> None:
     assert query_of(typed) == query
-
-
-def stamped(second: int, text: str) -> str:
-    return f"Nov 20 20:34:{second:02d} 7 0 a/b.py:1:f {text}\n"
-
-
-async def test_tails_are_merged_in_the_order_of_time(tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_text(
-        stamped(1, "a1") + "  more of a1\n" + stamped(5, "a5") + stamped(3, "a3 late")
-    )
-    (tmp_path / "b.log").write_text(stamped(2, "b2") + stamped(4, "b4") + stamped(6, "b6"))
-    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
-    await merged.look()
-    assert [line.text.split()[-1] for line in merged.lines] == ["a1", "a1", "b2", "b4", "a5", "late", "b6"]
-    with (tmp_path / "a.log").open("a") as file:
-        file.write(stamped(5, "a5 again") + stamped(7, "a7") + "unfinished")
-    await merged.look()
-    found = [line.text.split()[-1] for line in merged.lines]
-    assert found == ["a1", "a1", "b2", "b4", "a5", "late", "again", "b6", "a7"]
-    places = [line.place for line in merged.lines]
-    assert places == sorted(set(places))
-    assert [line.origin for line in merged.lines if line.text.endswith("b2")] == ["b"]
-    await merged.aclose()

@@ -15,16 +15,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from jobtui.backends import log_follow
 from jobtui.backends.log_follow import RETIRED_KEPT, Follower, OpenLog
 from jobtui.backends.log_start import FromStart, FromTime, TailBytes
-from jobtui.backends.logfile import LogFile
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
 from jobtui.transport import files
 from jobtui.transport.blocks import Limits, Position
-from tests.backends.log_fakes import Opened, Parsers, Reading, append, inode, open_inodes, rename, write
+from tests.backends.log_fakes import Opened, Parsers, append, inode, open_inodes, rename, write
 from tests.loopback import nobody
 from tests.waiting import LONG_S
 
@@ -204,14 +201,6 @@ async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
     )
 
 
-async def test_begins_at_a_time(path: Path) -> None:
-    write(path, b"".join(b"@%d line\n" % (nth // 3) for nth in range(300_000)))
-    opened = Opened(path, start=FromTime(Nanos(50_000 * SECOND)))
-    await opened.reading.poll()
-    assert opened.reading.texts[0] == "@50000 line"
-    assert opened.reading.records[0].line == 150_001
-
-
 async def test_takes_the_tail_and_says_why_when_there_are_no_times(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,18 +241,6 @@ async def test_a_packed_file_is_read_whole(tmp_path: Path, name: str) -> None:
     assert opened.reading.note is None
 
 
-async def test_a_packed_file_that_breaks_off_gives_what_it_has_and_says_so_once(tmp_path: Path) -> None:
-    packed = tmp_path / "supervisor.log.1.gz"
-    text = os.urandom(200_000).hex().encode() + b"\n"
-    write(packed, gzip.compress(b"one\n" + text)[:-1000])
-    opened = Opened(packed)
-    for _ in range(3):
-        await opened.reading.drain()
-    assert opened.reading.texts[0] == "one"
-    assert opened.reading.skip_count == 1
-    assert "packed text ends" in opened.reading.skips[0].why
-
-
 async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None:
     opened = await Opened.on(path, b"\x1f\x8b\x08 and so on\n")
     assert opened.reading.texts == []
@@ -292,18 +269,6 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
         assert [record.line for record in opened.reading.records] == list(range(1, text.count(b"\n") + 1))
         for record in opened.reading.records:
             assert text[record.offset :].startswith(record.text.encode()[:20])
-
-
-@pytest.mark.parametrize("name", ["local", "docker", "docker-debug", "sbatch", "legacy-2020"])
-async def test_the_real_parser_gives_the_same_records_whatever_the_size_of_a_batch(name: str) -> None:
-    path = CAPTURES / name / "supervisor.log"
-    whole = LogParser(str(path)).parse(path.read_bytes(), 0, 1, Nanos(path.stat().st_mtime_ns))
-    log = LogFile(path, limits=Limits(block=300, batch=5_000))
-    reading = Reading(log)
-    await reading.drain()
-    await log.aclose()
-    assert reading.records == whole.records != []
-    assert reading.polls > 1
 
 
 async def test_a_cancelled_poll_loses_nothing(path: Path) -> None:
@@ -353,42 +318,6 @@ async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path:
     ]
 
 
-async def test_a_file_that_is_rotated_twice_in_the_middle_of_a_poll_is_read_once(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = await Opened.on(path, b"one\n")
-
-    def rotate_twice() -> None:
-        shutil.copy2(path, path.with_name("supervisor.log-20261122-1"))
-        os.truncate(path, 0)
-        append(path, b"two\n")
-        rename(path, "supervisor.log-20261122-2")
-        write(path, b"three\n")
-
-    pending = [rotate_twice]
-
-    def look_before(looked: Path) -> files.Look:
-        seen = files.look(looked)
-        if pending:
-            pending.pop()()
-        return seen
-
-    monkeypatch.setattr(log_follow, "look", look_before)
-    await opened.reading.drain()
-    await opened.reading.drain()
-    assert opened.reading.texts == ["one", "two", "three"]
-
-
-async def test_what_is_still_written_to_the_renamed_file_is_read(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n", Limits(retire_s=3600))
-    with path.open("ab") as writer:
-        rename(path, "supervisor.log.1")
-        await opened.append(b"new\n")
-        writer.write(b"late\n")
-    await opened.reading.drain()
-    assert opened.reading.texts == ["one", "new", "late"]
-
-
 async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     old = inode(path)
@@ -433,15 +362,6 @@ async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(pa
     rename(aside, path.name)
     await opened.reading.drain()
     assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
-
-
-async def test_replaced_by_a_directory(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    append(path, b"two\n")
-    rename(path, "supervisor.log.1")
-    os.mkdir(path)
-    assert "is a directory" in await fails(opened, SourceError)
-    assert opened.reading.texts == ["one", "two"]
 
 
 LIMITS = Limits(block=16, line=64, batch=100, batch_records=5, hold_s=1000, retire_s=1e9, gone_s=1000)

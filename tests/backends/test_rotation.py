@@ -356,28 +356,6 @@ async def test_of_copies_that_begin_alike_the_first_new_one_goes_on_with_what_wa
     assert given == log.lines
 
 
-async def test_what_was_written_to_a_file_after_it_was_cut_comes_before_what_was_rotated_later(
-    tmp_path: Path,
-) -> None:
-    """Also when the file has no name any more and is read because it is still open."""
-    log = Rotating(tmp_path)
-    source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser)
-    reading = Reading(source)
-    log.write(3)
-    await reading.drain()
-    log.copy_and_truncate()
-    log.write(2)
-    cut = log.rename()
-    log.write(2)
-    os.utime(log.path, ns=(at := cut.stat().st_mtime_ns + SECOND, at))
-    log.rename_dated()
-    log.write(1)
-    cut.unlink()
-    await reading.drain()
-    await source.aclose()
-    assert reading.texts == log.lines
-
-
 async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_path: Path) -> None:
     log = Rotating(tmp_path)
     every_file_begins = "what a start writes into every file\n"

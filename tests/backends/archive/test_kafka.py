@@ -1,13 +1,10 @@
-"""Kafka: librdkafka's own mock cluster over TCP, with offsets by time added for seeking."""
+"""Kafka: librdkafka's own mock cluster over TCP, which is told the offsets of times for seeking."""
 
-import asyncio
 import json
-import struct
-import threading
 import time
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,100 +14,6 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
-
-HOST = "127.0.0.1"
-LIST_OFFSETS = 2
-OFFERED, OFFERED_HERE = struct.pack(">hhh", LIST_OFFSETS, 0, 7), struct.pack(">hhh", LIST_OFFSETS, 0, 5)
-ASKED, TOLD = struct.Struct(">iiq"), struct.Struct(">ihqqi")
-"""A partition of a question: number, epoch, time. Of an answer: number, error, time, offset, epoch."""
-
-
-class TimedBrokers:
-    """A thread that serves one broker. `times` are those of each partition's messages, in milliseconds."""
-
-    def __init__(self, port: int, times: Mapping[int, Sequence[int]]) -> None:
-        self.asked: list[tuple[int, int]] = []
-        """Partition and time of each question."""
-        self.port = 0
-        self._mock, self._times = port, times
-        self._ready = threading.Event()
-        self._end: Callable[[], object] = lambda: None
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), daemon=True)
-        self._thread.start()
-        assert self._ready.wait(30)
-
-    def close(self) -> None:
-        self._end()
-        self._thread.join(30)
-
-    async def _run(self) -> None:
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        self._end = lambda: loop.call_soon_threadsafe(ended.set)
-        server = await asyncio.start_server(self._serve, HOST, 0)
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        await ended.wait()
-        server.close()
-
-    async def _serve(self, asking: asyncio.StreamReader, answering: asyncio.StreamWriter) -> None:
-        answers, questions = await asyncio.open_connection(HOST, self._mock)
-        wanted: dict[int, dict[int, int]] = {}
-        try:
-            await asyncio.gather(
-                _pass(asking, questions, lambda frame: self._note(frame, wanted)),
-                _pass(answers, answering, lambda frame: self._changed(frame, wanted)),
-            )
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # one of them is gone, or this is to end
-        finally:
-            for writer in (questions, answering):
-                writer.transport.abort()
-
-    def _note(self, frame: bytes, wanted: dict[int, dict[int, int]]) -> bytes:
-        """Remember the times that a question asks for, by its number."""
-        key, version, number = struct.unpack_from(">hhi", frame)
-        if key == LIST_OFFSETS:
-            assert version == OFFERED_HERE[-1]
-            name = struct.unpack_from(">h", frame, 8)[0]
-            body = frame[10 + max(0, name) :]  # behind replica, isolation and the number of topics
-            begin = 9 + 2 + struct.unpack_from(">h", body, 9)[0] + 4
-            asked = {partition: at for partition, _, at in ASKED.iter_unpack(body[begin:])}
-            wanted[number] = {partition: at for partition, at in asked.items() if at >= 0}
-            self.asked += wanted[number].items()
-        return frame
-
-    def _changed(self, frame: bytes, wanted: dict[int, dict[int, int]]) -> bytes:
-        """An answer with what the mock leaves out."""
-        there, here = (HOST.encode() + struct.pack(">i", port) for port in (self._mock, self.port))
-        frame = frame.replace(there, here).replace(OFFERED, OFFERED_HERE)
-        times = wanted.pop(struct.unpack_from(">i", frame)[0], {})
-        if not times:
-            return frame
-        begin = 12 + 2 + struct.unpack_from(">h", frame, 12)[0] + 4
-        return frame[:begin] + b"".join(
-            TOLD.pack(partition, error, *self._first(partition, times.get(partition, -1), at, offset), epoch)
-            for partition, error, at, offset, epoch in TOLD.iter_unpack(frame[begin:])
-        )
-
-    def _first(self, partition: int, wanted: int, at: int, offset: int) -> tuple[int, int]:
-        """Time and offset of the first message at a time or later; what was told for any other question."""
-        if wanted < 0:
-            return at, offset
-        known = self._times.get(partition, ())
-        found = bisect_left(known, wanted)
-        return (known[found], found) if found < len(known) else (-1, -1)
-
-
-async def _pass(
-    source: asyncio.StreamReader, target: asyncio.StreamWriter, change: Callable[[bytes], bytes]
-) -> None:
-    """Pass on frames until there are no more. Raises IncompleteReadError then."""
-    while True:
-        (length,) = struct.unpack(">i", await source.readexactly(4))
-        frame = change(await source.readexactly(length))
-        target.write(struct.pack(">i", len(frame)) + frame)
-        await target.drain()
-
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "sarchive"
@@ -230,41 +133,52 @@ def sent_at(number: int) -> Nanos:
 
 
 @pytest.fixture(scope="module")
-def timed_brokers() -> Iterator[TimedBrokers]:
+def timed_brokers() -> Iterator[str]:
     """A cluster with the scripts of many jobs in one partition, and others that are empty."""
-    times = [sent_at(number) // MILLI for number in range(MESSAGES)]
     messages = []
-    for number, at in enumerate(times):
+    for number in range(MESSAGES):
         said = {**documents()[0], "id": str(number % AGAIN), "timestamp": to_rfc3339(sent_at(number))}
-        messages.append((TIMED, json.dumps(said).encode(), {"partition": 0, "timestamp": at}))
+        sent: dict[str, int] = {"partition": 0, "timestamp": sent_at(number) // MILLI}
+        messages.append((TIMED, json.dumps(said).encode(), sent))
     with mock_cluster(*messages) as port:
-        served = TimedBrokers(port, {0: times})
-        yield served
-        served.close()
+        yield f"127.0.0.1:{port}"
+
+
+class TimedConsumer(confluent_kafka.Consumer):  # type: ignore[misc]
+    """One that knows the offsets of times, which the mock cluster does not."""
+
+    asked: ClassVar[set[int]] = set()
+    """The times that were asked for."""
+
+    def offsets_for_times(self, places: list[Any], timeout: float) -> list[Any]:
+        for place in places:
+            self.asked.add(place.offset)
+            later = [n for n in range(MESSAGES) if sent_at(n) // MILLI >= place.offset]
+            place.offset = later[0] if later and place.partition == 0 else confluent_kafka.OFFSET_END
+        return places
 
 
 @pytest.fixture
-async def timed(timed_brokers: TimedBrokers, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KafkaArchive]:
+async def timed(timed_brokers: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[KafkaArchive]:
     """One of whose last messages only a few are looked at without a time."""
     monkeypatch.setattr("jobtui.backends.archive.kafka.SCANNED_MESSAGES", 10)
-    timed_brokers.asked.clear()
-    archive = KafkaArchive(Topic(f"{HOST}:{timed_brokers.port}", TIMED))
+    monkeypatch.setattr(confluent_kafka, "Consumer", TimedConsumer)
+    archive = KafkaArchive(Topic(timed_brokers, TIMED))
     yield archive
     await archive.aclose()
 
 
 async def test_a_job_is_found_by_the_time_of_its_submission_alone_also_where_its_number_came_back(
-    timed_brokers: TimedBrokers, timed: KafkaArchive
+    timed: KafkaArchive,
 ) -> None:
     assert (await timed.find(Wanted("50"))).tried[0].outcome is Outcome.NOT_THERE
     for number in (50, 50 + AGAIN):
-        timed_brokers.asked.clear()
+        TimedConsumer.asked.clear()
         found = (await timed.find(Wanted("50", submitted_at=sent_at(number)))).script
         assert found is not None
         assert (found.number, found.archived_at) == ("50", sent_at(number))
-        asked = {at for partition, at in timed_brokers.asked if partition == 0}
         window = (sent_at(number) - EARLY_S * SECOND, sent_at(number) + LATE_S * SECOND)
-        assert asked == {at // MILLI for at in window}
+        assert TimedConsumer.asked == {at // MILLI for at in window}
     assert (await timed.find(Wanted("50", submitted_at=sent_at(200)))).script is None  # out of the window
 
 

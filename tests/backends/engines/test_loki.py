@@ -138,13 +138,6 @@ async def test_each_fault_is_one_clear_line_without_a_login(fault: tuple[Any, ..
     assert "pass-of-the-reader" not in said
 
 
-async def test_a_tenant_is_named_by_a_header() -> None:
-    loki = StrictLoki([journal_line(0, LINE.format(0))])
-    loki.tenant = "fermilab"
-    engine = engine_of(loki, Access(headers=(("X-Scope-OrgID", "fermilab"),)))
-    assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
-
-
 async def test_lines_of_any_kind_cost_only_themselves() -> None:
     good = [str(at_second(1)), LINE.format(1)]
     values: list[Any] = [good, [1, "x"], ["x", "y"], [str(at_second(2))], "z", None, [good[0], {"a": 1}], []]
