@@ -144,7 +144,10 @@ def timed_brokers() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
 
 
-class TimedConsumer(confluent_kafka.Consumer):  # type: ignore[misc]
+Consumer: Any = confluent_kafka.Consumer
+
+
+class TimedConsumer(Consumer):  # type: ignore[misc]
     """One that knows the offsets of times, which the mock cluster does not."""
 
     asked: ClassVar[set[int]] = set()
