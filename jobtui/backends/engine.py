@@ -285,7 +285,8 @@ class EngineFollowing:
     async def changed(self, timeout_s: float) -> None:
         if self._is_at_edge:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_closed.wait(), min(timeout_s, PERIOD_S))
+                async with asyncio.timeout(min(timeout_s, PERIOD_S)):
+                    await self._is_closed.wait()
 
     async def aclose(self) -> None:
         self._is_closed.set()

@@ -250,20 +250,28 @@ class Reader:
         return source if until is None else Until(source, until)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
-        """As the session's, but seen; nothing is read once somebody has interrupted this."""
-        if not self.partial:
-            await self.watched(self.session.catch_up(kinds, most))
+        """As the session's, but seen."""
+        await self.watched(self.session.catch_up(kinds, most))
 
     async def watched(
         self, reading: Coroutine[object, object, Got], words: Callable[[], str] | None = None
     ) -> Got | None:
-        """Do some reading that can be seen and stopped, None then; what was read until then stays.
+        """Do some reading that can be seen and stopped, None then and later; what was read until then stays.
 
         `words` say how far it has come, where records do not tell.
         """
+        if self.partial:
+            reading.close()
+            return None
         task = asyncio.ensure_future(reading)
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, task.cancel)
+
+        def interrupt(*_: object) -> None:
+            self.partial = True  # also when all was just read: the loop forgets a signal whose handler is gone
+            loop.call_soon_threadsafe(task.cancel)
+
+        if (before := signal.getsignal(signal.SIGINT)) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, interrupt)
         progress = asyncio.ensure_future(
             show_progress(words or (lambda: f"{sum(source.records for source in self.sources):,} records"))
         )
@@ -273,10 +281,11 @@ class Reader:
             self.partial = True
             return None
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
             progress.cancel()
             with suppress(asyncio.CancelledError):
                 await progress
+            if before is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def settle(self, code: Exit) -> Exit:
         """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""

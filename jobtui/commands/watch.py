@@ -217,7 +217,8 @@ async def _until_reached(
             if left_s <= 0 or reading.done():
                 return None
             with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), left_s)
+                async with asyncio.timeout(left_s):
+                    await changed.wait()
             changed.clear()
     finally:
         unsubscribe()

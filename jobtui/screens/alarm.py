@@ -92,7 +92,8 @@ async def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or str(error)
     try:
-        code = await asyncio.wait_for(process.wait(), timeout_s)
+        async with asyncio.timeout(timeout_s):
+            code = await process.wait()
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -78,7 +78,8 @@ async def _through_tmux(screen: Screen[None], text: str) -> None:
         _through_terminal(screen, text)
         return
     try:
-        await asyncio.wait_for(tmux.communicate(text.encode("utf-8", "replace")), TMUX_S)
+        async with asyncio.timeout(TMUX_S):
+            await tmux.communicate(text.encode("utf-8", "replace"))
     except TimeoutError:
         tmux.kill()
     then: Callable[[Screen[None], str], None] = _say_copied if tmux.returncode == 0 else _through_terminal

@@ -97,7 +97,8 @@ class Running:
             if self._process.poll() is None:
                 self._signal(signal.SIGTERM)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self.ended(), STOP_S)
+                    async with asyncio.timeout(STOP_S):
+                        await self.ended()
         finally:
             if self._process.poll() is None:
                 self._signal(signal.SIGKILL)

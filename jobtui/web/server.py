@@ -147,7 +147,8 @@ class DashboardService(AppService):
         with suppress(ConnectionError):
             self.stdin.close()  # one that is still starting sees this, where it misses a request to quit
         try:
-            await asyncio.wait_for(process.wait(), GRACE_S)
+            async with asyncio.timeout(GRACE_S):
+                await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jobtui.commands.reader import until_ended
+from jobtui.commands.reader import Reader, until_ended
 from jobtui.render.text import width
+from jobtui.session import Session
 from tests.commands.running import AT, CAPTURES, environment, jobtui, on_terminal, sources_of
 from tests.waiting import is_zombie, wait_for
 
@@ -172,6 +174,17 @@ def test_no_program_outlives_the_command_that_started_it(
     assert b"Traceback" not in said
     children = [int(pid) for pid in pids.read_text().split()]
     wait_for(lambda: all(not Path(f"/proc/{pid}").exists() or is_zombie(pid) for pid in children))
+
+
+async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
+    async def reading() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    context: Any = None
+    reader = Reader(context, Session([]), ())
+    await reader.watched(reading())
+    assert reader.partial
+    assert await reader.watched(asyncio.sleep(1e6)) is None
 
 
 async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:

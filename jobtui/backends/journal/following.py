@@ -263,7 +263,8 @@ class LaneFollowing:
         if not self._reader.is_one_host:
             timeout_s = min(timeout_s, LOOK_EVERY_S)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), max(timeout_s, 0.0))
+            async with asyncio.timeout(max(timeout_s, 0.0)):
+                await self._news.wait()
         if len(self._lanes) > 1:
             await asyncio.sleep(min(timeout_s, TOGETHER_S))
 

@@ -99,6 +99,19 @@ async def test_reading_can_be_given_up_and_taken_up_again() -> None:
     await running.stop()
 
 
+async def test_a_cancelling_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = shell("sleep 600")
+
+    async def ended() -> int:
+        stopping.cancel()
+        return 0
+
+    monkeypatch.setattr(running, "ended", ended)
+    stopping = asyncio.ensure_future(running.stop())
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+
+
 async def test_stopping_can_be_cancelled_and_still_lets_go() -> None:
     running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
     pid = int(await running.read())
