@@ -267,7 +267,7 @@ class Reader:
         loop = asyncio.get_running_loop()
 
         def interrupt(*_: object) -> None:
-            self.partial = True  # also when all was just read: the loop forgets a signal whose handler is gone
+            self.partial = True  # also when all is read: the loop forgets a signal without a handler
             loop.call_soon_threadsafe(task.cancel)
 
         if (before := signal.getsignal(signal.SIGINT)) is not signal.SIG_IGN:

@@ -8,12 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from jobtui.analysis.compare import (
-    Choice,
-    Comparison,
-    choose,
-    step_pairs,
-)
+from jobtui.analysis.compare import Choice, Comparison, choose, step_pairs
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable

@@ -22,15 +22,7 @@ from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
-from jobtui.model.traces import (
-    Span,
-    Trace,
-    TraceClient,
-    TraceSearch,
-    is_same_job,
-    jobs_named_by,
-    spellings,
-)
+from jobtui.model.traces import Span, Trace, TraceClient, TraceSearch, is_same_job, jobs_named_by, spellings
 
 SERVICE, OPERATION = "fife", "jobsub_submit"
 """What jobsub_lite calls itself and its submission."""
