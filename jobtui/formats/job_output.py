@@ -133,12 +133,12 @@ class OutputReader:
         taken = len(data) if to_end else data.rfind(b"\n") + 1
         data, skips = data[:taken], list[Skip]()
 
-        def made(sifted: tuple[int, int, int]) -> list[CondorFact]:
-            number, start, end = sifted
-            text = data[start:end][:MATCH_LIMIT].replace(b"\0", b"").decode("utf-8", "replace").rstrip("\r")
+        def made(sifted: tuple[int, int, bytes]) -> list[CondorFact]:
+            number, start, line = sifted
+            text = line[:MATCH_LIMIT].replace(b"\0", b"").decode("utf-8", "replace").rstrip("\r")
             return list(self._facts(text, first_line + number, begin + start))
 
-        def skip(sifted: tuple[int, int, int], why: str) -> None:
+        def skip(sifted: tuple[int, int, bytes], why: str) -> None:
             skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
 
         found = rows_of(sift(data, load("jobsub")), made, skip)

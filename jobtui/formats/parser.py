@@ -155,9 +155,9 @@ class LogParser:
         records: list[LogRecord] = []
         self._records = records
         lost = []
-        for number, start, end in sift(block, self._format):
+        for number, start, text in sift(block, self._format):
             try:
-                self._read(block[start:end].decode("utf-8", "replace"), line + number, offset + start)
+                self._read(text.decode("utf-8", "replace"), line + number, offset + start)
             except Exception as error:  # noqa: BLE001 - it costs this line
                 lost.append(
                     Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
@@ -312,8 +312,8 @@ class SiteLogParser:
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
         records = []
-        for number, start, end in sift(block, self._format):
-            text = block[start:end].decode("utf-8", "replace").rstrip("\r")
+        for number, start, raw in sift(block, self._format):
+            text = raw.decode("utf-8", "replace").rstrip("\r")
             if (record := self._record(text, line + number, offset + start)) is not None:
                 records.append(record)
         return Parsed(records, block.count(b"\n"), [], 0)

@@ -56,26 +56,22 @@ class LogFormat(NamedTuple):
     """Every shape of a system, by the word its message begins with, and what to look for in raw bytes."""
 
     shapes: tuple[Shape, ...]
-    by_head: "_ByHead"
+    by_head: Mapping[str, tuple[Shape, ...]]
     needles: tuple[bytes, ...]
     dense: bytes
 
     def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
         """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
         message = message[:MATCH_LIMIT]
-        for shape in self.by_head[head]:
+        shapes = self.by_head.get(head)
+        if shapes is None:  # one key serves all drivers, one all other words
+            shapes = self.by_head.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
+        for shape in shapes:
             if shape.literal not in message or (shape.funcs and func not in shape.funcs):
                 continue
             if found := shape.pattern.fullmatch(message):
                 return shape, found.groupdict()
         return None
-
-
-class _ByHead(dict[str, tuple[Shape, ...]]):
-    """Shapes by the first word of their messages. One key serves all drivers, one all other words."""
-
-    def __missing__(self, head: str) -> tuple[Shape, ...]:
-        return self.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
 
 
 @cache
@@ -118,9 +114,7 @@ def read_format(name: str, text: str) -> LogFormat:
     anywhere = by_head.pop(ANY_HEAD, [])
     return LogFormat(
         shapes=tuple(shapes),
-        by_head=_ByHead(
-            {head: (*found, *anywhere) for head, found in by_head.items()} | {ANY_HEAD: tuple(anywhere)}
-        ),
+        by_head={head: (*found, *anywhere) for head, found in by_head.items()} | {ANY_HEAD: tuple(anywhere)},
         needles=tuple(needle.encode() for needle in document.get("needles", ())),
         dense=document.get("dense", "").encode(),
     )
@@ -168,15 +162,15 @@ BUSY = 4
 """A block is busy when at least one line in this many holds the format's dense needle."""
 
 
-def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, int]]:
-    """Number (from 0), start and end (without the newline) of each line that holds a needle, in order.
+def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, bytes]]:
+    """Number (from 0), start and bytes (without the newline) of each line that holds a needle, in order.
 
     A busy block gives other lines too.
     """
     if block.count(log_format.dense) * BUSY > block.count(b"\n"):
         start = 0
         for number, line in enumerate(block.split(b"\n")):
-            yield number, start, start + len(line)
+            yield number, start, line
             start += len(line) + 1
         return
     found: dict[int, int] = {}
@@ -191,4 +185,4 @@ def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, int]]:
     for start, end in sorted(found.items()):
         number += block.count(b"\n", counted, start)
         counted = start
-        yield number, start, end
+        yield number, start, block[start:end]

@@ -257,15 +257,19 @@ class Damage(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """Which kinds of writers were read, and the newest time in a supervisor's log, if its lines have times.
+    """Which kinds of writers were read.
 
     By source: `writers` are the last writers of supervisors' logs, `damaged` the places that cannot be read.
     """
 
     components: frozenset[Component] = frozenset()
-    supervisor_end: Nanos | None = None
     writers: Mapping[str, Writer] = MappingProxyType({})
     damaged: Mapping[str, tuple[Damage, ...]] = MappingProxyType({})
+
+    @property
+    def supervisor_end(self) -> Nanos | None:
+        """The newest time in a supervisor's log, if its lines have times."""
+        return max((one.end for one in self.writers.values() if one.end is not None), default=None)
 
 
 class Correlation:

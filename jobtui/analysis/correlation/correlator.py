@@ -45,7 +45,18 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
+from jobtui.model.ops import (
+    Agent,
+    Certainty,
+    Component,
+    Correlation,
+    Damage,
+    Heard,
+    Op,
+    Step,
+    Unlinked,
+    Writer,
+)
 
 KNOWN = 200_000
 LINES_KNOWN = 50_000
@@ -94,10 +105,15 @@ class Once:
 
     def _is_new_line(self, source: str, process: int, line: int, second: int) -> bool:
         end = self._ends.get(source, second)
-        self._ends[source] = max(second, end)
-        owner, own, told, _, _ = self._lines.get(line) or self._older.get(line) or (source, 0, 0, 0, 0)
-        if not told and end <= second < self._forgotten.get(process, 0) and source in self._copied:
-            return False  # a copy far behind the others: this line was read before and is forgotten
+        if second >= end:
+            self._ends[source] = second
+        known = self._lines.get(line) or self._older.get(line)
+        if known is None:
+            if end <= second < self._forgotten.get(process, 0) and source in self._copied:
+                return False  # a copy far behind the others: this line was read before and is forgotten
+            self._keep(line, (source, 1, 1, second, process))
+            return True
+        owner, own, told, _, _ = known
         if source == owner:
             count = own = own + 1
         else:
@@ -140,21 +156,19 @@ PLACES_KEPT = 200
 
 
 class Hearing:
-    """Collects which writers were read, the newest times, and damaged places; see `Heard`."""
+    """Collects which writers were read, and damaged places; see `Heard`."""
 
     def __init__(self) -> None:
         self._shapes: set[str] = set()
-        self._supervisor_end: Nanos | None = None
         self._damaged: dict[str, deque[Damage]] = {}
         self._last: dict[str, Nanos] = {}
         self._open: set[str] = set()
         """Logs without a line with a time after their last damaged place."""
 
-    def add(self, records: Sequence[LogRecord], shapes: Set[str], supervisor_end: Nanos | None) -> None:
-        """Take in the records of a batch, their shapes, and the last time that a supervisor wrote."""
-        self._shapes.update(shapes)
-        if supervisor_end is not None:
-            self._supervisor_end = max(supervisor_end, self._supervisor_end or supervisor_end)
+    def add(self, records: Sequence[LogRecord]) -> None:
+        """Take in the records of a batch."""
+        shapes = {record.shape for record in records}
+        self._shapes |= shapes
         if DAMAGED in shapes or self._open:
             for record in records:
                 self._note(record)
@@ -178,15 +192,14 @@ class Hearing:
                         places[number] = place._replace(until=at)
 
     def take_in(self, other: "Hearing") -> None:
-        self.add((), other._shapes, other._supervisor_end)
+        self._shapes |= other._shapes
         self._damaged = {**other._damaged, **self._damaged}
 
-    @property
-    def heard(self) -> Heard:
+    def heard(self, writers: Mapping[str, Writer]) -> Heard:
         components = _components()
         known = frozenset(components[shape] for shape in self._shapes if shape in components)
         damaged = {source: tuple(places) for source, places in self._damaged.items()}
-        return Heard(known, self._supervisor_end, damaged=damaged)
+        return Heard(known, writers, damaged)
 
 
 @cache
@@ -227,14 +240,14 @@ class SupervisorPass(PassState):
 
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record of a shape in HANDLERS. Returns the job it concerns, or None."""
-        self._goes_on(record)
+        self.others |= self.restarts.goes_on(self.log, record)
         jid = HANDLERS[record.shape](self, record)
         self._note(record)
         return jid
 
     def read_again(self, record: LogRecord) -> None:
         """Take in a record that a copy of the log had before: only the next line needs it."""
-        self._goes_on(record)
+        self.others |= self.restarts.goes_on(self.log, record)
         if record.shape == "op_created":
             name, at = record.fields["name"], record.at
             made = self.ops.kept_with(
@@ -242,10 +255,6 @@ class SupervisorPass(PassState):
             )
             self.newest = made[-1] if made else None
         self._note(record)
-
-    def _goes_on(self, record: LogRecord) -> None:
-        self.log.note_writer(record)
-        self.others |= self.restarts.goes_on(self.log, record.at)
 
     def _note(self, record: LogRecord) -> None:
         shape = record.shape
@@ -281,20 +290,14 @@ class Correlator(Correlation):
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         changed: set[JobId | None] = set()
-        shapes: set[str] = set()
-        supervisor_end: Nanos | None = None
         new: list[LogRecord] = []
         for record in records:
             try:
-                if not self._once.is_new(record):
-                    if record.shape in HANDLERS:
-                        self._supervisor(record.source).read_again(record)
-                    continue
-                new.append(record)
-                shapes.add(record.shape)
-                if record.shape in HANDLERS:
-                    supervisor_end = record.at or supervisor_end
-                changed.add(self._read(record))
+                if self._once.is_new(record):
+                    new.append(record)
+                    changed.add(self._read(record))
+                elif record.shape in HANDLERS:
+                    self._supervisor(record.source).read_again(record)
             except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
                 FAULTS.note(error, "correlating")
         for supervisor in self._supervisors.values():
@@ -303,7 +306,7 @@ class Correlator(Correlation):
             except Exception as error:  # noqa: BLE001 - it costs this supervisor
                 FAULTS.note(error, "correlating")
         with contained("correlating"):
-            self._hearing.add(new, shapes, supervisor_end)
+            self._hearing.add(new)
         return {jid for jid in changed if jid is not None}
 
     def _read(self, record: LogRecord) -> JobId | None:
@@ -345,7 +348,7 @@ class Correlator(Correlation):
 
     @property
     def heard(self) -> Heard:
-        return self._hearing.heard._replace(writers=self._restarts.writers())
+        return self._hearing.heard(self._restarts.writers())
 
     @property
     def repeated(self) -> Mapping[str, str]:

@@ -137,7 +137,7 @@ class OpTrack:
         self.steps.append(added)
         self.room.given += 1
         self.last_told = self.room.given
-        self.take_room(_size(added))
+        self.take_room(STEP_BYTES + len(record.text))
 
     def remove(self, step: str, place: tuple[int | None, str]) -> None:
         kept = [one for one in self.steps if one.step != step or place_of(one) != place]
@@ -186,8 +186,10 @@ class OpTrack:
 
 
 def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
-    place = (record.source, record.line, record.offset)
-    return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
+    return Step(
+        step, record.at, component, record.text, record.source, record.line, record.offset, certainty,
+        record.cursor,
+    )  # fmt: skip
 
 
 _SAME = tuple(name for name in Op.__struct_fields__ if name not in ("uid", "steps"))

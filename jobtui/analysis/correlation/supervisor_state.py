@@ -84,11 +84,6 @@ class SupervisorLog:
     """Its last line, and the last one of another process."""
     pid: int | None = None
 
-    def note_writer(self, record: LogRecord) -> None:
-        if record.pid != self.pid:
-            self.pid, self.before = record.pid, self.newest
-        self.newest = record
-
 
 class Restarts:
     """All supervisors' logs. Methods that change ops return the jobs that changed."""
@@ -100,7 +95,9 @@ class Restarts:
         self._told: dict[str, deque[tuple[int, LogRecord]]] = {}
 
     def log(self, source: str) -> SupervisorLog:
-        return self._logs.setdefault(source, SupervisorLog(source))
+        if (log := self._logs.get(source)) is None:  # not `setdefault`: each line comes here
+            log = self._logs[source] = SupervisorLog(source)
+        return log
 
     def writers(self) -> dict[str, Writer]:
         return {log.source: Writer(log.pid, log.before, log.at) for log in self._logs.values()}
@@ -122,12 +119,17 @@ class Restarts:
             self._told[source] = deque(moved, maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}
 
-    def goes_on(self, log: SupervisorLog, at: Nanos | None) -> set[JobId]:
+    def goes_on(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
+        if record.pid != log.pid:
+            log.pid, log.before = record.pid, log.newest
+        log.newest, at = record, record.at
         if at is None:
             return set()
-        log.at = max(at, log.at or at)
-        log = self._whole(log)
-        log.at = max(at, log.at or at)
+        if log.at is None or at > log.at:
+            log.at = at
+        if (whole := self._whole(log)) is not log and (whole.at is None or at > whole.at):
+            whole.at = at
+        log = whole
         if log.lost_at is None or at <= log.lost_at:
             return set()
         lost, log.lost, log.lost_at = log.lost, [], None
@@ -162,7 +164,8 @@ class Restarts:
 
     def _whole(self, log: SupervisorLog) -> SupervisorLog:
         """What is known of the log of which this one is a copy."""
-        return self.log(self._origin(log.source))
+        origin = self._origin(log.source)
+        return log if origin == log.source else self.log(origin)
 
     def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
         at = restart.at
