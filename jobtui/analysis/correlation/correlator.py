@@ -45,18 +45,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import (
-    Agent,
-    Certainty,
-    Component,
-    Correlation,
-    Damage,
-    Heard,
-    Op,
-    Step,
-    Unlinked,
-    Writer,
-)
+from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
 
 KNOWN = 200_000
 LINES_KNOWN = 50_000
@@ -195,11 +184,12 @@ class Hearing:
         self._shapes |= other._shapes
         self._damaged = {**other._damaged, **self._damaged}
 
-    def heard(self, writers: Mapping[str, Writer]) -> Heard:
+    @property
+    def heard(self) -> Heard:
         components = _components()
         known = frozenset(components[shape] for shape in self._shapes if shape in components)
         damaged = {source: tuple(places) for source, places in self._damaged.items()}
-        return Heard(known, writers, damaged)
+        return Heard(known, damaged=damaged)
 
 
 @cache
@@ -348,7 +338,7 @@ class Correlator(Correlation):
 
     @property
     def heard(self) -> Heard:
-        return self._hearing.heard(self._restarts.writers())
+        return self._hearing.heard._replace(writers=self._restarts.writers())
 
     @property
     def repeated(self) -> Mapping[str, str]:
