@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -122,6 +123,7 @@ def recorded(name: str) -> list[Record]:
     return rows
 
 
+@cache
 def moment(text: str) -> datetime:
     at = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -334,10 +334,17 @@ _TURNS = st.lists(st.integers(0, 2), max_size=30)
 _SIZES = st.lists(st.integers(1, 6), min_size=30, max_size=30)
 
 
-@pytest.mark.parametrize("most_of_job", [8, 300])
-@pytest.mark.parametrize("second", [WHOLE, FINE, LOCAL])
-@settings(max_examples=80, deadline=None)
-@given(events=_LOG, turns=_TURNS, sizes=_SIZES)
+_MOST_OF_JOB = st.sampled_from([8, 300])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    most_of_job=_MOST_OF_JOB,
+    second=st.sampled_from([WHOLE, FINE, LOCAL]),
+    events=_LOG,
+    turns=_TURNS,
+    sizes=_SIZES,
+)
 def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
     most_of_job: int, second: str, events: list[tuple[int, Kind]], turns: list[int], sizes: list[int]
 ) -> None:
@@ -355,7 +362,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
     assert turns_in(told[JobId(JOB)]) == turns_in(alone.changes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(events=_LOG, missing=st.sets(st.integers(0, 24)), turns=_TURNS, sizes=_SIZES)
 def test_what_one_of_two_logs_lacks_the_other_tells(
     events: list[tuple[int, Kind]], missing: set[int], turns: list[int], sizes: list[int]
@@ -487,10 +494,8 @@ def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[Condor
     return [facts[start:end] for start, end in itertools.pairwise(starts)]
 
 
-@pytest.mark.parametrize("most", [15, 1_000])
-@pytest.mark.parametrize("most_of_job", [8, 300])
 @settings(max_examples=150, deadline=None)
-@given(texts=_GROWTH, sizes=_PIECE_SIZES)
+@given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST_OF_JOB, texts=_GROWTH, sizes=_PIECE_SIZES)
 def test_facts_make_the_same_in_whatever_pieces_they_come(
     most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]
 ) -> None:
@@ -509,19 +514,19 @@ def test_facts_make_the_same_in_whatever_pieces_they_come(
 def test_the_work_for_an_event_does_not_grow_with_their_number(placed: list[CondorFact], jobs: int) -> None:
     begin = datetime(2026, 11, 1, tzinfo=UTC)
     log = ""
-    for turn in range(24_000):
+    for turn in range(6_000):
         at = f"{begin + timedelta(minutes=turn):%Y-%m-%d %H:%M:%SZ}"
         log += event(0 if turn < jobs else 12 + turn % 2, at, "Job", job=f"007.{turn % jobs:03}.000")
     facts = facts_of(log.encode())
-    assert len(facts) == 24_000
+    assert len(facts) == 6_000
     looked = {}
-    for count in (6_000, 24_000):
+    for count in (1_500, 6_000):
         placed.clear()
         with patch.object(condor_book, "MOST_OF_JOB", 30):
             CondorBook().add(facts[:count])
         looked[count] = len(placed)
-    assert looked[24_000] <= 4.5 * looked[6_000]
-    assert looked[6_000] <= 4 * 6_000
+    assert looked[6_000] <= 4.5 * looked[1_500]
+    assert looked[1_500] <= 4 * 1_500
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ CHANGES = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(CHANGES, min_size=1, max_size=20, unique_by=lambda one: one.id))
 async def test_events_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, changes: list[StateChange]

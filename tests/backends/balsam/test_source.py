@@ -166,8 +166,8 @@ async def test_a_state_without_an_event_is_asked_about_once(watched: Watched) ->
 
 async def test_more_than_a_page_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk update stamps thousands of rows alike: no page comes for ever, and none is left out."""
-    monkeypatch.setattr("jobtui.backends.balsam.poll.PAGE_ROWS", 10)
     watched = await caught_up()
+    monkeypatch.setattr("jobtui.backends.balsam.poll.PAGE_ROWS", 10)
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
         row["state"], row["last_update"] = "RESTART_READY", "2026-11-20T19:31:00+00:00"
