@@ -211,7 +211,7 @@ class BalsamRig:
 class GrowingFileRig:
     """A file to which records are appended, each of which may be torn."""
 
-    tells = False
+    tells = True
     reconnects = False
 
     def __init__(self, folder: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
-from jobtui.model.source_errors import SourceError
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
 from tests.polling import polled
 from tests.tracing import CAPTURES
@@ -55,17 +54,6 @@ async def test_an_output_is_followed_and_its_job_remembered(tmp_path: Path) -> N
         ("completed", "7.0@s.example.org"),
     ]
     assert third.condor[0].line == 4
-
-
-async def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.write_text(submitted() + executing())
-    source = CondorFile(path)
-    first = await source.poll(None)
-    path.write_text(submitted(job="008.000.000"))
-    second = await source.poll(first.cursor)
-    await source.aclose()
-    assert said([second]) == [("log_gap", ""), ("submit", "8.0@jobsub02.fnal.gov")]
 
 
 def replaced(path: Path, text: str) -> None:
@@ -183,19 +171,6 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
     ]
     told = [fact.what for fact in book.facts_of(JobId("7.0"))]
     assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
-
-
-async def test_like_events_of_a_second_on_both_sides_of_a_rotation_are_two(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "EventLog", "classic", 3)
-    for number in (0, 1, 4, 1):
-        log.write(number, 0, 1)
-    log.rotate()
-    for number in (4, 1, 5):
-        log.write(number, 0, 1)
-    book, _ = book_of(*(batch.condor for batch in await all_of(CondorFile(log.path))))
-    detail = book.detail(JobId("7.0"))
-    assert detail is not None
-    assert [run.ended_at is None for run in detail.runs] == [False, False, False]
 
 
 async def test_of_a_log_of_a_schedd_the_older_files_are_read_first(tmp_path: Path) -> None:
@@ -326,13 +301,3 @@ async def test_a_submit_file_names_the_trace_and_no_job() -> None:
         "submit_file",
         "212c891717bfbac28a34dec05b616f14",
     )
-
-
-async def test_what_is_no_file_says_so_in_one_line(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none"):
-        source = CondorFile(path)
-        with pytest.raises(SourceError) as raised:
-            await source.poll(None)
-        await source.aclose()
-        assert str(path) in str(raised.value)
-        assert "\n" not in str(raised.value)

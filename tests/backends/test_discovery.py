@@ -1,15 +1,11 @@
 """What is found when nothing is configured, up to when, and which files are told of."""
 
-import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from jobtui.backends.base import Batch, Until
-from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
-from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
@@ -17,7 +13,6 @@ from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.specs import SourceSpec
 from tests.balsam_server import write_login
 from tests.fakes import ScriptedSource
-from tests.waiting import LONG_S
 
 
 @pytest.fixture
@@ -133,21 +128,3 @@ async def test_errors_pass_and_closing_is_passed_on() -> None:
     await source.aclose()
     await source.aclose()
     assert inner.closed == 2
-
-
-@pytest.mark.parametrize("kind", [CondorFile, TraceFile])
-async def test_a_line_that_is_added_is_told_of(
-    kind: Callable[[Path], CondorFile | TraceFile], tmp_path: Path
-) -> None:
-    path = tmp_path / "told"
-    path.write_text("{}\n")
-    source = kind(path)
-    cursor = (await source.poll(None)).cursor
-    waiting = asyncio.ensure_future(source.changed(LONG_S))
-    await asyncio.sleep(0)
-    with path.open("a") as file:
-        file.write("{}\n")
-    await asyncio.wait_for(waiting, LONG_S / 2)
-    assert (await source.poll(cursor)).cursor != cursor
-    await source.aclose()
-    await source.changed(LONG_S)

@@ -22,7 +22,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.pages import Level, LogLine, LogUnreadable
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
+from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
 from tests.waiting import LONG_S
 
 END = 1 << 60
@@ -333,9 +333,9 @@ async def test_a_change_ends_the_wait_for_it(pages: LogPages) -> None:
 LOG = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "job_agent.log"
 
 
-@needs_sshd
-async def test_a_real_log_is_read_with_its_environment_masked(server: Sshd) -> None:
-    log = SessionLogs(tuple).open(server.address_of(LOG))
+async def test_a_log_of_a_cluster_is_read_with_its_environment_masked(client: SshClient) -> None:
+    client.replace(RUNS_HERE)
+    log = SessionLogs(tuple).open(f"ssh://cori{LOG}")
     extent = await log.look()
     page = await log.after(extent.begin, 10_000)
     lines = LOG.read_text().splitlines()
@@ -351,15 +351,15 @@ async def test_a_real_log_is_read_with_its_environment_masked(server: Sshd) -> N
     await log.aclose()
 
 
-@needs_sshd
 async def test_it_goes_on_and_says_where_lines_are_missing(
-    server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: SshClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    client.replace(RUNS_HERE)
     monkeypatch.setattr(remote_log, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(remote_log, "TAIL_LINES", 3)
     path = tmp_path / "job_agent.log"
     path.write_text("one\ntwo\n")
-    log = SessionLogs(tuple).open(server.address_of(path))
+    log = SessionLogs(tuple).open(f"ssh://cori{path}")
 
     async def texts() -> list[str]:
         extent = await log.look()
@@ -374,7 +374,7 @@ async def test_it_goes_on_and_says_where_lines_are_missing(
 
 
 async def test_a_cluster_is_not_asked_more_often_than_need_be(client: SshClient, tmp_path: Path) -> None:
-    client.replace(f'echo asked >> {tmp_path}/asked; for last; do :; done; sh -c "$last"')
+    client.replace(f"echo asked >> {tmp_path}/asked; {RUNS_HERE}")
     (tmp_path / "a.log").write_text("one\n")
     log = SessionLogs(tuple).open(f"ssh://cori{tmp_path}/a.log")
     for _ in range(3):

@@ -16,12 +16,9 @@ from jobtui.model.job_reader import FileKind, FilePart, RunListing, Unreadable
 from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
+from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
 from tests.builders import HOSTILE
 from tests.waiting import LONG_S
-
-RUNS_HERE = 'for last; do :; done; sh -c "$last"'
-"""An ssh that runs its command on this machine."""
 
 
 class Dirs:
@@ -212,22 +209,12 @@ async def never(*_: object) -> bool:
     return False
 
 
-@needs_sshd
-async def test_over_a_real_ssh_it_is_listed_read_and_what_is_noted_found(server: Sshd) -> None:
-    dirs, where = RemoteDirs(), server.address_of(RUN_DIR)
-    listing = await dirs.list_files(where)
-    assert [file.name for file in listing.files] == sorted(os.listdir(RUN_DIR))
-    assert (listing.path, listing.left_out) == (where, 0)
-    for file in listing.files:
-        status = (RUN_DIR / file.name).stat()
-        assert (file.kind, file.size) == (FileKind.FILE, status.st_size)
-        assert abs(file.written_at - status.st_mtime_ns) < SECOND
-    part = await dirs.read_file(where, "run.bash", tail=True)
-    assert (part.text, part.is_whole) == ((RUN_DIR / "run.bash").read_text(), True)
+async def test_what_a_job_noted_on_its_cluster_is_found(client: SshClient) -> None:
+    client.replace(RUNS_HERE)
+    where, other = f"ssh://cori{quote(str(RUN_DIR))}", "ssh://cori/tmp"
     noted = await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", where])
     assert noted is not None
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    other = server.address_of("/tmp")
     assert await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", other]) is None
 
 

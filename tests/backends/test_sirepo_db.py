@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,7 +22,7 @@ from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing,
 from jobtui.transport.worker import Worker
 from tests.backends.db_files import FIXTURES, Db, Reader, a_record, jid, to_bytes
 from tests.loopback import nobody
-from tests.waiting import LONG_S, stop
+from tests.waiting import LONG_S
 
 CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
 
@@ -205,53 +204,6 @@ async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: D
     assert await reader.news() == [jid(2)]
 
 
-async def test_a_directory_in_place_of_another_is_followed_on(db: Db, reader: Reader) -> None:
-    await watched(db, reader, 1)
-    shutil.rmtree(db.directory)
-    await reader.source.changed(LONG_S)
-    with pytest.raises(SourceMissing, match="has no supervisor-job directory"):
-        await reader.step()
-    db.directory.mkdir()
-    db.put(jid(2))
-    batches = await reader.catch_up()
-    assert [job.id for batch in batches for job in batch.jobs] == [jid(2)]
-    assert [gone for batch in batches for gone in batch.gone] == [jid(0)]
-    await reader.source.changed(0.0)
-    await reader.catch_up()
-    waiting = asyncio.create_task(reader.source.changed(LONG_S))
-    db.put(jid(3))
-    await asyncio.wait_for(waiting, LONG_S / 2)
-    assert await reader.news() == [jid(3)]
-
-
-async def test_many_changes_at_once_all_arrive(db: Db, reader: Reader) -> None:
-    await watched(db, reader, 50)
-    for number in range(50):
-        db.put(jid(number), status="canceled")
-    async with asyncio.timeout(LONG_S):
-        while {job.status for job in reader.jobs.values()} != {JobStatus.CANCELED}:
-            await reader.source.changed(LONG_S)
-            await reader.catch_up()
-
-
-async def test_the_loop_goes_on_while_files_are_read(db: Db, reader: Reader) -> None:
-    os.mkfifo(db.path(jid(1)))
-    for number in range(2, 200):
-        db.put(jid(number))
-    ticks = 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            ticks += 1
-            await asyncio.sleep(0)
-
-    ticking = asyncio.create_task(tick())
-    await reader.step()
-    await stop(ticking)
-    assert ticks > 1
-
-
 GOOD, BAD = jid(1), jid(2)
 
 
@@ -309,31 +261,6 @@ async def test_what_is_no_record_costs_itself_only(why: str, db: Db, reader: Rea
     if "bytes" in why:
         with pytest.raises(SourceError, match="100000000 bytes"):
             await reader.source.detail(BAD)
-
-
-async def test_a_link_that_leads_nowhere_until_it_does(db: Db, reader: Reader, tmp_path: Path) -> None:
-    db.put(GOOD)
-    db.path(BAD).symlink_to(tmp_path / "elsewhere")
-    await reader.catch_up()
-    await assert_only_bad_is_skipped(reader, db, "a link that cannot be followed: No such file")
-    (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="running")))
-    assert await reader.news() == [BAD]
-    (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="completed")))
-    assert await reader.news() == [BAD]
-    assert (reader.jobs[BAD].status, reader.skipped) == (
-        JobStatus.COMPLETED,
-        0,
-    )
-
-
-async def test_the_largest_size_can_be_chosen(db: Db) -> None:
-    record = to_bytes(a_record(GOOD, error="e" * 40_000))
-    db.put_bytes(GOOD, record)
-    for max_bytes, jobs in [(len(record), 1), (len(record) - 1, 0)]:
-        reader = Reader(SirepoDb(db.root, max_bytes=max_bytes))
-        await reader.catch_up()
-        assert (len(reader.jobs), reader.skipped) == (jobs, 1 - jobs)
-        await reader.source.aclose()
 
 
 @pytest.mark.parametrize("size", [8191, 8192, 8193, 16384, 100_000])

@@ -291,18 +291,6 @@ async def test_closing_ends_a_wait(watched: Watched) -> None:
     await watched.watch.changed(LONG_S)
 
 
-@pytest.mark.usefixtures("telling")
-async def test_a_wait_can_be_cancelled_and_begun_again(watched: Watched) -> None:
-    for _ in range(3):
-        watched.looks = 0
-        waiting = asyncio.create_task(watched.watch.changed(LONG_S))
-        await wait_until(lambda: watched.looks)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-    await watched.sees(lambda: append(watched.path))
-
-
 async def test_without_any_more_watches_it_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: watches.Inotify, path: str, what: int) -> None:
         raise OSError(28, "No space left on device")

@@ -556,16 +556,6 @@ def rounds(count: int, zone: str = "Z") -> str:
     )
 
 
-def test_only_jobs_whose_file_means_another_zone_are_put_together_again(placed: list[CondorFact]) -> None:
-    log = rounds(18, zone="")
-    end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
-    *before, last = facts_of((log + event(5, "2026-11-20 10:40:00", "", "", end, job=NUMBERS[0])).encode())
-    book, _ = book_of(facts_of(log.replace("(007.", "(008.").encode(), "b.log"), before)
-    placed.clear()
-    assert len(book.add([last]).jobs) == JOBS
-    assert {fact.source for fact in placed} == {"a.log"}
-
-
 async def test_others_have_their_turn_while_facts_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))

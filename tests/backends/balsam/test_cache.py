@@ -233,14 +233,6 @@ async def test_events_come_back_as_they_were(
     await cache.aclose()
 
 
-async def test_a_directory_that_may_not_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    cache = EventCache(str(tmp_path / "file" / "x.sqlite3"), "balsam", MOST)
-    await cache.keep((), Stretch(Nanos(0), Nanos(1)))
-    assert "cannot be used" in cache.fault
-    await cache.aclose()
-
-
 def test_without_it_sqlite_is_not_loaded() -> None:
     code = (
         "import sys; from jobtui.backends.registry import build; "

@@ -121,12 +121,3 @@ def test_lines_are_kept_within_a_bound_the_oldest_go() -> None:
         correlator.feed([LogRecord("f", number, number, None, 1, "site_advanced", fields, "x")])
     kept = [one.step.line for one in correlator.unlinked_of(JobId("balsam/3"))]
     assert kept == [*range(5, EVENTS_KEPT + 5)]
-
-
-def test_they_are_lines_of_the_job_for_the_correlator() -> None:
-    fields: dict[str, str | None] = {"jid": "balsam/3", "job": "3"}
-    record = LogRecord("f", 1, 0, None, 1, "launcher_worker", fields, "DEBUG | x:1] Job 3 WORKER_START")
-    correlator = Correlator()
-    assert correlator.feed([record]) == {"balsam/3"}
-    (line,) = correlator.unlinked_of(JobId("balsam/3"))
-    assert line.step.component == "launcher"

@@ -250,20 +250,6 @@ def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
     assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [2]
 
 
-def test_what_waits_is_bounded_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = RecordingWriter(tmp_path / "r", about(), 64 * MB)
-    recorder = Recorder(writer, FixedClock(NOW))
-    source = ScriptedSource(name="a.log", kind="logfile")
-    monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 1_000)
-    long = Batch(cursor="", records=(record(1, "x" * 900_000),), count=1)
-    recorder.delivered(source, long)
-    recorder.delivered(source, long)
-    assert recorder.lost > 900
-    recorder.close()
-    writer.close()
-    assert sum(len(b.records) for b in replayed(tmp_path / "r", 0)) == 1
-
-
 LOGS = ("/var/log/a.log", "/var/log/b.log")
 SECONDS = 40
 

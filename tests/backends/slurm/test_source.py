@@ -285,18 +285,6 @@ async def test_an_array_as_a_whole_is_told_by_its_tasks(cluster: StandIn) -> Non
     assert detail.job.error == "tasks 3 failed"
 
 
-async def test_a_job_that_was_requeued_has_several_runs(cluster: StandIn) -> None:
-    first = {"State": "NODE_FAIL", "ExitCode": "1:0"}
-    again = {"Submit": "2026-11-20T20:21:00", "Start": "2026-11-20T20:22:00", "End": "2026-11-20T20:23:00"}
-    cluster.accounts(first, again)
-    detail = await detail_of("slurm/1")
-    assert [run.native_status for run in detail.runs] == ["NODE_FAIL", "COMPLETED"]
-    assert detail.job.runs == 2
-    assert [change.after for change in detail.changes] == [
-        "PENDING", "RUNNING", "NODE_FAIL", "PENDING", "RUNNING", "COMPLETED",
-    ]  # fmt: skip
-
-
 async def detail_of(job_id: str) -> JobDetail:
     detail = await Reading().source.detail(JobId(job_id))
     assert detail is not None
@@ -485,13 +473,6 @@ async def test_a_directory_of_sirepo_names_the_job_there(cluster: StandIn) -> No
     jid = "3pMDuIiL-lv6FKX2U-activityAnimation"
     cluster.queue({"%Z": f"/scratch/jdoe/sirepo-dev/user/3pMDuIiL/myapp/{jid}"})
     assert (await Reading().read())["slurm/1"].tags == f"sirepo:{jid}"
-
-
-async def test_many_jobs_come_a_part_at_a_time(cluster: StandIn) -> None:
-    cluster.queue(*({"%i": str(number), "%A": str(number)} for number in range(1, 5002)))
-    reading = Reading()
-    assert len(await reading.read()) == 5001
-    assert max(len(batch.jobs) for batch in reading.batches) <= 2000
 
 
 async def test_a_job_that_was_requeued_tells_how_often_it_ran(cluster: StandIn) -> None:
