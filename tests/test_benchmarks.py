@@ -1,25 +1,18 @@
 """Measuring and the endurance run: their verdicts, meters and checks, and in small what the run does."""
 
-import asyncio
 import json
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.endurance import ROW, STATUS_WORDS, Found, Records, differences, sources_down
-from benchmarks.faults import FAULTS, Place
+from benchmarks.endurance import ROW, STATUS_WORDS, Found, differences
 from benchmarks.painted import CLIPBOARD, Painted
 from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report
-from benchmarks.site import Site, held, op_of
-from benchmarks.site_logs import WAYS
+from benchmarks.site import Site
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
 from jobtui.actions import Place as Screen
-from jobtui.backends import registry
 from jobtui.model.jobs import JobStatus
-from jobtui.session import Session
 
 
 @pytest.mark.parametrize(
@@ -48,44 +41,7 @@ def test_a_report_fails_when_one_budget_does(capsys: pytest.CaptureFixture[str])
 
 
 RATE = 8.0
-OF_FILES = [name for name in FAULTS if name.startswith(("records", "logs rotated:", "a run", "directory"))]
 JID = "EPRSqtUW-IVh7w74d-heightWeightReport"
-
-
-def problems(session: Session, site: Site, records: Records) -> list[str]:
-    correlation, sources = session.store.correlation, session.store.sources()
-    told = {
-        "ops": [*map(op_of, correlation.ops())],
-        "dropped": correlation.dropped_ops,
-        "sources": [[source.name, source.state, source.error, source.read_at] for source in sources],
-    }
-    known = {str(job.id): job.native_status for job in session.store.jobs.values()}
-    wrong = [job for job, status in records.now().items() if known.get(job) != status]
-    found = differences(told, site)
-    wrong += [f"{found.lost} lost, {found.doubled} doubled"] if found.lost or found.doubled else []
-    return [*wrong, *found.others, *sources_down(told)]
-
-
-@pytest.mark.parametrize("name", OF_FILES)
-def test_what_befalls_files_costs_no_event_and_doubles_none(name: str, tmp_path: Path) -> None:
-    site = Site(str(tmp_path), RATE)
-    records = Records(site.records())
-    with asyncio.Runner() as runner:
-        session = Session([registry.build(spec) for spec in site.specs()])
-        place: Any = Place(site, None, None, lambda _: runner.run(session.catch_up()), None)  # type: ignore[arg-type]
-        for _ in range(2):
-            site.step(4.0)
-            place.wait(0)
-            FAULTS[name](place)
-        with held(site, at_rest=True):
-            records.read()
-            deadline = time.monotonic() + 20
-            while problems(session, site, records) and time.monotonic() < deadline:
-                place.wait(0)
-            assert problems(session, site, records) == []
-        runner.run(session.aclose())
-    assert site.lived().ops > 20
-    assert len(records.now()) > 10
 
 
 def test_an_op_that_is_lost_doubled_or_another_is_seen(tmp_path: Path) -> None:
@@ -105,23 +61,6 @@ def test_an_op_that_is_lost_doubled_or_another_is_seen(tmp_path: Path) -> None:
     ):
         found = differences({"ops": known, "dropped": dropped}, site)
         assert (found.lost, found.doubled, len(found.others)) == expected
-
-
-def test_logs_are_rotated_in_every_way_and_have_further_names(tmp_path: Path) -> None:
-    site = Site(str(tmp_path), RATE)
-    for way in WAYS:
-        site.step(2.0)
-        site.rotate(way)
-    site.step(2.0)
-    site.stop()
-    log = tmp_path / "supervisor.log"
-    assert log.samefile(tmp_path / "linked/supervisor.log")
-    assert log.samefile(tmp_path / "hard/supervisor.log")
-    endings = {path.name.partition("supervisor.log")[2] for path in tmp_path.glob("supervisor.log?*")}
-    assert ".1" in endings
-    assert sum(ending.endswith(".gz") for ending in endings) == 1
-    assert sum(ending.startswith("-20") for ending in endings) == 3
-    assert len([*tmp_path.glob("copied/supervisor.log*")]) == len(endings) + 1
 
 
 def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.model.ids import JobId
-from jobtui.model.ops import AgentState, Op, OpStatus, Step, is_told_before
-from tests.analysis.captured import correlate, correlate_interleaved, logs
+from jobtui.model.ops import Op, OpStatus, Step, is_told_before
 from tests.analysis.correlation_tables import LOG, OTHER_DIR, STARTED, TABLES, filled, read
 from tests.analysis.lines import (
     AGENT,
@@ -113,34 +111,6 @@ def test_an_error_whose_line_breaks_off_is_about_what_its_agent_has_not_answered
     op = the_op(correlated(*begun(), f"{busy} error msg={text}", f"{busy} agent error msg={text}"))
     assert op.replies == replies
     assert op.error == ("sbatch: error: Invalid partition" if replies else None)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_an_op_whose_agent_never_starts_waits_for_ever(seed: int) -> None:
-    correlator = correlate_interleaved(logs("docker-agents-never-start"), seed)
-    runs = [op for op in correlator.ops() if op.name == "run"]
-    assert [(op.status, op.sends, op.replies) for op in runs] == [(OpStatus.WAITING, 0, 0)] * len(runs)
-    assert {agent.state for agent in correlator.agents()} == {AgentState.NEVER_CONNECTED}
-    for op in runs:
-        assert op.jid is not None
-        steps = steps_of(op)
-        assert steps.index("waits for the agent") < steps.index("agent did not start in time")
-        assert correlator.unlinked_of(op.jid) == ()
-
-
-def test_ops_of_2020() -> None:
-    correlator = correlate(logs("legacy-2020"))
-    run, analysis = correlator.ops_of(JobId("EPRSqtUW-IVh7w74d-heightWeightReport"))
-    check(
-        run,
-        {"op": "pb5u", "name": "run", "agent": "WUt4", "sends": 1, "replies": 2, "once": ["job_cmd wrote"]},
-    )
-    assert (run.api, run.arrived_at is None) == ("api_runSimulation", False)
-    check(analysis, {"op": "Kd81", "name": "analysis", "replies": 1, "status": "ended"})
-    (other,) = correlator.ops_of(JobId("EPRSqtUW-ZaU3VvUy-multiElectronAnimation"))
-    check(other, {"op": "j2FX", "status": "ended", "last": ["canceled"]})
-    docker = next(agent for agent in correlator.agents() if agent.driver == "DockerDriver")
-    assert (docker.host, docker.container) == ("localhost.localdomain", "srj-p-EPRSqtUW")
 
 
 POLLER = cmd("None", kind="_SbatchRunStatus")

@@ -22,14 +22,13 @@ from jobtui.analysis.flags import (
 )
 from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
-from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Slot, Usual, Verdict
-from tests.analysis.captured import CAPTURES, ROOT, correlate, expected, logs
-from tests.analysis.explain.cases import Played, evidence_of, gatherer_of, played, record_in, written_at
+from tests.analysis.captured import correlate
+from tests.analysis.explain.cases import Played, gatherer_of, played
 from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
@@ -195,30 +194,6 @@ def test_the_filter_finds_them(flag: str, context: FilterContext) -> None:
     for words in (f"flag:{flag}", "is:any"):
         assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
         assert not parse(words).matches(done(1, 1), NOW, context)
-
-
-AT_ODDS = {"stale-record"}
-"""Incidents that leave a record which nobody sets right."""
-
-
-@pytest.mark.parametrize("name", INCIDENTS)
-def test_only_incidents_that_leave_a_wrong_record_have_any(name: str) -> None:
-    for seed in range(5):
-        evidence = played(name, seed, DriverName.LOCAL, 420 if name == "time-limit" else 130).evidence()
-        found = explain(evidence).contradictions
-        assert bool(found) == (name in AT_ODDS), found
-        for one in found:
-            assert one.one.source != one.other.source
-            assert one.one.at is not None
-            assert one.other.at is not None
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_captures_that_came_to_rest_have_none(capture: str) -> None:
-    for jid in expected(capture)["jobs"]:
-        detail = record_in(ROOT / capture, jid)
-        evidence = evidence_of(jid, logs(capture), detail, Nanos(written_at(detail) + 30 * SECOND))
-        assert explain(evidence).contradictions == ()
 
 
 BEGAN = ago(100)

@@ -284,16 +284,6 @@ def test_a_restart_is_one_incident_and_what_failed_by_itself_stands_apart(
     assert [(one.code, one.first) for one in found.alone] == [(Code.PROGRAM_FAILED, other.jid)]
 
 
-def test_two_restarts_are_two_incidents() -> None:
-    site = Site(DriverName.LOCAL)
-    for _ in range(2):
-        site.begin()
-        site.play(site.world.restart, 60)
-    found = site.incidents()
-    assert [len(group.jobs) for group in found.groups] == [2 * len(MODELS)] * 2
-    assert len({group.shared[0][1] for group in found.groups}) == 2
-
-
 def test_jobs_of_other_systems_get_verdicts_of_their_own() -> None:
     job = a_job(system="slurm", status=JobStatus.FAILED, native_status="OUT_OF_MEMORY")
     (one,) = samples_of(gatherer_of(correlate({}), [job], NOW), [job])

@@ -52,7 +52,8 @@ def test_captured_jobs_are_explained(job: str, verdict: str, code: int, run: Run
     ran = run(*LOGS, "explain", job, "--json")
     assert (ran.code, ran.json["verdict"]) == (code, verdict)
     assert ran.json["evidence"]
-    assert bool(ran.json["contradictions"]) == (job == "81422934.0")
+    facts = [[fact["text"] for fact in one["facts"]] for one in ran.json["contradictions"]]
+    assert facts == ([["killed by signal 9", "exit status 2"]] if job == "81422934.0" else [])
 
 
 def test_the_timeline_has_a_run_for_each_time_that_it_began(run: Runner) -> None:

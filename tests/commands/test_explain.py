@@ -11,10 +11,11 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.verdicts import CONCERNS, Code
+from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
-from tests.analysis.explain.cases import ASKED, played
+from tests.analysis.explain.cases import ASKED, CONFIDENT, played
 from tests.commands.contract import an, each, has, number, one_of, or_null, share, text, texts, time, whole
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, a_db, sources_of
 
 CONTRACT = {
     "schema": one_of("jobtui/explain/1"),
@@ -41,13 +42,16 @@ CONTRACT = {
 EXITS = {"fine": 0, "open": 0, "failed": 1, "stuck": 3}
 
 
-@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+@pytest.mark.parametrize("capture", CAPTURES_WITH_TRUTH)
 def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
     for jid, truth in expected(capture)["jobs"].items():
         ran = run("explain", jid, "--json", "--at", AT, *sources_of(capture))
         has(ran.json, CONTRACT)
         code = ASKED[truth["asked"][-1]]
         assert ran.json["verdict"] == code
+        assert ran.json["confidence"] >= CONFIDENT
+        assert ran.json["evidence"]
+        assert ran.json["contradictions"] == []
         assert ran.code == EXITS[CONCERNS[code]]
 
 

@@ -62,9 +62,13 @@ def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Run
     assert abs(found["duration_s"] - expected["duration_ns"] / 1e9) < 2.1e-6
     for which in ("jaeger", "whole"):
         if f"critical_path_{which}" in expected:
-            steps = [(step["span_id"], step["wait"]) for step in found["critical_path"][which]]
-            true = [(step["spanID"], step.get("wait", False)) for step in expected[f"critical_path_{which}"]]
-            assert steps == true
+            path, true = found["critical_path"][which], expected[f"critical_path_{which}"]
+            assert [(step["span_id"], step["name"], step["wait"]) for step in path] == [
+                (step["spanID"], step["name"], step.get("wait", False)) for step in true
+            ]
+            for step, told in zip(path, true, strict=True):
+                for edge in ("from", "to"):
+                    assert abs(step[f"{edge}_s"] - told[f"{edge}_ns"] / 1e9) < 2.1e-6
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from jobtui.backends.balsam.client import BalsamClient
-from jobtui.backends.balsam.login import read_login
-from jobtui.backends.balsam.records import STATUSES, EventRow
+from jobtui.backends.balsam.records import STATUSES
 from jobtui.backends.balsam.source import Balsam
 from jobtui.demo.balsam import ENDED, TOKEN, BalsamSite, serving
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -62,19 +61,6 @@ def test_jobs_go_from_state_to_state_as_real_ones(seed: int) -> None:
     assert {"JOB_FINISHED", "FAILED", "RUNNING"} <= set(Counter(state.values()))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_allocation_gives_more_nodes_than_it_has(seed: int) -> None:
-    site = BalsamSite(seed, NOW)
-    for second in range(-9_000, 0, 45):
-        site.advance(Nanos(NOW + second * SECOND))
-        used: Counter[int] = Counter()
-        for job in site.jobs.values():
-            if job["state"] == "RUNNING":
-                used[job["batch_job_id"]] += job["num_nodes"]
-        assert all(count <= site.batch_jobs[number]["num_nodes"] for number, count in used.items())
-        assert all(site.batch_jobs[number]["state"] == "running" for number in used)
-
-
 def test_what_is_long_over_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.demo.balsam.KEPT_S", 1_800)
     site = grown(1)
@@ -101,29 +87,6 @@ async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None
     grew = grown(1, 600)
     assert max(change.id for batch in later for change in batch.changes) == grew.events[-1]["id"]
     await source.aclose()
-
-
-async def test_what_is_asked_for_narrows(served: Served) -> None:
-    url, login, _ = served
-    client = BalsamClient(url, lambda: read_login(str(login)).token)
-    site = grown()
-    failed = [event for event in site.events if event["to_state"] == "FAILED"]
-    page = await client.rows("/events/", EventRow, {"to_state": "FAILED"})
-    assert {row.id for row in page.rows} == {event["id"] for event in failed}
-    job = site.jobs[failed[0]["job_id"]]
-    tag = f"experiment:{job['tags']['experiment']}"
-    tagged = await client.rows("/events/", EventRow, {"tags": [tag], "batch_job_id": job["batch_job_id"]})
-    wanted = {
-        event["id"]
-        for event in site.events
-        if site.jobs[event["job_id"]]["tags"]
-        == job["tags"] | {"wave": site.jobs[event["job_id"]]["tags"]["wave"]}
-        and site.jobs[event["job_id"]]["batch_job_id"] == job["batch_job_id"]
-    }
-    assert {row.id for row in tagged.rows} == wanted
-    first = await client.rows("/events/", EventRow, {"ordering": "timestamp", "limit": 3})
-    assert [row.id for row in first.rows] == [event["id"] for event in site.events[:3]]
-    await client.aclose()
 
 
 def test_nobody_gets_in_without_the_login_which_is_for_one_only(served: Served) -> None:

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.formats.agent_copies import (
-    FIRST_PLACE,
     LINES_READ,
     PLACE_BITS,
     CopiedLine,
@@ -29,11 +28,6 @@ def named(text: str) -> CopyName:
 
 
 NAME = named("20261120204749-remote-after-start.log")
-
-
-@pytest.mark.parametrize("kind", ["remote-before-start", "remote-after-start", "start", "remote"])
-def test_names_of_every_kind_and_era(kind: str) -> None:
-    assert named(f"20200224213911-{kind}.log").kind == kind
 
 
 def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> None:
@@ -64,13 +58,6 @@ def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> Non
 def test_an_environment_is_masked_whatever_it_holds(stdout: str, copied: list[str]) -> None:
     lines = [line.text for line in read_copy(NAME, {"stdout": stdout, "stderr": ""}).lines]
     assert lines == copied == list(without_environment(lines))
-
-
-def test_lines_have_the_places_of_their_bytes() -> None:
-    lines = read_copy(NAME, {"stdout": f"ä\n{RECORD}\n\nx"}).lines
-    places = [line.place - NAME.base - FIRST_PLACE for line in lines]
-    assert places == [0, 3, 4 + len(RECORD), 5 + len(RECORD)]
-    assert [line.number for line in lines] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -107,11 +94,6 @@ def the_lines(texts: str) -> list[CopiedLine]:
 def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str, is_gap: bool) -> None:
     found, gap = added_lines(list(before), the_lines(after))
     assert ("".join(line.text for line in found), gap) == (added, is_gap)
-
-
-def test_a_log_that_was_begun_anew_has_no_gap() -> None:
-    lines = [CopiedLine(1, 0, "HOME=***"), CopiedLine(2, 9, RECORD)]
-    assert added_lines(["x"], lines) == (lines, False)
 
 
 @given(

@@ -1,8 +1,6 @@
 """HTCondor's event logs, attributes and environments, and the output of jobsub's wrapper, as facts."""
 
 import json
-from pathlib import Path
-from time import process_time
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from jobtui.formats.condor_events import (
     EventReader,
     Form,
-    attribute,
     form_of,
     texts_of,
     trace_of,
@@ -21,9 +18,7 @@ from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import Teller
 from jobtui.model.condor_life import EVENTS
-from jobtui.model.ids import JobId
-from tests.condor import CONDOR, JOB, NEWEST, book_of, event, executing, facts_in, facts_of, submitted
-from tests.tracing import CAPTURES, EXPECTED
+from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
 
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
 """What JobEventLog of htcondor 25.14 reads, in the zone in which the logs were written."""
@@ -126,14 +121,6 @@ def test_a_torn_event_in_xml_costs_only_itself(torn: str) -> None:
     assert [fact.what for fact in facts_of((GLOBAL[2] + torn + GLOBAL[2]).encode())] == ["generic"] * 2
 
 
-def test_such_a_head_costs_nothing() -> None:
-    data = (GLOBAL[0] + submitted()).encode()
-    assert [(fact.what, fact.job) for fact in facts_of(data)] == [("generic", ""), ("submit", JOB)]
-    assert skips_of(data) == []
-    assert form_of(GLOBAL[0].encode()) is Form.CLASSIC
-    assert book_of(facts_of(data))[0].detail(JobId("-1")) is None
-
-
 def test_an_event_of_a_kind_nobody_knows_is_a_note() -> None:
     (fact,) = facts_of(event(99, "2026-11-20 10:00:00", "Something new").encode())
     assert (fact.what, fact.job) == ("generic", "7.0")
@@ -179,13 +166,6 @@ def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days
 )  # fmt: skip
 def test_a_file_tells_by_its_beginning_what_it_is(head: bytes, form: Form | None) -> None:
     assert form_of(head) is form
-
-
-def test_every_fact_of_a_log_says_where_it_stands() -> None:
-    data = (CONDOR / "cluster.log").read_bytes()
-    lines = data.decode().split("\n")
-    for fact in facts_of(data):
-        assert data[fact.offset :].startswith(lines[fact.line - 1].encode())
 
 
 @pytest.mark.parametrize("line", [b"\n", b"\r\n", b",\n", b" [\n"])
@@ -236,43 +216,8 @@ def test_the_trace_of_a_job_is_in_its_attribute_or_environment(
     assert (ref.trace_id if ref else None) == trace
 
 
-def test_a_long_run_of_blanks_in_a_value_is_read_at_once() -> None:
-    line = "A = x" + " " * 60_000 + "y"
-    begin = process_time()
-    assert attribute(line) == ("A", line[4:])
-    assert process_time() - begin < 1  # were every blank looked at from every other: 20
-
-
 def test_an_expression_in_json_is_shown_as_it_is_written() -> None:
     assert texts_of({"A": "/Expr(B + 1)/", "B": "x/Expr(y)/"}) == {"A": "B + 1", "B": "x/Expr(y)/"}
-
-
-OUTPUTS = sorted(CAPTURES.glob("814*.out"))
-
-
-@pytest.mark.parametrize("path", OUTPUTS, ids=[path.name for path in OUTPUTS])
-def test_a_captured_output_tells_of_its_job(path: Path) -> None:
-    facts = facts_in(path)
-    job = f"{path.stem}@jobsub02.fnal.gov"
-    assert {fact.job for fact in facts} == {job}
-    assert (facts[0].what, facts[-1].what) == ("begin_execution", "completed")
-    assert facts[0].at is not None
-    assert facts[-1].at is not None
-    assert facts[0].at < facts[-1].at
-    named = {fact.values["TraceParent"] for fact in facts if "TraceParent" in fact.values}
-    assert named <= {trace["traceID"] for trace in EXPECTED.values()}
-    assert bool(named) == (facts[-1].values["status"] != "0")
-
-
-@pytest.mark.parametrize("name", ["job.out", "job.err"])
-def test_output_and_errors_tell_the_same(name: str) -> None:
-    facts = facts_in(CAPTURES / "job-fail" / name)
-    begin, end = facts[0], facts[-1]
-    assert begin.at is not None
-    assert (begin.job, to_rfc3339(begin.at)) == ("81419552.0@jobsub02.fnal.gov", "2026-11-20T20:40:06Z")
-    assert (begin.values["exe"], begin.values["args"]) == ("test_trace.sh", "-f")
-    assert (end.job, end.values["status"]) == (begin.job, "2")
-    assert [fact.values["TraceParent"] for fact in facts if fact.what == "names_trace"] == [TRACE]
 
 
 def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:

@@ -1,11 +1,8 @@
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.sarchive import (
-    parse_document,
     parse_environment,
     parse_script,
     parse_wanted,
@@ -41,22 +38,6 @@ def test_entries_are_split_at_nul_and_the_first_equals(
     found = parse_environment(data)
     assert list(found.variables) == variables
     assert found.is_whole is is_whole
-
-
-def damaged(entries: list[str]) -> dict[str, str]:
-    """The object that SArchive makes of entries, with its fault."""
-    parts = (entry.split("=") for entry in entries)
-    return {
-        p[0]: p[1] if len(p) == 2 else ""
-        for p in ((part if len(part) == 2 else ["=".join(part)]) for part in parts)
-    }
-
-
-@given(st.dictionaries(NAMES, VALUES))
-def test_what_the_producer_damages_is_mended(variables: dict[str, str]) -> None:
-    sent = damaged([f"{name}={value}" for name, value in variables.items()])
-    found = parse_document(json.loads(json.dumps(sent)))
-    assert {v.name.decode(): (v.value or b"").decode() for v in found.variables} == variables
 
 
 def test_a_document_may_be_anything() -> None:

@@ -1,7 +1,6 @@
 """Blocks of bytes into records: heads, places, damage, and what a container printed into a log."""
 
 import time
-import tracemalloc
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -111,13 +110,6 @@ def test_damaged_places_of_a_block(block: bytes, places: list[int]) -> None:
     assert list(damaged_places(block)) == places
 
 
-def test_a_damaged_place_is_left_out_with_its_line() -> None:
-    parsed = LogParser("a.log").parse(b"one\ntwo \0 two\nthree\n", 1_000, 7, Nanos(0))
-    assert [(record.line, record.offset) for record in parsed.records] == [(8, 1_008)]
-    assert [skip.where for skip in parsed.skips] == ["a.log:8"]
-    assert parsed.skip_count == 1
-
-
 def test_a_very_long_line_is_kept_in_part_and_costs_little() -> None:
     line = f"{HEAD}{SUPERVISOR}_ComputeJob(VUlhaMOD-HrCJ26rQ-x u=VUlhaMOD running []) exception=".encode()
     data = line + b"x" * 1_000_000 + b"\n" + f"{HEAD}{SUPERVISOR}{CREATED}\n".encode()
@@ -137,16 +129,6 @@ def test_line_numbers_and_offsets_lead_back_to_the_line(path: Path) -> None:
         assert at_offset == lines[record.line - 1]
         text = at_offset.decode("utf-8", "replace")
         assert record.text in text or (record.container is not None and record.container in text)
-
-
-@pytest.mark.parametrize("path", LOGS, ids=name_of)
-def test_where_reading_began_does_not_matter_to_numbers(path: Path) -> None:
-    data = path.read_bytes()
-    moved = LogParser("log").parse(data, 5_000, 301, NEWEST)
-    assert [(r.line - 300, r.offset - 5_000) for r in moved.records] == [
-        (r.line, r.offset) for r in records_of(data)
-    ]
-    assert moved.lines == data.count(b"\n")
 
 
 @settings(max_examples=25)
@@ -196,26 +178,6 @@ WAITS = f"{HEAD}{SUPERVISOR}_Op(run, 5N6c) await _reply_q.get()\n".encode()
 )
 def test_what_comes_again(lines: list[bytes], given: list[int]) -> None:
     assert [record.line for record in records_of(b"".join(lines))] == given
-
-
-def test_lines_are_remembered_without_their_text() -> None:
-    parser = LogParser("log")
-    lines = [f"{HEAD}{AGENT}opName=run o=S89I exception={i}{'x' * 100_000}\n".encode() for i in range(100)]
-    tracemalloc.start()
-    try:
-        for line in lines:
-            records_of(line, parser)
-        kept = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert kept < 1_000_000
-
-
-def test_an_echo_of_a_cluster_log_adds_only_what_is_new() -> None:
-    data = (CAPTURES / "sbatch" / "supervisor.log").read_bytes()
-    records = [record for record in records_of(data) if record.shape == "op_arrived"]
-    assert len({(record.at, record.pid, record.text) for record in records}) == len(records)
-    assert data.count(b":_op opName=") > len(records) > 0
 
 
 def test_repeats_are_remembered_within_bounds() -> None:
@@ -308,35 +270,11 @@ def test_a_line_that_was_cut_is_joined_or_cut_in_its_run_directory_there_in_part
         assert cut > IN_DIR or records[0].fields["run_dir"] == PROD_DIR, cut
 
 
-def test_a_line_glued_to_another_and_cut_in_its_head_is_joined() -> None:
-    """A letter or two of the head are taken for the end of the line before: they may as well be."""
-    for cut in range(1, len(STARTED) - len("source $HOME/.bashrc")):
-        records = records_of(forwarded(ARRIVED + STARTED[:cut], STARTED[cut:]))
-        assert told(records) == BOTH, cut
-        assert records[0].fields["run_dir"] == PROD_DIR + (STARTED[:cut] if cut <= 2 else ""), cut
-
-
 def test_a_process_line_cut_anywhere_is_what_it_was() -> None:
     like_a_kill = EXITED.index(" returncode")  # what is before it is a whole line itself
     for cut in {*range(1, len(EXITED) - 1)} - {like_a_kill}:
         records = records_of(forwarded(EXITED[:cut], EXITED[cut:]))
         assert told(records) == [("job_cmd_exited", "S89I")], cut
-
-
-def test_a_line_cut_twice_is_joined() -> None:
-    reply = f"Nov 20 20:49:24 10038     0 {JOB_AGENT}566:_op_run_status reply={{'a': '{'x' * 900}"
-    texts = (reply, "y" * 900, "z'} computeJid=VUlhaMOD-slPcrZWi-heightWeightReport")
-    assert [record.shape for record in records_of(forwarded(*texts))] == ["run_status_answer"]
-
-
-def test_two_containers_do_not_mix() -> None:
-    data = (
-        forwarded(ARRIVED[:90])
-        + forwarded(EXITED[:120].replace("VUlhaMOD", "eGO70vz3"), container=B)
-        + forwarded(ARRIVED[90:])
-        + forwarded(EXITED[120:].replace("VUlhaMOD", "eGO70vz3"), container=B)
-    )
-    assert [(r.container, r.shape) for r in records_of(data)] == [(A, "op_arrived"), (B, "job_cmd_exited")]
 
 
 def test_a_held_beginning_waits_over_blocks_and_other_lines() -> None:
@@ -349,15 +287,6 @@ def test_a_held_beginning_waits_over_blocks_and_other_lines() -> None:
     ]
 
 
-@pytest.mark.parametrize("held", [0, 100])
-def test_what_was_held_when_the_agent_ended_is_joined(held: int) -> None:
-    data = (forwarded(EXITED[:held]) if held else b"") + f"{REST}{A} {EXITED[held:]}\n".encode()
-    assert [(r.shape, r.container) for r in records_of(data)] == [
-        ("job_cmd_exited", A),
-        ("container_rest", None),
-    ]
-
-
 def test_beginnings_are_held_within_bounds() -> None:
     parser = LogParser("log")
     for number in range(CONTAINERS_KEPT + 1):
@@ -366,16 +295,6 @@ def test_beginnings_are_held_within_bounds() -> None:
     assert told(records_of(forwarded(ARRIVED[90:], container="srj-s-00000001"), parser)) == [
         ("op_arrived", "S89I")
     ]
-
-
-def test_lines_that_never_end_are_not_gathered_for_ever() -> None:
-    parser = LogParser("log")
-    unknown = f"Nov 20 20:49:24 10038     0 {JOB_AGENT}1:frob frobnicated "
-    for _ in range(50):
-        assert records_of(forwarded(unknown + "x" * 900), parser) == []
-        for _ in range(40):
-            assert records_of(forwarded("y" * 900), parser) == []
-    assert told(records_of(forwarded(ARRIVED), parser)) == [("op_arrived", "S89I")]
 
 
 CONTAINER_LOGS = sorted(CAPTURES.rglob("container-*.log"))
@@ -415,13 +334,3 @@ def test_nothing_is_lost_however_the_output_was_cut(data: st.DataObject) -> None
             assert record.fields["o"] == original.fields["o"]
         cut, glued = original.text.startswith(record.text[:-2]), record.text.startswith(original.text)
         assert cut or glued, (record.text, original.text)
-
-
-@pytest.mark.parametrize("path", CONTAINER_LOGS, ids=name_of)
-def test_a_capture_holds_its_containers_lines(path: Path) -> None:
-    """The supervisor's log of a capture gives no agent line that the container's own log does not have."""
-    container = path.stem.removeprefix("container-")
-    own = {(r.at, r.pid, r.shape) for r in records_of(path.read_bytes())}
-    log = path.parent / "supervisor.log"
-    seen = {(r.at, r.pid, r.shape) for r in records_of(log.read_bytes()) if r.container == container}
-    assert seen <= own

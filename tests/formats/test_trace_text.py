@@ -4,13 +4,9 @@ import base64
 import json
 from typing import Any
 
-import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from jobtui.formats.json_values import decoded
 from jobtui.formats.otlp_protobuf import TRACES_DATA, count_parts, read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
@@ -77,10 +73,6 @@ def test_tempos_answers_hold_the_same_spans(file: str, name: str) -> None:
     )
 
 
-def test_tempos_answer_for_no_trace_is_empty() -> None:
-    assert telemetry_of(CAPTURES / "tempo" / "trace-missing.txt") == Telemetry()
-
-
 def test_single_exports_are_spans_or_log_records() -> None:
     found = [telemetry_of(path) for path in sorted((CAPTURES / "job-fail").glob("*.pb"))]
     assert (sum(len(one.spans) for one in found), sum(len(one.logs) for one in found)) == (29, 7)
@@ -113,14 +105,6 @@ def test_ids_are_hex_of_any_case_or_base64(trace: str, span: str) -> None:
     found = one(otlp({"traceId": trace, "spanId": span, "unknown": {"x": [1]}}))
     assert (found.trace_id, found.span_id, found.parent_id) == (TRACE, SPAN, None)
     assert (found.name, found.started_at, found.ended_at, found.scope) == ("", 0, None, "lib")
-
-
-def test_tempo_has_other_names_and_enums_by_name() -> None:
-    told = {"kind": "SPAN_KIND_CONSUMER", "status": {"code": "STATUS_CODE_ERROR"}}
-    data = otlp(
-        {"traceId": TRACE, "spanId": SPAN, **told}, outer="batches", scoped="instrumentationLibrarySpans"
-    )
-    assert (one(data).kind, one(data).status) == (SpanKind.CONSUMER, SpanStatus.ERROR)
 
 
 @pytest.mark.parametrize(
@@ -196,32 +180,6 @@ def test_what_is_no_trace_is_one_skip(data: bytes) -> None:
     assert (found.spans, found.logs) == ((), ())
     assert found.skip_count >= 1
     assert found.skipped[0].where.startswith("file.json")
-
-
-@pytest.mark.parametrize("data", [b"", b" \n", b"{}", b"[]"])
-def test_nothing_is_no_fault(data: bytes) -> None:
-    assert read_telemetry(data, "f") == Telemetry()
-
-
-def _containers(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
-    return st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
-
-
-def _whole(value: object) -> object:
-    """A document with all of its pieces opened."""
-    if isinstance(value, msgspec.Raw):
-        return msgspec.json.decode(value)
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    return [_whole(one) for one in value] if isinstance(value, list) else value
-
-
-@given(st.recursive(st.none() | st.booleans() | st.integers(0, 99) | st.text(max_size=5), _containers))
-def test_a_large_document_in_pieces_is_the_same(value: object) -> None:
-    text = json.dumps({"a": value, "b": [value, value]}).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobtui.formats.json_values.PIECE_BYTES", 20)
-        assert _whole(decoded(text)) == json.loads(text)
 
 
 @pytest.mark.parametrize("size", [30, 300, 3_000])

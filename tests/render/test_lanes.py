@@ -30,32 +30,11 @@ def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
     return [text_of(line) for line in lines]
 
 
-def test_each_step_stands_in_the_lane_of_its_component_with_an_arrow_to_it() -> None:
-    lines = drawn(OP, 100)
-    columns = lanes.lanes_in(100)
-    assert columns is not None
-    for line, row in zip(lines, timeline_rows(OP, NOW), strict=True):
-        at = columns.columns[row.lane]
-        assert line[at] in "●✗"
-        assert row.text in line
-        assert width_of(lanes.row_line(row, None, 100, Times())) == 99
-    assert "╰" in lines[1]
-    assert "▶●" in lines[1]
-    assert "◀" in lines[4]
-    assert "╯ reply ok" in lines[4]
-
-
 def test_an_inferred_link_is_dotted_and_a_sure_one_is_not() -> None:
     lines = drawn(OP, 100)
     assert "┄" in lines[3]
     assert "─" in lines[2]
     assert "┄" not in lines[2]
-
-
-def test_what_went_wrong_stands_out() -> None:
-    rows = timeline_rows(OP, NOW)
-    bad = lanes.row_line(rows[5], rows[4], 100, Times())
-    assert [span.text.strip() for span in bad if span.style == "error"] == ["✗", "status error"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +104,3 @@ def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps(
     assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
     assert row.certainty is Certainty.ADJACENT
     assert (row.from_start_s, row.since_prev_s, row.is_gap) == (20.0, 20.0, True)
-
-
-def test_every_short_name_has_a_blank_behind_it() -> None:
-    assert [name for name in lanes.SHORT_NAMES.values() if len(name) >= lanes.SHORT_CELLS] == []

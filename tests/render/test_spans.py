@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.counts import MINUTES, STILL, Flow, Pace
+from jobtui.analysis.counts import MINUTES, Flow, Pace
 from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
 from tests.builders import text_of
 
@@ -22,19 +22,10 @@ def cells_of(line: Line) -> list[tuple[str, str]]:
     return found
 
 
-def test_equal_lines_do_not_differ() -> None:
-    line = (Span("a", "x"), Span("bb"))
-    assert difference(line, (Span("a", "x"), Span("bb"))) is None
-
-
 def test_only_the_changed_cells_differ() -> None:
     before = (Span("state  "), Span("41s"), Span("  rest"))
     after = (Span("state  "), Span("42s"), Span("  rest"))
     assert difference(before, after) == (7, 10)
-
-
-def test_a_style_is_a_difference() -> None:
-    assert difference((Span("a"), Span("b")), (Span("a"), Span("b", "x"))) == (1, 2)
 
 
 @given(LINES, LINES)
@@ -64,10 +55,6 @@ def test_padding_and_styling() -> None:
 
 def flow(*counts: int, per_minute: int = 0) -> Flow:
     return Flow((0,) * (MINUTES - len(counts)) + counts, per_minute)
-
-
-def test_nothing_is_said_when_nothing_comes_or_ends() -> None:
-    assert pace_line(STILL, with_ends=True) == ()
 
 
 def test_bars_and_numbers_of_both_are_on_one_scale() -> None:

@@ -12,17 +12,6 @@ LEFT = 3
 MINUTE = 60 * SECOND
 
 
-@pytest.mark.parametrize("later", range(0, 30, 3))
-@pytest.mark.parametrize("columns", [20, 57, 117])
-def test_no_time_touches_the_mark_of_the_zone(later: int, columns: int) -> None:
-    since = Nanos(NOW + later * MINUTE)
-    _, (mark, times) = axis_lines(since, Nanos(since + 180 * MINUTE), LEFT, columns, None)
-    assert mark.text == "  Z"
-    assert times.text.startswith(" ")
-    assert len(times.text) == columns
-    assert times.text.strip()
-
-
 @pytest.mark.parametrize("span", [30, 180, 1_000])
 def test_the_day_is_told(span: int) -> None:
     """Of the first time, and of the first one after midnight."""

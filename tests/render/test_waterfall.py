@@ -1,10 +1,8 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from jobtui.analysis.traces.axis import TraceWindow
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.layout import ServiceMarks, ShownLines, lay_out
+from jobtui.analysis.traces.layout import ServiceMarks, lay_out
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.spans import width_of
@@ -74,13 +72,6 @@ def test_a_line_says_what_became_of_its_span(trace: Trace, row: int, words: str,
     assert [word for word in words.split() if word not in line] == []
 
 
-def test_without_a_limit_each_of_like_spans_has_its_row_and_no_name_is_cut() -> None:
-    name = "of a very long name " * 20
-    rows = drawn(work(*events(2, 20), a_span(30, 1, 50 * MS, 60 * MS, name=name)), most=None)
-    assert len(rows) == 23
-    assert name.strip() in rows[-1]
-
-
 def test_of_a_large_trace_what_matters_is_drawn() -> None:
     found = study_trace(captured("big-5000"))
     note, _, *rows = waterfall_lines(found, None, False, most=14)
@@ -96,36 +87,6 @@ def test_of_a_large_trace_open_spans_and_parents_that_did_not_come_are_drawn() -
     _, _, *rows = waterfall_lines(study_trace(work(*many, *late)), None, False, most=5)
     assert [sum(word in row for row in rows) for word in ("not received", "hangs")] == [1, 1]
     assert len(rows) == 5
-
-
-SPANS = st.lists(
-    st.tuples(
-        st.integers(1, 40),
-        st.none() | st.integers(1, 6),
-        st.integers(0, 50),
-        st.none() | st.integers(0, 60),
-        st.booleans(),
-        st.sampled_from(("event", "work")),
-    ),
-    max_size=30,
-).map(
-    lambda rows: [
-        a_span(n, parent, start, end, error=error, name=f"{name} {n}")
-        for n, parent, start, end, error, name in rows
-    ]
-)
-
-
-@given(SPANS, st.integers(1, 40))
-@settings(max_examples=100, deadline=None)
-def test_its_rows_are_the_lines_of_the_screen(spans: list[Span], most: int) -> None:
-    trace = a_trace(*spans)
-    shown = ShownLines(lay_out(study_trace(trace)))
-    if spans:
-        assert len(drawn(trace)) == len(shown.numbers)
-        assert len(drawn(trace, most=None)) == len(shown.layout.lines)
-        limited = drawn(trace, most=most)
-        assert len(limited) <= max(most + 1, 2) or len(shown.numbers) <= most
 
 
 @pytest.mark.parametrize("name", EXPECTED)

@@ -12,7 +12,7 @@ from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.chart import Drawn, Frame, draw_chart, legend_lines
+from jobtui.render.chart import Drawn, draw_chart, legend_lines
 from jobtui.theme import DARK, THEMES
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
@@ -72,15 +72,6 @@ async def test_it_says_what_holds_at_the_end(theme: str) -> None:
         assert lines[-2].count("✗") == 2
 
 
-async def test_a_window_of_ten_rows_has_the_chart_too() -> None:
-    async with a_view((40, 6)) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert "38 of 40 nodes busy" in lines[0]
-        assert lines[1].startswith("40┤")
-        assert "█" in lines[2]
-        assert "└" in lines[4]
-
-
 async def test_the_cursor_goes_through_time() -> None:
     async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart())
@@ -131,16 +122,6 @@ async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyP
         view.set_chart(a_chart(ChartKind.STATES))
         assert view.chosen == 0
         await drawn(view, pilot)
-
-
-@pytest.mark.parametrize("cells", [60, 77, 100])
-def test_each_column_begins_in_itself(cells: int) -> None:
-    frame = Frame(Nanos(NOW - 8_191_000_000_007), NOW, cells, 9)
-    picture = Drawn(frame, [], 3, 1.0, ())
-    view = ChartView(lambda: NOW)
-    for column in range(picture.columns):
-        view.window.cursor = picture.time_of(column)[0]
-        assert view._column(picture) == column
 
 
 async def test_zoom_and_pan_show_other_times() -> None:
@@ -209,13 +190,6 @@ async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
             assert ["38 of 40" in line for line in lines[:2]] == [True] if size[1] == 1 else [False, True]
 
 
-async def test_many_words_go_on_below_the_bars() -> None:
-    async with a_view((22, 7)) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        words = " ".join(" ".join(lines[1:]).split())
-        assert "2 idle, 11 jobs waiting 0 to 38 nodes, 11-20 19:" in words
-
-
 async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None:
     async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
@@ -226,20 +200,6 @@ async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
         assert all(not line[85:].strip() for line in picture)
-
-
-async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
-    names = [f"STATE_{number}" for number in range(11)]
-    curves = tuple(
-        Curve(series(name, *([10.0 * number] * 100), unit="jobs")) for number, name in enumerate(names)
-    )
-    async with a_view((150, 40)) as (view, pilot):
-        lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
-    legend = " ".join(lines[1:4])
-    signs = [legend.partition(f"━ {name}")[0][-1] for name in names]
-    assert len(set(signs)) == len(names)
-    picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
-    assert not [sign for sign in signs if sign not in picture], lines
 
 
 @pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])

@@ -10,7 +10,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.faults import Faults
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
-from jobtui.widgets.row_index import RUN, SLICE, Order, RowIndex
+from jobtui.widgets.row_index import Order, RowIndex
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
 
@@ -75,24 +75,6 @@ def test_the_order_is_that_of_sorting_anew(
     assert index.window(7, 3) == []
 
 
-def test_put_tells_whether_a_row_moved() -> None:
-    index: RowIndex[Row] = RowIndex(Order(lambda row: row.key, keep=lambda row: row.key != 0))
-    assert index.put(Row("a", 1))
-    assert not index.put(Row("a", 1))
-    assert index.put(Row("a", 2))
-    assert index.put(Row("a", 0))
-    assert not index.put(Row("a", 0))
-    assert not index.discard("a")
-    assert index.position("a") is None
-
-
-def test_many_rows_are_sorted_in_slices() -> None:
-    rows = [Row(f"{number:06d}", (number * 7919) % 10_007) for number in range(5 * RUN)]
-    index, slices = built(rows, Order(lambda row: row.key))
-    assert index.window(0, len(rows)) == expected(rows, Order(lambda row: row.key))
-    assert slices > len(rows) // SLICE
-
-
 def shown(rows: JobRows) -> list[str]:
     return list(rows.window(0, 10_000))
 
@@ -154,17 +136,6 @@ def test_a_filter_on_ages_lets_jobs_go_as_time_passes(clock: FixedClock) -> None
     assert len(rows) == 3
 
 
-def test_very_many_changes_are_sorted_anew_in_slices(clock: FixedClock) -> None:
-    rows = JobRows(clock.now)
-    jobs = [a_job(n, started_at=ago(n), mode="sbatch") for n in range(3 * BULK)]
-    rows.apply(jobs)
-    assert rows.is_sorting
-    assert len(rows) == 0
-    settle(rows)
-    assert shown(rows)[:3] == [job_id(0), job_id(1), job_id(2)]
-    assert len(rows) == len(jobs)
-
-
 def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     jobs = [a_job(n, name=f"n{n:06d}") for n in range(2 * BULK)]
@@ -190,17 +161,6 @@ def test_many_changes_while_a_new_order_is_worked_out_begin_it_again(clock: Fixe
     settle(rows)
     assert len(rows) == 2 * BULK
     assert shown(rows)[0] == job_id(0)
-
-
-def test_no_value_comes_last_in_either_direction(clock: FixedClock) -> None:
-    rows = JobRows(clock.now)
-    rows.apply([a_job(1, percent=5.0), a_job(2, percent=None), a_job(3, percent=90.0)])
-    rows.set_order(lambda job: job.percent)
-    settle(rows)
-    assert shown(rows) == [job_id(1), job_id(3), job_id(2)]
-    rows.set_order(lambda job: job.percent, reverse=True)
-    settle(rows)
-    assert shown(rows) == [job_id(3), job_id(1), job_id(2)]
 
 
 def test_counts_follow_every_change(clock: FixedClock) -> None:

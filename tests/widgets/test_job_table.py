@@ -33,17 +33,6 @@ def running(count: int, first: int = 0) -> list[Job]:
     return [a_job(n, started_at=ago(n + 1), percent=1.0, mode="sbatch") for n in range(first, first + count)]
 
 
-async def test_it_draws_a_row_for_each_job_under_the_names_of_columns(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 8)) as pilot:
-        stage.table.apply(running(3))
-        await pilot.pause()
-        lines = text_of(stage.table)
-        assert "STATE" in lines[0]
-        assert "USER" in lines[0]
-        assert ["running" in line for line in lines] == [False, True, True, True, False, False, False, False]
-        assert "heights 0" in lines[1]
-
-
 async def test_of_many_rows_only_the_visible_ones_are_drawn(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 20)) as pilot:
         stage.table.apply(running(100_000))
@@ -216,17 +205,6 @@ async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -
         assert table.top == 0
         await pilot.click(JobTable, offset=(10, 0))
         assert table.cursor == 10
-
-
-@pytest.mark.parametrize("size", [(10, 3), (10, 1), (1, 1), (200, 60), (40, 2)])
-async def test_any_size_will_do(stage: TableStage, size: tuple[int, int]) -> None:
-    async with stage.run_test(size=size) as pilot:
-        stage.table.apply(running(30))
-        for move in Move:
-            stage.table.move(move)
-            await pilot.pause()
-        assert 0 <= stage.table.cursor < 30
-        assert stage.table.top <= stage.table.cursor < stage.table.top + stage.table.page
 
 
 async def test_moves_go_where_they_should(stage: TableStage) -> None:

@@ -9,13 +9,11 @@ from rich.style import Style
 from textual.pilot import Pilot
 
 from jobtui.render.spans import Line, Span, width_of
-from jobtui.theme import ANSI, DARK, LIGHT, PLAIN
+from jobtui.theme import DARK, LIGHT
 from jobtui.widgets.frame import RuleLine
-from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
 from tests.screens.captured import app_on, copied, until
-from tests.screens.scene import Scene, jobs
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, press, screen_text, watch
 
@@ -53,24 +51,6 @@ async def test_only_changed_lines_are_painted_and_all_at_a_resize() -> None:
         await pilot.resize_terminal(30, 8)
         await pilot.pause()
         assert set(painted) == set(range(8))
-
-
-async def test_every_line_has_the_background_up_to_its_end() -> None:
-    async with numbers(rows=12) as (view, _):
-        for y in range(12):
-            strip = view.render_line(y)
-            assert strip.cell_length == 40
-            assert all(segment.style and segment.style.bgcolor for segment in strip)
-
-
-@pytest.mark.parametrize("theme", [DARK.name, LIGHT.name, ANSI.name, PLAIN.name])
-async def test_styles_are_looked_up_in_the_theme(theme: str) -> None:
-    async with numbers(theme=theme) as (view, _):
-        assert view.look("error") != view.look("")
-        assert view.look("no.such.name") == view.look("")
-        both = view.look("error cursor")
-        assert both.bgcolor == view.look("cursor").bgcolor
-        assert both.reverse == view.look("cursor").reverse
 
 
 async def test_another_theme_changes_the_looks() -> None:
@@ -123,36 +103,6 @@ def test_what_is_selected_is_marked_and_stays_where_it_is() -> None:
         marked = "".join(span.text for span in drawn if STYLE in span.style)
         assert marked == ("beta" + " " * 10, "表", "")[y]
         assert width_of(drawn) == (20 if y < 2 else 8)
-
-
-async def test_rows_of_the_table_are_selected_as_text_until_the_cursor_moves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        texts = copied(scene.app, monkeypatch)
-        line = "".join(span.text for span in table.line(2))
-        start = line.index("fel scan 12")
-        await pilot.mouse_down(JobTable, offset=(start, 2))
-        await pilot.hover(JobTable, offset=(start + 10, 2))
-        await wait_until(lambda: any(STYLE in span.style for span in table._painted[2]), pilot)
-        await pilot.mouse_up(JobTable, offset=(start + 10, 2))
-        await wait_until(lambda: table.selected_text == "fel scan 12", pilot)
-        assert table.cursor == 0, "no row was clicked"
-        await press(pilot, "y", until=lambda: texts == ["fel scan 12"])
-        assert not any(STYLE in span.style for span in table._painted[2])
-        await press(pilot, "y", until=lambda: len(texts) == 2)
-        assert texts[1] == table.cursor_id
-        await pilot.mouse_down(JobTable, offset=(3, 1))
-        await pilot.hover(JobTable, offset=(30, 2))
-        await pilot.mouse_up(JobTable, offset=(30, 2))
-        await wait_until(lambda: table.selected_text, pilot)
-        await pilot.press("j")
-        assert table.selected_text == ""
-        await pilot.click(JobTable, offset=(3, 4))
-        await wait_until(lambda: table.cursor == 3, pilot)
 
 
 async def test_lines_of_a_log_are_selected_by_mouse_and_by_key(

@@ -9,16 +9,13 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Place, Query, SearchState
-from jobtui.render.log_lines import LineLook, body, finder, marked
-from jobtui.render.spans import Span, crop, rows, width_of
-from jobtui.render.text import safe, width
+from jobtui.render.log_lines import LineLook, finder
 from jobtui.widgets import log_feed
 from jobtui.widgets.log_feed import KEPT, FilteredLines, FoldedLines, Folds, KeptLines, LogFeed, LogWindow
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
-from tests.builders import HOSTILE
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, screen_text, text_of, watch
+from tests.widgets.widget_app import WidgetApp, text_of, watch
 
 WHOLE = LineLook(whole=True)
 
@@ -94,18 +91,6 @@ async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_aw
         view.move(Move.BOTTOM)
         await wait_until(lambda: seen(view)[-1] == "line 999999", pilot)
         assert lines.asked <= 2 * KEPT
-
-
-async def test_pages_up_and_down_come_back_to_the_same_lines() -> None:
-    async with shown(numbered(5_000), 25_000) as (view, pilot):
-        before = view.place
-        for _ in range(60):
-            view.move(Move.PAGE_UP)
-            await pilot.pause()
-        for _ in range(60):
-            view.move(Move.PAGE_DOWN)
-            await pilot.pause()
-        assert view.place == before
 
 
 async def test_moves_farther_than_what_is_held_are_made_up_for() -> None:
@@ -242,51 +227,6 @@ async def test_an_empty_log_shows_its_first_lines_when_they_come() -> None:
         await wait_until(lambda: seen(view)[0] == "first", pilot)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (40, 10), (10, 2), (2, 1)])
-@pytest.mark.parametrize("wraps", [False, True])
-@pytest.mark.parametrize("whole", [False, True])
-async def test_hostile_lines_keep_the_columns(size: tuple[int, int], wraps: bool, whole: bool) -> None:
-    texts = [f"Nov 20 20:34:31 7 0 a/b.py:1:f {text}" for text in HOSTILE] + [*HOSTILE, "password=hunter2"]
-    async with shown(Lines(texts), size=size, look=LineLook(whole=whole)) as (view, pilot):
-        view.set_finder(finder(Query("e", False, True)))
-        if wraps:
-            view.toggle_wrap()
-        for steps in (0, 1, 3):
-            view.go_sideways(steps)
-            for _ in range(len(texts)):
-                view.move(Move.UP)
-                for y in range(size[1]):
-                    strip = view.render_line(y)
-                    assert strip.cell_length == size[0] == width(strip.text)
-                    assert "\x1b" not in strip.text
-                    assert strip.text == safe(strip.text)
-        assert "hunter2" not in "".join(screen_text(pilot.app))
-
-
-@given(st.text(), st.integers(1, 30), st.integers(0, 40))
-def test_parts_of_lines_have_their_width(text: str, cells: int, start: int) -> None:
-    text = safe(text)
-    line = (Span(text[:3], "a"), Span(text[3:], "b"))
-    total = width(text)
-    part = crop(line, start, cells)
-    assert width_of(part) == max(0, min(cells, total - start))
-    assert width("".join(span.text for span in part)) == width_of(part)
-    broken = rows(line, max(2, cells), 10_000)
-    assert "".join(span.text for row in broken for span in row) == text
-    assert all(width_of(row) <= max(2, cells) for row in broken)
-
-
-@given(st.text(max_size=60), st.text(min_size=1, max_size=3))
-def test_marking_changes_no_text(text: str, wanted: str) -> None:
-    line = (Span(text[:5], "a"), Span(text[5:9], ""), Span(text[9:], "b"))
-    find = finder(Query(wanted, False, False))
-    assert find is not None
-    after = marked(line, find(text))
-    assert "".join(span.text for span in after) == text
-    hits = "".join(span.text for span in after if "hit" in span.style)
-    assert hits == wanted * text.count(wanted)
-
-
 EXPRESSIONS = [
     (r"a.*b", True), (r"[+*]+x", True), (r"\d+ of \d+", True), (r"(a+)+$", False), (r"(a|b)*c", False),
     (r"a*b*c*d", False), (r"(\w)\1", False), (r"(?=a)b", False), (r"foo(", False),
@@ -297,16 +237,6 @@ EXPRESSIONS = [
 @pytest.mark.parametrize(("pattern", "tried"), EXPRESSIONS)
 def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: bool) -> None:
     assert (finder(Query(pattern, True, False)) is not None) is tried
-
-
-def test_the_head_of_a_line_is_cut_to_the_time_of_day() -> None:
-    line = LogLine(place=0, end=1, text="Nov 20 20:34:31 7 0 a/b.py:12:f the message", size=1)
-    assert "".join(span.text for span in body(line, LineLook())) == "20:34:31 the message"
-    assert "".join(span.text for span in body(line, LineLook(whole=True))) == line.text
-    iso = LogLine(place=0, end=1, text="2026-11-20T20:34:31.250Z ready", size=1)
-    assert "".join(span.text for span in body(iso, LineLook())) == "20:34:31.250 ready"
-    more = LogLine(place=0, end=1, text="  File x, line 3", size=1)
-    assert "".join(span.text for span in body(more, LineLook())) == "           File x, line 3"
 
 
 def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
@@ -346,17 +276,6 @@ async def test_only_lines_with_hits_are_given_in_both_directions(
     before = await lines.before(at * 10 + 5, count)
     assert [line.place // 10 for line in before.lines] == [nth for nth in wanted if nth < at][-count:]
     assert before.at_edge == (len([nth for nth in wanted if nth < at]) <= count)
-
-
-async def test_only_hits_can_be_shown_without_losing_the_line() -> None:
-    lines = numbered(5_000)
-    hits = FilteredLines(lines, Found(range(3, 50_000, 1_000)))
-    async with shown(lines, 20_000) as (view, pilot):
-        view.show(hits, view.place)
-        await wait_until(lambda: seen(view)[0].endswith("00") and view.place == 20_000, pilot)
-        view.show(lines, view.place)
-        await wait_until(lambda: "line 2001" in seen(view), pilot)
-        assert view.place == 20_000
 
 
 HEAD = "Nov 20 20:34:01 7 0 a/b.py:1:f "

@@ -11,7 +11,6 @@ from jobtui.render.spans import Paragraph, width_of
 from jobtui.render.text import safe, width, wrapped
 from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
 from jobtui.widgets.job_facts import JobFacts, ends_of
-from jobtui.widgets.record_list import Choice, ChoiceList
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id
@@ -134,28 +133,6 @@ def test_wrapped_lines_are_never_too_wide(text: str) -> None:
         lines = wrapped(safe(text), cells, hang=3)
         assert all(width(line) <= cells for line in lines)
         assert sum(map(len, lines)) >= len(safe(text).replace(" ", ""))
-
-
-WIDE, JOINED = "表" * 12, "e\u0301" * 12
-CHOICES = [Choice(WIDE, "wide"), Choice(JOINED, "joined"), Choice("plain", "too")]
-
-
-@pytest.mark.parametrize("columns", [1, 2, 4, 9, 20, 60])
-async def test_a_row_takes_what_there_is_and_no_more(columns: int) -> None:
-    shown = ChoiceList(CHOICES)
-    async with WidgetApp(shown).run_test(size=(columns, 3)):
-        for index in range(shown.count):
-            row = shown.row(index)
-            assert width_of(row) <= max(3, columns)
-            assert all(span.width == width_of([span._replace(cells=-1)]) for span in row)
-
-
-async def test_a_name_is_cut_only_where_there_is_no_room() -> None:
-    shown = ChoiceList(CHOICES)
-    async with WidgetApp(shown).run_test(size=(40, 3)) as pilot:
-        assert [line.split() for line in text_of(shown)[:2]] == [[WIDE], [JOINED]]
-        await pilot.resize_terminal(70, 3)
-        assert [line.split() for line in text_of(shown)[:2]] == [[WIDE, "wide"], [JOINED, "joined"]]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ops import Certainty, Op, OpStatus
 from jobtui.render.lanes import op_glyph
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from tests.builders import a_step, ago, an_op
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -79,33 +79,6 @@ async def test_ops_have_sign_name_prefix_and_duration_and_the_cursor_stays_with_
         ]
 
 
-async def test_of_five_hundred_ops_only_what_is_seen_and_changed_is_painted(
-    panes: Panes, clock: FixedClock
-) -> None:
-    many = ops(500)
-    async with panes.run_test(size=(120, 20)) as pilot:
-        panes.ops.set_ops(many)
-        panes.ops.move(Move.BOTTOM)
-        await pilot.pause()
-        assert panes.ops.record is many[-1]
-        painted = watch(panes.ops)
-        panes.ops.set_ops([*many[:250], msgspec.structs.replace(many[250], error="no"), *many[251:]])
-        await pilot.pause()
-        assert painted == []
-        panes.ops.set_ops([*many[:-1], msgspec.structs.replace(many[-1], error="no")])
-        await pilot.pause()
-        assert len(painted) == 1
-        panes.ops.move(Move.TOP)
-        panes.ops.set_ops([an_op("run", status=OpStatus.SENT, created_at=ago(5)), *ops(1)])
-        await pilot.pause()
-        painted.clear()
-        clock.advance(1)
-        panes.ops.tick()
-        await pilot.pause()
-        assert painted == [1]
-        assert "6s" in text_of(panes.ops)[1]
-
-
 async def test_steps_are_shown_and_the_one_that_went_wrong_is_chosen(panes: Panes) -> None:
     op = an_op(steps=[a_step("request", 0), a_step("status error", 1), a_step("exited 0", 1)])
     async with panes.run_test(size=(120, 20)) as pilot:
@@ -120,18 +93,6 @@ async def test_steps_are_shown_and_the_one_that_went_wrong_is_chosen(panes: Pane
         assert panes.timeline.step is None
         panes.timeline.move(Move.DOWN)
         assert panes.timeline.step is None
-
-
-async def test_a_gap_has_its_line_that_the_cursor_jumps_over(panes: Panes) -> None:
-    steps = [a_step("request", 0), a_step("sent", 40), a_step("reply ok", 41)]
-    op = an_op(steps=steps, status=OpStatus.ENDED)
-    async with panes.run_test(size=(120, 20)) as pilot:
-        panes.timeline.set_op(op)
-        await pilot.pause()
-        assert "┊ 40s" in text_of(panes.timeline)[2]
-        for move, at in ((Move.UP, 1), (Move.UP, 0), (Move.DOWN, 1)):
-            panes.timeline.move(move)
-            assert panes.timeline.step is op.steps[at]
 
 
 async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: FixedClock) -> None:
@@ -181,11 +142,6 @@ async def test_the_line_behind_a_step_with_its_place_and_certainty_without_secre
         assert text_of(panes.detail) == ["", "", "", ""]
 
 
-def test_where_lines_are_not_counted_yet_the_byte_is_told() -> None:
-    assert where(a_step(line=-5, offset=123_456)) == "supervisor.log at byte 123,456"
-    assert where(a_step(line=5), full=True) == "/var/log/supervisor.log:5"
-
-
 def repeating(times: int, every_s: float = 0.5) -> Op:
     steps = [a_step("sent", 0)]
     for nth in range(times):
@@ -219,20 +175,6 @@ async def test_what_repeats_is_one_row_and_all_of_them_when_unfolded(clock: Fixe
         shown.move(Move.UP)
         assert shown.toggle_fold()
         assert len([line for line in text_of(shown) if line]) == 6
-
-
-async def test_it_stays_unfolded_while_steps_come_and_waits_in_it_are_told(clock: FixedClock) -> None:
-    shown = Timeline(clock.now)
-    async with WidgetApp(shown).run_test(size=(100, 60)):
-        shown.set_op(repeating(4, every_s=6))
-        assert any("× 4  10s – 28s  waits up to 6s" in line for line in text_of(shown))
-        shown.move(Move.UP)
-        assert shown.toggle_fold()
-        shown.set_op(repeating(5, every_s=6))
-        assert sum("● update" in line for line in text_of(shown)) == 5
-        shown.set_op(None)
-        shown.set_op(repeating(5, every_s=6))
-        assert sum("● update" in line for line in text_of(shown)) == 0
 
 
 @pytest.mark.parametrize(

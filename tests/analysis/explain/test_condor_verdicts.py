@@ -10,8 +10,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Concern, Verdict
-from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
-from tests.tracing import CAPTURES
+from tests.condor import JOB, book_of, event, executing, facts_of, submitted
 
 NOW = Nanos(1_795_172_400 * SECOND)
 """2026-11-20T11:00:00Z"""
@@ -115,28 +114,6 @@ def test_files_that_tell_different_ends_and_a_source_that_is_down_make_it_less_s
     assert (verdict.code, verdict.confidence <= 0.75) == (Code.COMPLETED, True)
     down = SourceHealth(name="b.log", kind="condor_log", state=SourceState.DOWN, error="gone")
     assert "b.log cannot be read: gone" in explained(*told(facts_of(RAN.encode())), down).blind_spots
-
-
-def test_the_captured_disagreement_is_named_with_both_facts() -> None:
-    book, news = book_of(facts_in(CONDOR / "cluster.log"), facts_in(CONDOR / "job.ad"))
-    job_id = JobId("81422934.0@jobsub02.fnal.gov")
-    job = next(job for job in news.jobs if job.id == job_id)
-    made = explained(job, book.facts_of(job_id))
-    assert made.code is Code.KILLED_BY_SIGNAL
-    assert "No space left on device" in made.sentence
-    (one,) = made.contradictions
-    assert (one.one.text, one.other.text) == ("killed by signal 9", "exit status 2")
-    assert one.one.line == 51
-
-
-@pytest.mark.parametrize(("proc", "code"), [(0, Code.COMPLETED), (2, Code.PROGRAM_FAILED)])
-def test_captured_outputs_are_explained_and_lead_to_their_trace(proc: int, code: Code) -> None:
-    book, news = book_of(facts_in(CAPTURES / f"81430102.{proc}.out"))
-    (job,) = news.jobs
-    verdict = explained(job, book.facts_of(job.id))
-    assert verdict.code is code
-    wanted = f"jobtui trace {job.id}"
-    assert (wanted in [step.command for step in verdict.next]) is (code is Code.PROGRAM_FAILED)
 
 
 def test_a_job_of_which_nothing_is_known_is_no_fault() -> None:

@@ -1,5 +1,6 @@
 """Verdicts on what really happened: captures of a real system, and simulated incidents."""
 
+import os
 import random
 
 import pytest
@@ -11,30 +12,14 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
-from jobtui.model.verdicts import CONCERNS, Cause, Code, Verdict
+from jobtui.model.verdicts import CONCERNS, Cause, Code
 from jobtui.render.verdicts import history_line
-from tests.analysis.captured import CAPTURES, ROOT, expected, logs
-from tests.analysis.explain.cases import ASKED, CONFIDENT, Played, evidence_of, played, record_in, written_at
+from tests.analysis.captured import ROOT
+from tests.analysis.explain.cases import Played, evidence_of, played, record_in, written_at
 from tests.builders import a_job, ago
 from tests.conftest import NOW
 
 SOON = 30 * SECOND
-
-
-def verdict_in(capture: str, jid: str) -> Verdict:
-    detail = record_in(ROOT / capture, jid)
-    return explain(evidence_of(jid, logs(capture), detail, Nanos(written_at(detail) + SOON)))
-
-
-@pytest.mark.parametrize(
-    ("capture", "jid"),
-    [(capture, jid) for capture in CAPTURES for jid in expected(capture)["jobs"]],
-)
-def test_every_job_of_every_capture(capture: str, jid: str) -> None:
-    verdict = verdict_in(capture, jid)
-    assert verdict.code is ASKED[expected(capture)["jobs"][jid]["asked"][-1]], verdict
-    assert verdict.confidence >= CONFIDENT
-    assert verdict.evidence
 
 
 @pytest.mark.parametrize(
@@ -60,7 +45,9 @@ def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
 PLAYED_S = {"time-limit": (420,)}
 """How long incidents are played: those that stay as they are may be looked at soon or late."""
 SOON_OR_LATE_S = (90, 130, 200, 420)
-SEEDS = 500
+SEEDS = int(os.environ.get("JOBTUI_WORLDS", "30"))
+AT_ODDS = {"stale-record"}
+"""Incidents that leave a record which nobody sets right."""
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
@@ -73,6 +60,7 @@ def test_incidents_get_the_right_verdict(name: str) -> None:
         play = Played(name, seed, draw.choice(drivers), played_s)
         verdict = explain(play.evidence())
         assert verdict.code == play.expected, (play.jid, verdict)
+        assert bool(verdict.contradictions) == (name in AT_ODDS), verdict
 
 
 def test_every_verdict_says_what_it_asks_of_a_person() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.traces.axis import Axis, TraceWindow
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
-from jobtui.analysis.traces.failures import deepest_errors, error_spans, failures, root_causes, study_trace
+from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import Standing, judged
 from jobtui.analysis.traces.job_traces import (
     Ways,
@@ -47,7 +47,7 @@ from jobtui.model.traces import (
     summary_of,
 )
 from tests.condor import book_of, facts_of, submitted
-from tests.tracing import EXPECTED, FORMATS, a_span, a_trace, captured, span_id
+from tests.tracing import EXPECTED, a_span, a_trace, captured, span_id
 
 
 def lines_of(*spans: Span) -> Sequence[TraceLine]:
@@ -130,48 +130,6 @@ def test_a_clock_that_is_behind_is_said_and_a_late_job_is_not() -> None:
 def test_what_caused_an_error(spans: list[Span], causes: list[tuple[str, str, bool]]) -> None:
     found = root_causes(build_tree(a_trace(*spans)))
     assert [(one.span.name, one.top.name, one.is_handled) for one in found] == causes
-
-
-def test_the_errors_of_the_recovered_capture_were_all_handled() -> None:
-    causes = root_causes(build_tree(captured("recovered-error")))
-    assert [cause.is_handled for cause in causes] == [True, True, True]
-
-
-CODES = a_trace(a_span(1, attributes={"process.exit.code": 2}), a_span(2, attributes={"exit_code": 0}))
-
-
-@pytest.mark.parametrize(
-    ("trace", "texts"),
-    [
-        (captured("jobsub-fail-condor"), ["submit returned None and not True"]),  # it has no error span
-        (captured("jobsub-ok"), []),
-        (CODES, ["s1 ended with status 2"]),
-    ],
-    ids=["a refused submission", "a good one", "a status in an attribute"],
-)
-def test_what_failed_without_an_error_span(trace: Trace, texts: list[str]) -> None:
-    assert [failure.text for failure in failures(build_tree(trace))] == texts
-
-
-def test_an_attempt_that_was_killed_is_named_by_its_last_span_and_a_queue_is_a_wait() -> None:
-    tree = build_tree(captured("queue-3h"))
-    (failure,) = failures(tree)
-    assert (failure.span.span_id, failure.is_last) == ("012d0ea67ff12229", False)
-    assert "killed, or still running" in failure.text
-    assert [
-        (wait.after.name, wait.before.name, round(wait.duration_ns / 1e9)) for wait in waits_of(tree)
-    ] == [
-        ("jobsub_submit", "stage-in", 5698),
-        ("step", "analyze", 11238),
-    ]
-
-
-def test_the_jobs_log_records_are_those_of_the_step_that_failed() -> None:
-    (cause,) = root_causes(build_tree(captured("job-fail")))
-    assert cause.message == "RuntimeError: fail flag triggered at step 7 of 10"
-    assert [log.body for log in cause.logs] == ["Fail flag triggered. Failing executable now."]
-    assert [event.name for event in cause.span.events] == ["Doing really hard work (7 / 10)", "exception"]
-    assert cause.exception is not None
 
 
 SPANS = st.lists(
@@ -509,24 +467,6 @@ def test_a_submission_of_another_job_is_unlikely() -> None:
     assert other.score < mine.score
 
 
-SUBMISSION = 15
-"""Spans of the submission of the captured cluster, which belong to all of its processes."""
-
-
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("proc", range(4))
-def test_each_of_them_is_shown_alone(proc: int, form: str) -> None:
-    trace = captured("cluster-4", form)
-    for job_id in (f"81430102.{proc}@jobsub02.fnal.gov", f"81430102.{proc}"):
-        mine = alone(trace, job_id, JOB_ATTRIBUTES)
-        assert len(mine.others) == 3
-        assert len(mine.trace.spans) == SUBMISSION + (3 if proc == 2 else 7)
-        assert len(mine.trace.spans) + sum(mine.others.values()) == len(trace.spans)
-        causes = root_causes(build_tree(mine.trace))
-        assert [cause.span.name for cause in causes] == (["read"] if proc == 2 else [])
-        assert build_tree(mine.trace).missing == {}
-
-
 @pytest.mark.parametrize(
     ("job_id", "names"),
     [
@@ -577,30 +517,3 @@ def test_no_tree_loses_a_span_without_counting_it(parents: list[tuple[int, str |
 def test_a_failure_without_an_error_span_is_one(code: int, standing: Standing) -> None:
     trace = a_trace(a_span(1, attributes={"process.exit.code": code}))
     assert judged(trace, Nanos(1_795_300_000 * SECOND)).standing is standing
-
-
-CASES = [(name, form) for name in EXPECTED for form in FORMATS]
-PATHS = {"critical_path_jaeger": jaeger_path, "critical_path_whole": whole_path}
-
-
-@pytest.mark.parametrize(("name", "form"), CASES)
-def test_a_captured_trace_is_what_it_was(name: str, form: str) -> None:
-    expected, tree = EXPECTED[name], build_tree(captured(name, form))
-    assert tree.trace_id == expected["traceID"]
-    assert len(tree.spans) == expected["spans"]
-    assert sorted(tree.services) == expected["services"]
-    assert [span.span_id for span in tree.roots] == expected["roots"]
-    assert list(tree.missing) == expected["missing_parents"]
-    assert [span.span_id for span in error_spans(tree)] == expected["error_spans"]
-    assert [span.span_id for span in deepest_errors(tree)] == expected["deepest_errors"]
-    unit = 1_000 if form.startswith("jaeger") else 1  # how exact its times are, nanoseconds
-    assert (tree.started_at or 0) // unit == expected["start_unix_nano"] // unit
-    assert abs(tree.duration_ns - expected["duration_ns"]) < 2 * unit
-    for which in PATHS.keys() & expected.keys():
-        path, told = PATHS[which](tree), expected[which]
-        assert [(one.span.span_id, one.span.name, one.is_wait) for one in path] == [
-            (step["spanID"], step["name"], step.get("wait", False)) for step in told
-        ]
-        for segment, step in zip(path, told, strict=True):
-            assert abs(segment.from_ns - step["from_ns"]) < 2 * unit
-            assert abs(segment.to_ns - step["to_ns"]) < 2 * unit
