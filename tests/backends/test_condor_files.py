@@ -68,9 +68,7 @@ HELD_LATER = event(12, "2026-11-20 10:05:00Z", "Job was held.", "no room", "Code
 
 @pytest.mark.parametrize("is_emptied", [False, True], ids=["at once", "empty for a while"])
 @pytest.mark.parametrize("is_new", [True, False], ids=["moved", "cut"])
-async def test_what_a_rotated_log_says_is_behind_what_the_one_before_it_said(
-    tmp_path: Path, *, is_new: bool, is_emptied: bool
-) -> None:
+async def test_a_rotated_log_goes_on(tmp_path: Path, *, is_new: bool, is_emptied: bool) -> None:
     path = tmp_path / "a.log"
     path.write_text(submitted() + executing())
     source = CondorFile(path)

@@ -27,9 +27,7 @@ def a_run(checkout: Path) -> SourceSpec:
     return SourceSpec("srdb", str(checkout / "run"))
 
 
-def test_nothing_is_found_where_nothing_is_and_sirepos_own_variable_first(
-    around: Surroundings, tmp_path: Path
-) -> None:
+def test_sirepos_own_variable_is_found_first(around: Surroundings, tmp_path: Path) -> None:
     (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
     assert discover(around) == ()
     assert "SIREPO_SRDB_ROOT" in LOOKED_FOR
@@ -39,9 +37,7 @@ def test_nothing_is_found_where_nothing_is_and_sirepos_own_variable_first(
 
 
 @pytest.mark.parametrize("checkout", ["here", "here/deep", "here/deep/sirepo", "home/src/radiasoft/sirepo"])
-def test_the_run_directory_of_a_checkout_is_found(
-    around: Surroundings, tmp_path: Path, checkout: str
-) -> None:
+def test_the_run_directory_of_a_checkout(around: Surroundings, tmp_path: Path, checkout: str) -> None:
     spec = a_run(tmp_path / checkout)
     (found,) = discover(around)
     assert found.spec == spec
@@ -84,9 +80,7 @@ def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Pa
         ("https://x.org", 0o644),
     ],
 )
-def test_a_login_without_an_address_or_that_others_may_read_is_no_source(
-    around: Surroundings, tmp_path: Path, url: str, mode: int
-) -> None:
+def test_an_odd_login_is_no_source(around: Surroundings, tmp_path: Path, url: str, mode: int) -> None:
     write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret", mode=mode)
     assert discover(around) == ()
 

@@ -92,9 +92,7 @@ def test_a_line_is_found_from_any_byte_in_it(data: bytes, offset: int) -> None:
     assert line_start(Bytes(data), offset) == data.rfind(b"\n", 0, offset) + 1
 
 
-def test_a_long_line_is_cut_and_comes_in_pieces_without_gaps_and_nul_bytes_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
     data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
     reader = PageReader(Bytes(data), 0, no_time)
@@ -351,7 +349,7 @@ async def test_a_log_of_a_cluster_is_read_with_its_environment_masked(client: Ss
     await log.aclose()
 
 
-async def test_it_goes_on_and_says_where_lines_are_missing(
+async def test_missing_lines_are_said(
     client: SshClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.replace(RUNS_HERE)

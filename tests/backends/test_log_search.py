@@ -94,9 +94,7 @@ async def test_a_text_is_found_as_it_stands(
 
 @with_and_without_ripgrep
 @pytest.mark.parametrize("typed", ["~^1.*alpha", r"~\bbeta$", "~ALPHA", "~[xyz", "~a|beta"])
-async def test_an_expression_is_tried_by_another_process(
-    pages: LogPages, installed: bool, typed: str
-) -> None:
+async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, typed: str) -> None:
     lines = a_log(pages)
     search = await searched(pages, typed)
     try:

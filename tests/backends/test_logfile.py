@@ -201,9 +201,7 @@ async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
     )
 
 
-async def test_takes_the_tail_and_says_why_when_there_are_no_times(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_times_it_takes_the_tail(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.log_start.TAIL_BYTES", 10)
     opened = await Opened.on(path, b"line\n" * 100, start=FromTime(Nanos(50_000 * SECOND)))
     assert opened.reading.texts == ["line", "line"]
@@ -340,9 +338,7 @@ async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_repo
     assert (skip.where, "10 bytes" in skip.why) == (f"{path}:2 (byte 4)", True)
 
 
-async def test_a_vanished_file_is_read_to_its_end_then_missing_and_read_anew_when_it_is_back(
-    path: Path,
-) -> None:
+async def test_a_vanished_file_is_read_to_its_end_and_again_when_it_is_back(path: Path) -> None:
     opened = await Opened.on(path, b"one\n")
     append(path, b"two\n")
     os.unlink(path)

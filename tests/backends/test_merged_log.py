@@ -139,9 +139,7 @@ async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_
         assert await merged.place_of_time(Nanos(T0 + 9_000 * SECOND)) is None
 
 
-async def test_what_cannot_be_read_is_marked_and_keeps_nobody_waiting(
-    merged_of: Make, clock: FixedClock
-) -> None:
+async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock) -> None:
     one, other = MemoryJournal(), MemoryJournal()
     write(one, 1, "j1")
     write(other, 2, "k2", host="v7")
@@ -168,9 +166,7 @@ async def test_what_cannot_be_read_is_marked_and_keeps_nobody_waiting(
     assert "nothing missing" in merged.lines[2].text
 
 
-async def test_a_log_that_hangs_does_not_hold_up_the_others(
-    merged_of: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_log_that_hangs_holds_up_no_other(merged_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_logs, "LOOK_S", 0.3)
     one, other = MemoryJournal(), MemoryJournal()
     write(one, 1, "j1")
@@ -230,9 +226,7 @@ async def test_what_is_held_is_bounded(merged_of: Make, monkeypatch: pytest.Monk
     assert (page.lines, page.at_edge) == ((), True)
 
 
-async def test_while_nobody_looks_little_is_held_and_nothing_is_lost(
-    merged_of: Make, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path, clock: FixedClock) -> None:
     file = tmp_path / "server.log"
     busy, quiet = MemoryJournal(), MemoryJournal()
     file.write_text("".join(line(n, f"f{n}") for n in range(0, 7_000, 7)))
@@ -330,9 +324,7 @@ async def test_agents_learn_user_and_host_from_it() -> None:
     assert agents["somG"].log == str(CAPTURE / HOST)
 
 
-async def test_repeats_over_copies_are_dropped_and_new_copies_come_at_the_next_look(
-    tmp_path: Path, source: AgentCopies
-) -> None:
+async def test_repeats_over_copies_are_dropped(tmp_path: Path, source: AgentCopies) -> None:
     assert (await source.poll(None)).records == ()
     write_copy(tmp_path, "20261120204749-remote-after-start.log", records(1, 2, 3))
     first = await source.poll(None)
@@ -390,7 +382,7 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
     assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
-async def test_of_very_many_only_the_newest_are_read_and_no_larger_file(
+async def test_the_newest_are_read(
     tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copied_log, "COPIES_READ", 3)

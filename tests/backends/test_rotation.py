@@ -215,9 +215,7 @@ class Polled:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_rotated_while_it_is_looked_at_is_given_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
+def test_every_line_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Also when a line is one that nobody foresaw, or reading begins again."""
     chance, now = random.Random(seed), [0.0]
     log = SlowRotating(tmp_path, chance)
@@ -266,9 +264,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize(("names", "order"), NAMES)
-def test_rotated_files_are_known_by_their_names(
-    tmp_path: Path, names: tuple[str, ...], order: tuple[str, ...]
-) -> None:
+def test_names_of_rotated_files(tmp_path: Path, names: tuple[str, ...], order: tuple[str, ...]) -> None:
     for name in ("x.log", *names):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (1000, 1000))
@@ -334,9 +330,7 @@ async def test_what_is_gone_is_said(tmp_path: Path) -> None:
     assert "nothing older is there" in (reading.note or "")
 
 
-async def test_of_copies_that_begin_alike_the_first_new_one_goes_on_with_what_was_read(
-    tmp_path: Path,
-) -> None:
+async def test_of_copies_that_begin_alike_the_first_new_one_goes_on(tmp_path: Path) -> None:
     log = Rotating(tmp_path)
     every_file_begins = "".join(f"what a start writes, line {number}\n" for number in range(50))
     log.path.write_text(every_file_begins)
@@ -405,9 +399,7 @@ async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ending", PACK)
-async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
+async def test_what_unpacks_to_far_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     monkeypatch.setattr(file_access, "UNPACKED_BYTES", 1 << 20)
     path = tmp_path / f"x.log.1{ending}"
     path.write_bytes(PACK[ending](b"@1 the same line\n" * 250_000))

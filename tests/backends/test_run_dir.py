@@ -71,9 +71,7 @@ async def test_files_by_name_with_size_and_time(dirs: Dirs, tmp_path: Path) -> N
     assert (listing.files[1].size, listing.files[1].written_at, listing.left_out) == (4, 7 * SECOND, 0)
 
 
-async def test_the_lines_before_a_part_are_counted_as_the_file_grows_or_is_written_again(
-    here: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_lines_before_a_part(here: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "run.log"
     for count, width in [(5, 8), (50, 8), (70, 8), (70, 11), (9, 30), (90, 30)]:
         log.write_text("".join(f"{number:0{width}}\n" for number in range(count)))
@@ -84,9 +82,7 @@ async def test_the_lines_before_a_part_are_counted_as_the_file_grows_or_is_writt
     assert (await here.part(tmp_path, "run.log")).lines_before is None
 
 
-async def test_a_directory_full_of_files_is_looked_at_in_part(
-    dirs: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_directory(dirs: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_dirs, "MOST_ENTRIES", 20)
     (place := tmp_path / "run").mkdir()
     for number in range(25):
@@ -111,9 +107,7 @@ async def test_what_is_not_there_says_so(dirs: Dirs, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [False, True])
-async def test_a_small_file_is_given_whole_and_data_is_not_shown_as_text(
-    dirs: Dirs, tmp_path: Path, tail: bool
-) -> None:
+async def test_a_small_file_is_whole_and_data_is_no_text(dirs: Dirs, tmp_path: Path, tail: bool) -> None:
     (tmp_path / "in.json").write_bytes(b'{"a": "\xff"}')
     (tmp_path / "frame.h5").write_bytes(b"\x89HDF\r\n\x1a\n\0\0secret")
     part = await dirs.part(tmp_path, "in.json", tail=tail)
@@ -218,9 +212,7 @@ async def test_what_a_job_noted_on_its_cluster_is_found(client: SshClient) -> No
     assert await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", other]) is None
 
 
-async def test_an_answer_is_good_for_a_while(
-    there: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_holds_a_while(there: Dirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [file.name for file in (await there.files(tmp_path)).files]
     (tmp_path / "new").write_text("x")
     assert [file.name for file in (await there.files(tmp_path)).files] == before
@@ -239,9 +231,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_what_goes_wrong_is_one_line(
-    case: str, client: SshClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_fault_is_one_line(case: str, client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
     script, says = WRONG[case]
     client.replace(script)
     if case == "no answer":

@@ -74,9 +74,7 @@ async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
     assert [batch.count for batch in batches] == [4, 4, 2]
 
 
-async def test_of_many_some_come_before_all_are_looked_at(
-    db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sirepo_source, "FIRST_FILES", 3)
     for age in range(10):
         db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
@@ -302,11 +300,7 @@ async def test_the_last_good_record_stays_while_the_file_is_torn(db: Db, reader:
     assert reader.jobs[GOOD].status == JobStatus.RUNNING
     db.put(GOOD, status="completed")
     (batch,) = await reader.catch_up()
-    assert (batch.recovered, reader.skipped, reader.jobs[GOOD].status) == (
-        1,
-        0,
-        JobStatus.COMPLETED,
-    )
+    assert (batch.recovered, reader.skipped, reader.jobs[GOOD].status) == (1, 0, JobStatus.COMPLETED)
 
 
 async def test_another_damage_to_the_same_file_counts_once(db: Db, reader: Reader) -> None:

@@ -125,9 +125,7 @@ FIELDS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
 
 
 @pytest.mark.parametrize(("fields", "wanted"), FIELDS)
-def test_what_a_record_says_is_what_the_job_has(
-    fields: Mapping[str, object], wanted: Mapping[str, object]
-) -> None:
+def test_fields_of_a_record(fields: Mapping[str, object], wanted: Mapping[str, object]) -> None:
     job = job_of(**fields)
     assert {name: getattr(job, name) for name in wanted} == wanted
 

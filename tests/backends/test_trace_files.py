@@ -106,9 +106,7 @@ async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(
 
 
 @pytest.mark.parametrize("text", [lines_of_spans(300, "x" * 9_000), b" " * (3 << 20) + lines_of_spans(1)])
-async def test_a_small_packed_file_that_becomes_large_is_read_up_to_a_limit(
-    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_unpacks_to_too_much(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.traces.files.PACKED_BYTES", 1 << 20)
     path = tmp_path / "spans.jsonl.gz"
     path.write_bytes(gzip.compress(text))

@@ -475,9 +475,7 @@ def test_a_watch_that_failed_is_done_without_for_a_while(begun: World) -> None:
 
 
 @pytest.mark.parametrize("is_removed", [True, False])
-def test_a_removed_directory_or_another_in_its_place_is_watched_at_once(
-    world: World, is_removed: bool
-) -> None:
+def test_a_directory_in_place_of_another_is_watched_at_once(world: World, is_removed: bool) -> None:
     world.begin()
     if is_removed:
         world.look()
@@ -516,9 +514,7 @@ async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -
     assert world.watches[0].closed == 1
 
 
-async def test_dear_looks_without_notification_are_kept_apart(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_dear_looks_are_kept_apart(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -550,9 +546,7 @@ def test_the_mount_that_holds_a_path_and_whether_it_is_silent(
     assert (file_system_of(path, MOUNTINFO), silent_file_system(path)) == (kind, silent)
 
 
-def test_a_link_is_followed_and_without_mounts_notification_is_tried(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file_system_of("/", "") is None
     monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "mountinfo")
     assert silent_file_system("/") is None

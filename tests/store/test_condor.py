@@ -148,9 +148,7 @@ def test_in_whatever_order_files_are_read_the_job_is_the_same(order: tuple[int, 
         ("Use job id 7.0@s.example.org to retrieve output\n", "pending", "IDLE", None),
     ],
 )  # fmt: skip
-def test_a_job_is_in_the_state_that_was_told_last(
-    log: str, status: str, native: str, alert: str | None
-) -> None:
+def test_the_state_of_a_job(log: str, status: str, native: str, alert: str | None) -> None:
     (job,) = jobs_of(facts_of(log.encode())).values()
     assert (job.status.value, job.native_status, job.alert) == (status, native, alert)
 
@@ -172,9 +170,7 @@ def test_what_a_worker_says_later_does_not_wake_a_job_that_is_over() -> None:
         (5, submitted("2026-11-20 10:01:00Z"), 0),
     ],
 )  # fmt: skip
-def test_what_an_ad_and_an_event_tell_of_one_moment_happened_once(
-    state: int, log: str, runs: int, late_s: int
-) -> None:
+def test_an_ad_and_an_event_of_one_moment(state: int, log: str, runs: int, late_s: int) -> None:
     """The ad has the second in which the job came into its state, the event often the next one."""
     at = 1795168800 + (60 if runs < 2 else 120) - late_s
     ad = f"ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = {state}\nEnteredCurrentStatus = {at}\n"
@@ -216,9 +212,7 @@ def test_one_number_of_two_schedds_is_two_jobs() -> None:
     ],
     ids=["by the end of the job", "by its ad", "by this machine"],
 )  # fmt: skip
-def test_times_without_a_zone_are_settled_by_those_that_have_one(
-    second: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And without any such they are of this machine."""
     if not second:
         monkeypatch.setenv("TZ", "America/Chicago")
@@ -380,9 +374,7 @@ def test_what_one_of_two_logs_lacks_the_other_tells(
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Chicago"])
 @pytest.mark.parametrize("names", list(itertools.permutations(FORMS)))
-def test_a_captured_log_in_each_of_its_forms_is_one(
-    names: tuple[str, ...], zone: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forms_of_a_log_are_one(names: tuple[str, ...], zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     forms = [facts_in(CONDOR / name) for name in names]
@@ -470,12 +462,7 @@ _ADS = st.builds(
     st.sampled_from([1795168800, 99999999999]),
 )
 FAILED_END = "Fri Nov 20 10:02:00 UTC 2026 a.sh COMPLETED with exit status 2\n"
-_FILES = {
-    "a.log": _EVENTS,
-    "b.log": _EVENTS,
-    "q.ad": _ADS,
-    "j.out": st.sampled_from([BEGIN, FAILED_END]),
-}
+_FILES = {"a.log": _EVENTS, "b.log": _EVENTS, "q.ad": _ADS, "j.out": st.sampled_from([BEGIN, FAILED_END])}
 _TOLD = st.one_of([st.tuples(st.just(name), texts) for name, texts in _FILES.items()])
 _GROWTH = st.lists(_TOLD, min_size=6, max_size=40)
 _PIECE_SIZES = st.lists(st.integers(1, 9), max_size=40)
@@ -496,9 +483,7 @@ def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[Condor
 
 @settings(max_examples=150, deadline=None)
 @given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST_OF_JOB, texts=_GROWTH, sizes=_PIECE_SIZES)
-def test_facts_make_the_same_in_whatever_pieces_they_come(
-    most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]
-) -> None:
+def test_any_pieces(most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]) -> None:
     facts = told_in_turn(texts)
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
         bit_by_bit, at_once = Known(most), Known(most)

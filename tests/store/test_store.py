@@ -69,9 +69,7 @@ def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
     assert stores[0].detail(JobId(CONDOR_JOB)) is None
 
 
-def test_jobs_out_of_files_that_are_let_go_of_are_gone_and_that_is_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_jobs_out_of_files_that_are_let_go_of_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CondorBook.__init__, "__defaults__", (3,))
     store, _ = a_store()
     store.add_source("a.log", "condor_log")

@@ -236,10 +236,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
 WRONG_JSON: dict[str, tuple[Answer, str]] = {
     "has an endless body": (endless(head("Connection: close"), b" " * 9999), "more than 1 MiB; ask for less"),
     "is small and becomes large": (packed(BOMB, "gzip"), "more than 1 MiB; ask for less"),
-    "packs twice": (
-        packed(gzip.compress(BOMB), "gzip, gzip"),
-        "'gzip, gzip'; only gzip is taken",
-    ),
+    "packs twice": (packed(gzip.compress(BOMB), "gzip, gzip"), "'gzip, gzip'; only gzip is taken"),
     "packs twice in two headers": (
         packed(gzip.compress(BOMB), "gzip\r\nContent-Encoding: gzip"),
         "only gzip is taken, and only once",
@@ -258,7 +255,7 @@ WRONG_PASSWORD = "no such user, or the password is wrong"
 
 
 @pytest.mark.parametrize("name", [*WRONG, *WRONG_JSON])
-async def test_what_a_server_does_wrong_ends_in_time_with_one_line(
+async def test_each_wrong_answer_ends_in_time_with_one_line(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login, "LIMITS", LIMITS)
@@ -311,9 +308,7 @@ async def test_nobody_there_is_said(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("ask", [jaeger, ask_elastic])
-async def test_a_certificate_is_verified_by_the_authority_that_is_named(
-    ask: Callable[..., Awaitable[None]], tmp_path: Path
-) -> None:
+async def test_a_certificate_is_verified(ask: Callable[..., Awaitable[None]], tmp_path: Path) -> None:
     context = self_signed(tmp_path)
     async with answering(reply("200 OK", b'{"data": [], "hits": {"hits": []}}'), context) as url:
         with pytest.raises(SourceUnreachable, match="certificate is not trusted"):
@@ -373,10 +368,7 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
 
     bad = f'{{"traceID": [{value}], "durationMs": {value}}}'
     listed = f'{{"traces": [{{"traceID": "a1", "durationMs": 5}}, {bad}]}}'
-    async with (
-        answers(listed) as url,
-        aclosing(Tempo(TraceServer(url, "Tempo", limits=LIMITS))) as source,
-    ):
+    async with answers(listed) as url, aclosing(Tempo(TraceServer(url, "Tempo", limits=LIMITS))) as source:
         traces = await source.search(TraceSearch())
     assert [one.trace_id[-2:] for one in traces.traces] == ["a1"]
 

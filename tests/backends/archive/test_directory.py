@@ -168,9 +168,7 @@ async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched
         await archive.aclose()
 
 
-def test_a_directory_of_files_is_not_listed_for_a_job_of_slurm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_is_not_listed_for_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten million files cost nothing where the time of submission is known."""
     archive_in(tmp_path, DAY)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
@@ -216,9 +214,7 @@ def test_a_pipe_in_place_of_the_environment_leaves_the_script(tmp_path: Path) ->
     assert any("pipe" in note for note in script.notes)
 
 
-def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_script_is_whole_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive_in(tmp_path, DAY)
     large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
     (tmp_path / DAY / "job.1_script").write_bytes(large)

@@ -110,9 +110,7 @@ def test_a_configuration_cannot_make_it_more_than_a_reader(brokers: str, tmp_pat
     assert "hunter2" not in str(refused.value)
 
 
-async def test_odd_messages_cost_themselves_and_torque_is_found_with_and_without_its_server(
-    brokers: str,
-) -> None:
+async def test_odd_messages_cost_themselves_and_jobs_of_torque_are_found(brokers: str) -> None:
     archive = KafkaArchive(Topic(brokers, "odd"))
     answers = [await archive.find(wanted) for wanted in (Wanted("27"), Wanted("27", server=".master"))]
     other = await archive.find(Wanted("27", server=".slave"))
@@ -171,9 +169,7 @@ async def timed(timed_brokers: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     await archive.aclose()
 
 
-async def test_a_job_is_found_by_the_time_of_its_submission_alone_also_where_its_number_came_back(
-    timed: KafkaArchive,
-) -> None:
+async def test_a_job_is_found_by_the_time_of_its_submission(timed: KafkaArchive) -> None:
     assert (await timed.find(Wanted("50"))).tried[0].outcome is Outcome.NOT_THERE
     for number in (50, 50 + AGAIN):
         TimedConsumer.asked.clear()

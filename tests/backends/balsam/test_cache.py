@@ -89,9 +89,7 @@ async def test_the_next_run_has_the_same_events_and_asks_for_the_last_only(path:
     assert nanos(min(again.asked_from()).replace("%3A", ":").removesuffix("Z")) >= last - 3600 * SECOND
 
 
-async def test_what_came_meanwhile_is_asked_for_also_when_it_came_late(
-    path: Path, server: RecordedBalsam
-) -> None:
+async def test_what_came_meanwhile_or_late_is_asked_for(path: Path, server: RecordedBalsam) -> None:
     row = move_on(server, 90_001)
     server.events.append(an_event(90_002, row["id"], "2026-11-20T18:45:00", "READY", "STAGED_IN"))
     again = await Run(server, path).whole()
@@ -119,9 +117,7 @@ async def test_another_server_at_the_same_address_begins_anew(path: Path, server
     assert third.events == again.events
 
 
-async def test_events_that_changed_where_it_is_not_checked_do_not_make_it_ask_for_ever(
-    path: Path, server: RecordedBalsam
-) -> None:
+async def test_events_that_changed_are_asked_for_once(path: Path, server: RecordedBalsam) -> None:
     for row in server.events:
         row["timestamp"] = row["timestamp"].replace("T19:0", "T19:1")
     again = await Run(server, path).whole()
@@ -177,9 +173,7 @@ def newer(path: Path) -> None:
     ],
     ids=["text", "torn", "newer", "directory", "link"],
 )
-async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
-    broken: object, says: str, path: Path, server: RecordedBalsam
-) -> None:
+async def test_one_that_cannot_be_used(broken: object, says: str, path: Path, server: RecordedBalsam) -> None:
     broken(path)  # type: ignore[operator]
     again = await Run(server, path).whole()
     assert again.events == events_of(server)

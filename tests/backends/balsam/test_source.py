@@ -23,16 +23,7 @@ from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.state_runs import by_run
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.watching import (
-    NOW,
-    URL,
-    Watched,
-    an_event,
-    answers,
-    caught_up,
-    move_on,
-    raises,
-)
+from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 
 
@@ -95,9 +86,7 @@ async def test_late_events_are_found_and_none_comes_twice() -> None:
     [("19:30:59", "19:31:00.000001"), ("19:20:00", "19:31:00")],
     ids=["at once", "by a clock behind"],
 )
-async def test_a_change_is_seen_while_it_looks_or_by_a_clock_that_is_behind(
-    watched: Watched, at: str, seen: str
-) -> None:
+async def test_a_change_of_a_clock_that_is_behind_is_seen(watched: Watched, at: str, seen: str) -> None:
     """A sender five minutes behind: its events are older than what is usually looked back for."""
     job = move_on(watched.server, 99_999, at=at, seen=seen)
     await watched.poll(4)
@@ -478,9 +467,7 @@ async def test_an_allocation_begins_with_the_last_runs_of_its_jobs_in_a_report_t
         ("RUNNING", "RESYNC_EVERY"),
     ],
 )
-async def test_a_deleted_job_goes_whatever_its_state(
-    state: str, every: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_deleted_job_is_gone(state: str, every: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"jobtui.backends.balsam.source.{every}", 3)
     monkeypatch.setattr("jobtui.backends.balsam.poll.IDS_AT_ONCE", 10)
     watched = Watched()

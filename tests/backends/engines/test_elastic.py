@@ -122,9 +122,7 @@ async def test_a_long_reading_gives_each_once(points: str, every_s: float, count
     }  # fmt: skip
 
 
-async def test_of_the_rows_that_were_given_only_the_last_are_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_of_the_rows_given_only_the_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "GIVEN_KEPT", 100)
     elastic = index_of(lines(700, every_s=0.01))
     following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))

@@ -120,9 +120,7 @@ def landscape() -> Iterator[str]:
         yield url
 
 
-def test_the_failing_line_and_the_log_come_out_of_its_files(
-    landscape: str, run: Runner, tmp_path: Path
-) -> None:
+def test_the_failing_line_and_the_log_are_of_its_files(landscape: str, run: Runner, tmp_path: Path) -> None:
     ended = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
     log = tmp_path / "job.log"
     log.write_text(submitted() + executing() + ended)

@@ -15,14 +15,7 @@ from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
 from jobtui.transport.http import Limits
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.engines.rigs import (
-    LOKI_URL,
-    at_second,
-    backward,
-    forward,
-    journal_line,
-    loki_journal,
-)
+from tests.backends.engines.rigs import LOKI_URL, at_second, backward, forward, journal_line, loki_journal
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.conftest import NOW
 from tests.loopback import response
@@ -151,11 +144,7 @@ async def test_lines_of_any_kind_cost_only_themselves() -> None:
 
 
 def test_an_address_may_name_preset_and_query() -> None:
-    for text in (
-        "http://h:3100",
-        "http://h/x?preset=journald_json",
-        'http://h?query={job="a b"}|="+"',
-    ):
+    for text in ("http://h:3100", "http://h/x?preset=journald_json", 'http://h?query={job="a b"}|="+"'):
         spec = parse_loki(text)
         assert (spec.target, build(spec).name, build(spec).kind) == (text, text, "loki")
     both = parse_loki('http://h?preset=journald&query={a="b"}')

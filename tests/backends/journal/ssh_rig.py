@@ -95,11 +95,7 @@ class Sshd:
         command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
         with (self.root / "sshd.log").open("ab") as log:
             self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         wait_for(lambda: is_open(self.port, self.address))
 

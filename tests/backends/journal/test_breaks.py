@@ -161,9 +161,7 @@ def numbers(*values: int) -> list[str]:
 
 
 @each_program
-async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
-    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_many_hosts_are_told(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for host in HOSTS:
         make_journal(tmp_path, [from_host(host, 0)], f"remote-{host}.journal")
     for lanes, told in ((3, ""), (2, "2 of 3 hosts are followed together")):
@@ -180,9 +178,7 @@ async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
 
 @quickly
 @each_program
-async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
-    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LANES_MOST", 2)
     with ExitStack() as stack:
         writers = [stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS]
@@ -277,9 +273,7 @@ async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
 @quickly
 @each_program
 @pytest.mark.parametrize("seed", range(2))
-async def test_everything_comes_once_in_whatever_order_it_arrives(
-    way: Way, tmp_path: Path, seed: int
-) -> None:
+async def test_everything_comes_once_in_any_order_of_arrival(way: Way, tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     waiting = {host: [n for n in range(150) if draw.random() < 0.5] for host in HOSTS}
     everything = {host: numbers(*waiting[host]) for host in HOSTS}

@@ -138,9 +138,7 @@ class NobodysShell(LocalShell):
 
 @needs_journal_tools
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-async def test_what_a_user_may_not_read_is_said_with_the_remedy(
-    open_to_all: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_may_not_be_read_is_said(open_to_all: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_journal(open_to_all, [entry(0, "secret")], "user-0.journal").chmod(0o600)
     monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
     reader = JournalctlReader(str(open_to_all))

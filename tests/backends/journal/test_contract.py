@@ -67,9 +67,7 @@ async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
         await made.aclose()
 
 
-async def test_the_capture_counts_as_its_truth_says_also_each_unit_and_container_alone(
-    of_capture: JournalReader,
-) -> None:
+async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
     truth = json.loads((FIXTURES / "truth.json").read_text())
     found: dict[str, Counter[str]] = {host: Counter() for host in truth}
     for each in await all_forward(of_capture):

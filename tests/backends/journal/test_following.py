@@ -163,9 +163,7 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(("size", "most"), [(0, HELD_ENTRIES + 1), (100_000, 10)])
-async def test_it_stops_listening_while_nobody_takes(
-    size: int, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Big messages count by their size."""
     if size:
         monkeypatch.setattr(following, "HELD_BYTES", 1_000_000)
@@ -208,12 +206,9 @@ async def test_a_fault_of_ours_is_not_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "delays"),
-    [(SourceUnreachable(""), [1, 2, 4, 30]), (SourceDenied(""), [60, 120, 240, 600])],
+    ("error", "delays"), [(SourceUnreachable(""), [1, 2, 4, 30]), (SourceDenied(""), [60, 120, 240, 600])]
 )
-def test_who_was_refused_comes_again_later(
-    error: SourceError, delays: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_delays(error: SourceError, delays: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "RETRY_S", 1.0)
     monkeypatch.setattr(following, "RETRY_MOST_S", 30.0)
     assert [retry_delay(error, failures) for failures in (0, 1, 2, 50)] == delays

@@ -231,9 +231,7 @@ async def test_errors_are_found_both_ways(journal: MemoryJournal, pages: Journal
     assert await pages.next_error(first, forward=False) is None
 
 
-async def test_the_histogram_counts_two_hours_and_what_comes(
-    journal: MemoryJournal, pages: JournalPages
-) -> None:
+async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: JournalPages) -> None:
     await pages.look()
     while await pages.work():
         pass
@@ -252,9 +250,7 @@ async def test_the_histogram_counts_two_hours_and_what_comes(
     await old.aclose()
 
 
-async def test_suppressed_messages_are_a_gap_in_their_place(
-    journal: MemoryJournal, pages: JournalPages
-) -> None:
+async def test_suppressed_messages_are_a_gap(journal: MemoryJournal, pages: JournalPages) -> None:
     for unit in (UNIT, "sshd.service"):
         journal.write(f"Suppressed 120 messages from {unit}", identifier="systemd-journald", host="v3", pid=1)
     journal.write("line 3000", unit=UNIT, host="v3", pid=7)

@@ -61,9 +61,7 @@ async def test_what_a_login_prints_is_no_entry(server: Sshd, directory: Path, tm
     assert await messages(journal) == ["line 0", "line 1", "line 2"]
 
 
-async def test_connections_are_shared_and_the_reader_leaves_nothing_running(
-    server: Sshd, directory: Path, client: SshClient
-) -> None:
+async def test_connections_are_shared_and_ended(server: Sshd, directory: Path, client: SshClient) -> None:
     journal = JournalctlReader(f"{server.spec}{directory}")
     follow = journal.follow(Head(), ())
     while not (await follow.take(100)).at_edge:

@@ -182,9 +182,7 @@ def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> No
     assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [1, 2]
 
 
-def test_what_waits_too_long_is_lost_and_the_recording_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 500)
     writer, recorder, source = recording_in(tmp_path, pages=12)
     for number in range(5):
@@ -301,9 +299,7 @@ async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clo
     await log.aclose()
 
 
-async def test_going_back_is_another_revision_so_that_screens_read_anew(
-    logs: ReplayedLogs, clock: ReplayClock
-) -> None:
+async def test_going_back_is_another_revision(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.merged()
     before = await log.look()
     clock.set(Nanos(NOW + 9 * SECOND))
@@ -312,9 +308,7 @@ async def test_going_back_is_another_revision_so_that_screens_read_anew(
     assert after.end < before.end
 
 
-async def test_all_of_them_are_in_the_order_of_time_and_wait_for_the_clock(
-    logs: ReplayedLogs, clock: ReplayClock
-) -> None:
+async def test_all_are_in_the_order_of_time(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.merged()
     expected = [f"{name}{second}" for second in range(SECONDS) for name in "ab"]
     assert await words(log) == expected
@@ -327,9 +321,7 @@ async def test_all_of_them_are_in_the_order_of_time_and_wait_for_the_clock(
     assert await log._source.is_changed()  # type: ignore[attr-defined]
 
 
-async def test_of_much_the_end_is_read_and_this_is_said(
-    logs: ReplayedLogs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_much_the_end_is_read(logs: ReplayedLogs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorded_logs, "ENTRIES_AT_FIRST", 10)
     log = logs.open(LOGS[1])
     extent = await log.look()

@@ -70,9 +70,7 @@ WORDS = {
 }  # fmt: skip
 
 
-async def test_what_is_said_of_each_is_what_slurms_tools_said_and_costs_one_command_more(
-    cluster: StandIn,
-) -> None:
+async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn) -> None:
     reading, truths = Reading(), cluster.waiting()
     await reading.read()
     wrong = []

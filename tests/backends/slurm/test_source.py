@@ -100,9 +100,7 @@ async def test_a_requeued_job_waits_again(cluster: StandIn) -> None:
     assert (await reading.read())["slurm/1"].status is JobStatus.COMPLETED
 
 
-async def test_without_accounting_the_queue_is_read_all_the_same_and_when_it_is_down(
-    cluster: StandIn,
-) -> None:
+async def test_without_accounting_the_queue_is_read(cluster: StandIn) -> None:
     cluster.queue({}, {"%i": "2", "%A": "2", "%T": "FAILED", "%r": "NonZeroExitCode"})
     cluster.fault("sacct", "Slurm accounting storage is disabled")
     reading = Reading()
@@ -258,9 +256,7 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
 @pytest.mark.parametrize(
     ("state", "is_sure"), [("PENDING", False), ("RUNNING", False), ("COMPLETED", True), ("FAILED", True)]
 )
-async def test_accounting_alone_does_not_tell_how_a_live_job_is_now(
-    cluster: StandIn, state: str, is_sure: bool
-) -> None:
+async def test_accounting_alone_is_not_sure_of_live_jobs(cluster: StandIn, state: str, is_sure: bool) -> None:
     cluster.fault("scontrol", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     cluster.accounts({"State": state} if is_sure else {"State": state, "End": "Unknown"})
     detail = await detail_of("slurm/1")
@@ -316,9 +312,7 @@ JobId=1 JobName=beam
 FAILED_ROW = {"State": "FAILED", "ExitCode": "9:0"}
 
 
-async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(
-    cluster: StandIn,
-) -> None:
+async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: StandIn) -> None:
     cluster.accounts(FAILED_ROW)
     assert dict((await detail_of("slurm/1")).facts)["exit"] == "9:0, or 137: sacct leaves 128 out"
     at = {"submission": 1795204800, "start": 1795205400, "end": 1795206000}
@@ -344,9 +338,7 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(
      ("1G", "4", "300M", True), ("200Mn", "4", "300M", True), ("100Mc", "1", "300M", False),
      ("100Mc", "1", "500M", True), ("", "1", "1T", False), ("?", "1", "1T", False)],
 )  # fmt: skip
-async def test_memory_beyond_what_it_had_is_told(
-    cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool
-) -> None:
+async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool) -> None:
     row = {"State": "FAILED", "ExitCode": "0:9", "ReqMem": asked, "NNodes": nodes}
     cluster.accounts(row, {"JobID": "1.batch", "MaxRSS": used, **row})
     assert ("over its memory" in dict((await detail_of("slurm/1")).facts)) == is_over
@@ -427,9 +419,7 @@ async def test_another_host_is_asked_over_ssh(cluster: StandIn) -> None:
     assert detail is not None
 
 
-async def test_what_a_login_prints_and_settings_of_the_user_change_nothing(
-    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_login_prints_changes_nothing(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.captured()
     ssh = cluster.path / "ssh"
     ssh.write_text(ssh.read_text().replace("exec sh", "echo 'Welcome to cori'; exec sh"))
@@ -441,9 +431,7 @@ async def test_what_a_login_prints_and_settings_of_the_user_change_nothing(
     assert len(await Reading("ssh://cori").read()) == 18
 
 
-async def test_a_queue_that_is_too_long_loses_no_job_that_was_known(
-    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_long_a_queue_loses_no_job(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"%i": str(number), "%A": str(number)} for number in range(1, 2000)]
     cluster.queue(*rows)
     reading = Reading()
@@ -574,9 +562,7 @@ def test_ended_jobs_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETED"])
-def test_jobs_that_left_the_queue_have_a_bound_where_there_is_no_accounting(
-    monkeypatch: pytest.MonkeyPatch, state: str
-) -> None:
+def test_jobs_that_left_the_queue_have_a_bound(monkeypatch: pytest.MonkeyPatch, state: str) -> None:
     monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
     known, told = Known("local", "slurm"), set[str]()
     known.has_accounting = False
@@ -605,9 +591,7 @@ SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
         ("COMPLETED", "COMPLETED", 60, None),
     ],
 )
-def test_what_the_commands_say_otherwise_of_a_run_is_kept(
-    queue: str, accounts: str, later_s: int, other: str | None
-) -> None:
+def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int, other: str | None) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
     known, ended_at = Known("cori", "slurm"), time_of(ENDED_AT)
     assert ended_at is not None

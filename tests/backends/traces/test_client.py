@@ -114,9 +114,7 @@ async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
     assert (found.skip_count, found.skipped[0].why) == (1, "trace exceeds max size")
 
 
-async def test_a_tempo_is_asked_for_the_newest_of_what_is_wanted_as_far_as_it_searches(
-    clock: FixedClock,
-) -> None:
+async def test_a_tempo_is_asked_for_the_newest_as_far_as_it_searches(clock: FixedClock) -> None:
     with served(Site(TempoServer(Spans()))) as address:
         source = Tempo(TraceServer(address, "Tempo"), Window(since=Nanos(0)), clock)
         for _ in range(2):
@@ -141,7 +139,7 @@ LOGINS = [
 
 
 @pytest.mark.parametrize(("access", "headers"), LOGINS, ids=repr)
-async def test_a_login_is_sent_with_each_request_and_nowhere_shown(
+async def test_a_login_is_sent_and_not_shown(
     access: Access, headers: dict[str, str], site: Site, url: str
 ) -> None:
     source = jaeger(url, access)
@@ -185,9 +183,7 @@ async def test_a_jaeger_that_becomes_a_newer_one_is_asked_in_the_new_way() -> No
         await source.aclose()
 
 
-async def test_a_search_without_a_service_is_so_many_questions_at_most(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_search_without_a_service_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.traces.jaeger.MOST_QUESTIONS", 2)
     server = JaegerServer(Spans(), versions=("v1",))
     with served(Site(server)) as address:

@@ -82,9 +82,7 @@ async def test_a_trace_that_is_not_there_is_none_and_reading_twice_changes_nothi
         (TraceSearch(), set(NAMES)),
     ],
 )
-async def test_traces_are_found_by_attribute_service_and_name(
-    rig: Rig, search: TraceSearch, found: set[str]
-) -> None:
+async def test_traces_are_found(rig: Rig, search: TraceSearch, found: set[str]) -> None:
     listed = await rig.client.search(search)
     assert {one.trace_id for one in listed.traces} == {ID[name] for name in found}
     assert listed.notes == ()
@@ -119,9 +117,7 @@ async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: R
 
 
 @pytest.mark.parametrize("name", RIGS)
-async def test_a_trace_that_grows_is_read_again_until_it_is_complete(
-    name: str, spans: Spans, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_a_trace_that_grows(name: str, spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     whole = captured("job-good").spans
     middle = whole[len(whole) // 2]
     spans.hidden = {span.span_id for span in whole if span.parent_id is None} | {middle.span_id}
@@ -148,9 +144,7 @@ async def test_one_that_was_given_up_is_read_no_more(spans: Spans, tmp_path: Pat
     assert [answer.growing for answer in answers] == ["its root was not received"]
 
 
-async def test_a_trace_is_followed_as_long_as_more_is_expected(
-    spans: Spans, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_a_trace_is_followed_while_more_is_due(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     job = {span.span_id for span in captured("job-good").spans if span.service == "tracingJob"}
     spans.hidden = set(job)
     sizes: list[int] = []
@@ -163,9 +157,7 @@ async def test_a_trace_is_followed_as_long_as_more_is_expected(
     assert sizes[-1] == len(captured("job-good").spans)
 
 
-async def test_a_server_that_is_down_is_named_and_others_answer(
-    spans: Spans, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_a_server_that_is_down_is_named(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     async with a_rig("tempo", spans, tmp_path, clock) as rig:
         rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
         answer = await rig.client.fetch(FAILED)
@@ -187,9 +179,7 @@ def a_silent_server(rig: Rig) -> Iterator[str]:
         yield url
 
 
-async def test_what_others_found_is_listed_while_a_server_is_waited_for(
-    spans: Spans, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_what_others_found_is_listed_at_once(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         (well,) = rig.session.store.sources()
         with a_silent_server(rig) as url:
@@ -204,9 +194,7 @@ async def test_what_others_found_is_listed_while_a_server_is_waited_for(
         assert [one async for one in lists] == []
 
 
-async def test_what_others_know_of_a_trace_is_shown_while_a_server_is_waited_for(
-    spans: Spans, tmp_path: Path, clock: FixedClock
-) -> None:
+async def test_what_others_know_is_shown_at_once(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
     clock.advance(AGED_S)
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         with a_silent_server(rig) as url:

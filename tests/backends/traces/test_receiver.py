@@ -35,9 +35,7 @@ HEAD = (
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize(("form", "kind", "empty"), [("otlp.pb", PROTOBUF, b""), ("otlp.json", JSON, b"{}")])
-async def test_every_encoding_is_taken_in(
-    form: str, kind: str, empty: bytes, chunked: bool, packed: bool
-) -> None:
+async def test_every_encoding(form: str, kind: str, empty: bytes, chunked: bool, packed: bool) -> None:
     data = capture_file("job-fail", form).read_bytes()
     body = gzip.compress(data) if packed else data
     headers = {"Content_Encoding": "gzip"} if packed else {}
@@ -165,9 +163,7 @@ async def test_errors_say_why_in_the_encoding_of_the_request(
 
 
 @pytest.mark.parametrize("limit", ["MOST_WAITING", "WAITING_BYTES"])
-async def test_senders_are_asked_to_come_again_when_too_much_waits(
-    monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+async def test_too_much_that_waits_is_refused(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(receiver_module, limit, 1)
     async with listening() as receiver:
         assert (await send(receiver, export(SPAN))).status == 200
@@ -191,9 +187,7 @@ async def test_what_is_no_http_is_told_so() -> None:
         assert (await send(receiver, export(SPAN))).status == 200
 
 
-async def test_a_sender_that_waits_to_be_told_is_told_to_go_on_and_one_connection_carries_many_requests() -> (
-    None
-):
+async def test_a_sender_is_told_to_go_on_and_a_connection_carries_many_requests() -> None:
     async with listening() as receiver:
         reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
         writer.write(HEAD + b"Expect: 100-continue\r\n\r\n")
@@ -253,9 +247,7 @@ async def test_a_batch_that_was_lost_comes_again() -> None:
         ("evil.example:4318", "", False),
     ],
 )
-def test_only_names_of_this_machine_are_answered(
-    host: str, listens_at: str, is_taken: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_names(host: str, listens_at: str, is_taken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "this-host")
     with nullcontext() if is_taken else pytest.raises(Refusal):
         refuse_browsers({"host": host}, listens_at)
