@@ -56,7 +56,6 @@ class Rotating:
         self.path = folder / "x.log"
         self.path.touch()
         self.lines: list[str] = []
-        self._days = itertools.count(20261101)
 
     def write(self, count: int, *, text: str = "") -> None:
         with self.path.open("a") as file:
@@ -83,11 +82,6 @@ class Rotating:
         os.truncate(self.path, 0)
         return first
 
-    def rename_dated(self) -> Path:
-        self.path.rename(dated := self.path.with_name(f"x.log-{next(self._days)}"))
-        self.path.touch()
-        return dated
-
 
 Steps = Generator[None, None, Path | None]
 """A rotation, step by step; in the end the file that it made, if any."""
@@ -104,6 +98,7 @@ class SlowRotating(Rotating):
         self.chance = chance
         self.rotations: deque[Steps] = deque()
         self._newest = chance.choice((self._numbered, self._dated))
+        self._days = itertools.count(20261101)
         self._written_at = 0
 
     def write_some(self, text: str = "") -> None:

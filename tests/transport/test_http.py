@@ -114,7 +114,6 @@ LIMITS = Limits(connect_s=1.0, silence_s=0.5, whole_s=1.0, connections=2, body_b
 IN_TIME_S = 5.0
 """More than any deadline above, and much less than what a server here would take."""
 JSON = "application/json"
-ENTRIES = "application/vnd.fdo.journal"
 PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form>"
 BOMB = gzip.compress(b" " * (64 << 20))
 
@@ -320,29 +319,6 @@ async def test_a_certificate_is_verified(ask: Callable[..., Awaitable[None]], tm
             await ask(url, Access(ca_file=str(tmp_path / "other" / "cert.pem")))
         with pytest.raises(SourceDenied, match=r"none\.pem: cannot be used as ca_file: No such file"):
             await ask(url, Access(ca_file=str(tmp_path / "none.pem")))
-
-
-async def test_questions_that_were_given_up_cost_no_connection() -> None:
-    hangs = True
-
-    async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
-        if hangs:
-            await asyncio.Event().wait()
-        await reply("200 OK", b'{"services": ["a"]}')(request, writer)
-
-    async with answering(answer) as url:
-        source = Jaeger(TraceServer(url, "Jaeger", limits=LIMITS))
-        asked = [asyncio.create_task(source.services()) for _ in range(8)]
-        await asyncio.sleep(0)
-        for task in asked[::2]:
-            task.cancel()
-        told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), LONG_S)
-        assert {type(one) for one in told} <= {asyncio.CancelledError, SourceUnreachable} | set(
-            SourceUnreachable.__subclasses__()
-        )
-        hangs = False
-        assert await asyncio.wait_for(source.services(), LONG_S) == ("a",)
-        await source.aclose()
 
 
 NINES = "9" * 5_000

@@ -3,7 +3,8 @@
 import lzma
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,35 @@ def make_journal(directory: Path, entries: Iterable[bytes], name: str = "remote-
     command = [remote, "--split-mode=none", f"--output={made}", "-"]
     subprocess.run(command, input=b"".join(entries), check=True, capture_output=True, timeout=60)
     return made
+
+
+class Writer:
+    """A journal file that entries are written to as they are given."""
+
+    def __init__(self, directory: Path, name: str = "remote-node1.journal") -> None:
+        remote = journal_remote()
+        assert remote is not None
+        self._process = subprocess.Popen(
+            [remote, "--split-mode=none", f"--output={directory / name}", "-"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def write(self, entries: Iterable[bytes]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"".join(entries))
+        self._process.stdin.flush()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+@contextmanager
+def writer(directory: Path, name: str = "remote-node1.journal") -> Iterator[Writer]:
+    made = Writer(directory, name)
+    try:
+        yield made
+    finally:
+        made.close()

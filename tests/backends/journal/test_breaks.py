@@ -16,8 +16,7 @@ from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
-from tests.backends.journal.live import Writer, writer
-from tests.backends.journal.make import entry, make_journal, needs_journal_tools
+from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools, writer
 from tests.backends.journal.readers import Host, MakeReader, Way, each_program, ways
 from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
 

@@ -14,7 +14,6 @@ from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
 from jobtui.model.source_errors import SourceMissing
-from tests.backends.journal.live import journald, needs_journald, writer
 from tests.backends.journal.make import (
     FIXTURES,
     START_US,
@@ -23,6 +22,7 @@ from tests.backends.journal.make import (
     make_journal,
     needs_journal_tools,
     two_hosts,
+    writer,
 )
 from tests.backends.journal.readers import MakeReader, Way, each_program
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
@@ -288,18 +288,19 @@ def signal_journalctl(number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-@needs_journald
-async def test_files_that_rotate_twice_while_it_sleeps(way: Way) -> None:
+async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path) -> None:
     """All comes in order when it goes on: what runs here is stopped, and nobody takes what others give."""
-    with journald() as journal:
-        async with following(way, journal.directory, Head(), of(SYSLOG_IDENTIFIER="jobtui")) as follower:
-            for part in range(3):
-                signal_journalctl(signal.SIGSTOP)
-                for n in range(part * 300, part * 300 + 300):
-                    journal.send(MESSAGE=f"m{n}", SYSLOG_IDENTIFIER="jobtui")
-                    if n % 100 == 50:
-                        journal.rotate()
-                signal_journalctl(signal.SIGCONT)
-                await follower.until(300 * part + 300)
-            assert messages(follower.found) == [f"m{n}" for n in range(900)]
-            assert follower.losses == 0
+    file = make_journal(directory, [entry(0, "m0")], "system.journal")
+    async with following(way, directory, Head()) as follower:
+        await follower.until(1)
+        for part in range(3):
+            signal_journalctl(signal.SIGSTOP)
+            for nth in range(3 * part, 3 * part + 3):
+                file.rename(directory / f"system@{nth}.journal")
+                make_journal(
+                    directory, (entry(n, f"m{n}") for n in range(nth * 100 + 1, nth * 100 + 101)), file.name
+                )
+            signal_journalctl(signal.SIGCONT)
+            await follower.until(300 * part + 301)
+        assert messages(follower.found) == [f"m{n}" for n in range(901)]
+        assert follower.losses == 0
