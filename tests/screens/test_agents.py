@@ -3,7 +3,6 @@
 import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -25,14 +24,12 @@ from jobtui.screens.text import ErrorScreen
 from jobtui.session import Session
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.record_list import RecordTable
-from tests.analysis.captured import ROOT
-from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.builders import ago, an_agent, job_id
 from tests.conftest import NOW
 from tests.screens.captured import CAPTURE, until_said
 from tests.screens.scene import FAILED, RUN, Scene, agents, read
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text, text, watch
+from tests.widgets.widget_app import press, screen_text, text
 
 COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
 
@@ -109,14 +106,6 @@ async def test_a_filter_is_typed_previewed_mended_kept_and_ended() -> None:
         await press(pilot, "escape", until=JobsScreen)
 
 
-async def test_fields_and_their_values_are_completed() -> None:
-    async with on_agents() as (scene, _):
-        assert isinstance(screen := scene.app.screen, AgentsScreen)
-        assert list(screen.complete("ho", 2).choices) == ["host:"]
-        assert list(screen.complete("x host:v", 8)) == [2, 8, ["host:v3.example.org", "host:v4.example.org"]]
-        assert list(screen.complete("state:n", 7).choices) == ["state:never_connected"]
-
-
 async def test_the_cursor_stays_with_its_agent() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "ukUt")
@@ -169,17 +158,6 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(is
         await press(pilot, "escape", until=AgentsScreen)
 
 
-async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
-    copied = an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", host="localhost")
-    shared = Scene().app._shared
-    directory = "/srv/db/user/3pMDuIiL/agent-sbatch/localhost"
-    shared.logs.names = lambda: (directory,)  # type: ignore[method-assign]
-    assert where_to_open(shared, copied, log_of(copied, {}, ["/srv/db"])) == (directory, None, None)
-    assert where_to_open(shared, copied, log_of(copied, {}, ["/elsewhere"])) is None
-    read = an_agent("ukUt", driver="SbatchDriver", log=directory, log_at=77)
-    assert where_to_open(shared, read, log_of(read, {}, [])) == (directory, None, None)
-
-
 async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     agent = an_agent("ukUt", driver="SbatchDriver", host="cori", cluster_log="/scratch/jdoe/job_agent.log")
     shared = Scene().app._shared
@@ -199,19 +177,6 @@ async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     assert where_to_open(shared, busy, log_of(busy, {})) == (own.log, None, ago(65))
 
 
-async def test_y_copies_the_command_and_capital_y_all() -> None:
-    async with on_agents() as (scene, pilot):
-        written = catch_writes(scene.app)
-        await on_row(scene, pilot, "t7K7")
-        await pilot.press("y")
-        await until_said(scene.app, pilot, "copied ssh v4.example.org")
-        command = copied(scene.app, [w for w in written if "52;c;" in w])
-        assert command.startswith(COMMAND)
-        assert command.endswith("UTC'\"")
-        await press(pilot, "Y", until=lambda: len([w for w in written if "52;c;" in w]) == 2)
-        assert "docker start: non-zero exit=137" in copied(scene.app, [w for w in written if "52;c;" in w])
-
-
 async def test_o_goes_to_the_job_an_agent_works_for_of_several_to_the_chosen_one() -> None:
     other = HeldOp(OpPrefix("k2Wc"), "analysis", JobId(job_id(4)))
     known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"), agents()[0])
@@ -229,55 +194,8 @@ async def test_o_goes_to_the_job_an_agent_works_for_of_several_to_the_chosen_one
         assert FAILED in text(scene.app)
 
 
-async def test_while_paused_nothing_changes_and_then_all_does() -> None:
-    async with on_agents() as (scene, pilot):
-        await pilot.press("p")
-        scene.correlation.set_agents(an_agent("only"))
-        polls = scene.log.polls
-        scene.log.add(Batch(cursor="2", count=1))
-        await wait_until(lambda: scene.log.polls > polls, pilot)
-        await pilot.press("s")  # shows all again
-        assert len(shown(scene)) == 7
-        await press(pilot, "p", until=lambda: shown(scene) == ["only"])
-
-
 async def test_without_agents_it_says_why() -> None:
     async with on_agents(()) as (scene, pilot):
         await wait_until(lambda: "no line of a supervisor's log" in text(scene.app), pilot)
         await pilot.press("enter", "o", "y", "j", "s")
         assert isinstance(scene.app.screen, AgentsScreen)
-
-
-async def test_ages_alone_paint_only_their_rows() -> None:
-    async with on_agents() as (scene, pilot):
-        painted = watch(table_of(scene))
-        scene.app.screen.tick()  # type: ignore[attr-defined]
-        await pilot.pause()
-        assert painted == []
-
-
-@pytest.mark.parametrize("key", ["3", "6"])
-async def test_a_key_before_the_first_paint_does_not_keep_from_reading(key: str) -> None:
-    scene = Scene(agents=agents())
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, key, until=scene.is_read)
-
-
-@needs_journal_tools
-async def test_the_journal_of_a_configured_host_shows_that_container_and_no_other(tmp_path: Path) -> None:
-    cids = {"old": "14ebb6cea369", "new": "b480371a1a8b"}
-    entries = [
-        entry(number, f"{which} says {number}", CONTAINER_NAME="srj-p-VUlhaMOD", CONTAINER_ID=cid)
-        for number, (which, cid) in enumerate([*cids.items()] * 3)
-    ]
-    make_journal(tmp_path, entries)
-    session = Session([LogFile(ROOT / "docker" / "supervisor.log")], FixedClock(NOW))
-    session.hosts = {"v1": str(tmp_path)}
-    app = JobtuiApp(session)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "3", until="t7K7")
-        table = app.screen.query_one(RecordTable)
-        table.go([str(agent.agent) for agent in table.records].index("t7K7"))
-        await press(pilot, "enter", until=LogsScreen)
-        await wait_until(lambda: "old says 4" in text(app), pilot)
-        assert "new says" not in text(app)

@@ -1,8 +1,5 @@
 """The charts of the dashboard: what counts, what changes, filters, pause, keys."""
 
-import asyncio
-from time import monotonic
-
 import pytest
 
 from jobtui.actions import Place
@@ -11,11 +8,10 @@ from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.shared import in_thread
 from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene, read
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
 SIZE = (120, 30)
@@ -50,16 +46,6 @@ async def test_a_filter_says_whose_changes_count() -> None:
         await press(pilot, "slash", "ctrl+u", *"stats:x", "enter", until="did you mean")
         await pilot.press("escape")
         await press(pilot, "escape", until="3 jobs running")
-
-
-async def test_a_pause_keeps_charts_as_they_were() -> None:
-    async with read(size=SIZE) as (scene, pilot):
-        await press(pilot, "4", until="3 jobs running")
-        await pilot.press("p")
-        scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
-        await wait_until(lambda: "1 change waiting" in text(scene.app), pilot)
-        await press(pilot, "tab", "shift+tab", until="3 jobs running")
-        await press(pilot, "p", until="4 jobs running")
 
 
 async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
@@ -103,24 +89,3 @@ async def test_keys_change_what_is_looked_at() -> None:
         await press(pilot, "left", "left", until="▲")
         await press(pilot, "escape", until=lambda: "▲" not in text(scene.app))
         await press(pilot, "escape", until=lambda: not isinstance(scene.app.screen, ChartsScreen))
-
-
-async def test_a_long_computation_lets_others_have_their_turn() -> None:
-    def long() -> int:
-        until = monotonic() + LONG_S
-        while others <= 10 and monotonic() < until:
-            pass
-        return 7
-
-    others = 0
-
-    async def count() -> None:
-        nonlocal others
-        while True:
-            others += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(count())
-    assert await in_thread(long) == 7
-    task.cancel()
-    assert others > 10

@@ -13,7 +13,7 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History, MistakeLine
+from jobtui.widgets.filter_bar import MOST, CommandBar, History, MistakeLine
 from tests.builders import job_id
 from tests.screens.scene import FAILED, Scene, on_jobs, prompt, ready, say
 from tests.waiting import wait_until
@@ -119,27 +119,6 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
         await prompt(pilot, "colon", "EPRS")
         await wait_until(lambda: f": {FAILED}" in text(scene.app), pilot)
         await press(pilot, "right", "enter", until=JobScreen)
-
-
-@pytest.mark.parametrize(
-    "pasted",
-    [
-        FAILED,
-        "/srv/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport",
-        f"2026-11-20 20:58:01 new status=error _ComputeJob({FAILED} u=EPRSqtUW running)",
-    ],
-    ids=["id", "run directory", "log line"],
-)
-@pytest.mark.parametrize("key", ["colon", "slash"])
-async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await prompt(pilot, key, pasted)
-        await press(pilot, "enter", until=JobScreen)
-        assert isinstance(scene.app.screen, JobScreen)
-        assert scene.app.screen.job_id == FAILED
-        await press(pilot, "escape", until=JobsScreen)
-        assert not scene.app.screen.query(FilterBar)
-        await wait_until(lambda: table.count == 9, pilot)
 
 
 async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_spelled_alike() -> None:

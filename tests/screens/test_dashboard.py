@@ -5,7 +5,6 @@ from base64 import b64decode
 import pytest
 
 from jobtui.actions import ACTIONS, Topic
-from jobtui.model.faults import Faults
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
@@ -124,15 +123,3 @@ async def test_every_theme_paints_every_screen(theme: str) -> None:
         ]
         coloured = {style.color for style in styles if style.color and not style.color.is_default}
         assert bool(coloured) is (theme != PLAIN.name)
-
-
-async def test_a_fault_of_our_own_is_listed_without_telling_secrets(expected_faults: Faults) -> None:
-    async def fail() -> None:
-        raise ValueError("\x1b[31mtoken=dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK")
-
-    async with read(size=(120, 30)) as (scene, pilot):
-        scene.app.call_later(fail)
-        await wait_until(lambda: expected_faults.all(), pilot)
-        shown = "\n".join(await press(pilot, "6", "G", until="ValueError at tests."))
-    assert "1 fault of jobtui itself" in shown
-    assert "token" not in shown

@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-from base64 import b64decode
 from pathlib import Path
 
 import pytest
@@ -151,17 +150,6 @@ async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int])
         await pilot.press("escape", "p")
         await pilot.resize_terminal(80, 24)
         await wait_until(lambda: "21:00:00Z" in screen_text(scene.app)[0], pilot)
-
-
-async def test_copied_bytes_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TMUX", raising=False)
-    async with on_jobs() as (scene, pilot, _):
-        written: list[str] = []
-        assert scene.app._driver is not None
-        monkeypatch.setattr(scene.app._driver, "write", written.append)
-        await press(pilot, "Y", until=lambda: any("]52;c;" in text for text in written))
-        (sequence,) = (text for text in written if "]52;c;" in text)
-        assert "Beamline 7 survey" in b64decode(sequence[7:-1]).decode()
 
 
 async def test_a_step_is_taken_as_its_line_its_command_and_its_log() -> None:

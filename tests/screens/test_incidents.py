@@ -5,11 +5,10 @@ from textual.pilot import Pilot
 
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.screens.choices import ChoosingScreen
-from jobtui.screens.incidents import IncidentsScreen
 from jobtui.screens.job import JobScreen
 from tests.builders import a_job, ago, job_id
 from tests.fakes import batch
-from tests.screens.scene import Scene, read, see
+from tests.screens.scene import Scene, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -54,15 +53,6 @@ async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
         await press(pilot, "escape", "w", until="27 jobs of the last 7 days")
         scene.db.add(batch(failed(40, 5, error="disk full")))
         await see(scene.app, pilot, "28 jobs of the last 7 days")
-
-
-async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.screens.incidents.TURN_S", 0.0)
-    many = batch(*(failed(number, 60 + number % 50) for number in range(400)))
-    async with read(Scene([many])) as (scene, pilot):
-        await pilot.press("7", "6")
-        assert not isinstance(scene.app.screen, IncidentsScreen)
-        await press(pilot, "7", until="400 jobs of the last 24 h")
 
 
 async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:

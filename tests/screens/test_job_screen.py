@@ -2,7 +2,6 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import OpStatus
 from jobtui.screens.job import JobScreen
@@ -98,16 +97,6 @@ async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
         assert "● running" in screen_text(scene.app)[0]
 
 
-async def test_a_job_without_a_record_is_told_and_its_ops_shown() -> None:
-    scene = Scene(open_at=JobId("XXXXXXXX-YYYYYYYY-animation"))
-    scene.correlation.put(JobId("XXXXXXXX-YYYYYYYY-animation"), an_op(steps=[a_step("request")]))
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
-        lines = screen_text(scene.app)
-        assert "no source has a record of this job" in lines[2]
-        assert "request" in "\n".join(lines)
-
-
 async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(open_at=FAILED)
     copied: list[str] = []
@@ -120,16 +109,3 @@ async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyP
         pane = scene.app.screen.query_one(TextPane)
         await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
         await press(pilot, "escape", "escape", until=JobsScreen)
-
-
-async def test_five_hundred_ops() -> None:
-    scene = Scene(open_at=FAILED)
-    scene.correlation.replace(
-        FAILED, *(an_op("analysis", op=f"{n:04d}", jid=FAILED, steps=[a_step("sent")]) for n in range(500))
-    )
-    async with scene.app.run_test(size=(80, 24)) as pilot:
-        screen = await ready(scene, pilot)
-        await pilot.press("G")
-        op = screen.query_one(OpList).record
-        assert op is not None
-        assert op.op == "0499"

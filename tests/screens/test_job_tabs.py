@@ -7,15 +7,14 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import OpStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.logs import LogsScreen
-from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
-from jobtui.widgets.record_list import FileList, JobLog, RecordTable
+from jobtui.widgets.record_list import FileList, JobLog
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, StepDetail
 from tests.builders import a_job, ago, an_op
 from tests.fakes import batch
 from tests.screens.captured import CAPTURE, opened
-from tests.screens.scene import FAILED, THREE, Scene, read, see, with_runs
+from tests.screens.scene import FAILED, THREE, Scene, see, with_runs
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of
 
@@ -111,15 +110,6 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
         await press(pilot, *keys, until="run 3 of 3")
 
 
-async def test_where_it_is_narrow_one_run_is_told_of() -> None:
-    scene = with_runs(Scene(open_at=FAILED), *THREE)
-    async with scene.app.run_test(size=(70, 24)) as pilot:
-        await see(scene.app, pilot, "run 3 of 3")
-        lines = await press(pilot, "h", until="RUN 3 ✗ failed")
-        assert "the last good one" not in "\n".join(lines)
-        assert scene.app.screen.query_one(RecordTable).count == 3
-
-
 async def test_a_job_without_a_record() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -147,12 +137,3 @@ async def test_the_whole_error_over_the_screen() -> None:
         await press(pilot, "y", "escape", until=lambda: bool(copied))
         assert copied[0].startswith("Traceback\n  line 0")
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
-
-
-async def test_the_error_of_a_source() -> None:
-    async with read(size=(80, 24)) as (scene, pilot):
-        await press(pilot, "6", until=SourcesScreen)
-        await pilot.press("e")
-        assert isinstance(scene.app.screen, SourcesScreen)
-        await press(pilot, "G", "e", until=ErrorScreen)
-        await see(scene.app, pilot, "no such file: /srv/none/agent.log")

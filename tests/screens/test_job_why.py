@@ -85,14 +85,6 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
         ]
 
 
-async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
-    async with opened() as (app, pilot):
-        await press(pilot, "w", until="evidence")
-        await press(pilot, *"jjjjjj", "enter", until=ReadingScreen)
-        text = "\n".join(await see(app, pilot, "log line"))
-        assert "supervisor.log:" in text
-
-
 async def test_a_failed_run_beside_a_good_one() -> None:
     async with opened() as (app, pilot):
         await press(pilot, "d", until=ReadingScreen)
@@ -104,16 +96,6 @@ async def test_a_failed_run_beside_a_good_one() -> None:
         taken = await screen.taken()
         assert taken is not None
         assert taken.command == f"jobtui compare {COMPARED} {GOOD}"
-
-
-async def test_without_a_good_run_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(open_at=JOB, script=[batch(a_job(1, status=JobStatus.FAILED, error="e", ended_at=ago(9)))])
-    said: list[str] = []
-    monkeypatch.setattr(JobScreen, "notify", lambda self, words, **options: said.append(words))
-    async with scene.app.run_test(size=(80, 24)) as pilot:
-        await first(scene, pilot, "Its program failed")
-        await press(pilot, "d", until=lambda: said)
-        assert said == ["no good run is known to compare it with"]
 
 
 async def test_what_cannot_be_read_is_named() -> None:

@@ -1,15 +1,11 @@
 """Filters on very many jobs: typing stays quick, and what is slow says so and waits to be asked for."""
 
-from time import perf_counter
-
 import pytest
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.logs import LogRecord
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
@@ -20,7 +16,7 @@ from jobtui.widgets.text_pane import WhyList
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, prompt, ready, see
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of, watch
 
@@ -190,16 +186,6 @@ async def test_times_of_day_instead_of_ages_and_marks_that_are_counted_and_forgo
         assert table.selected == set()
 
 
-async def test_copying_takes_the_id_under_the_cursor_or_all_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    copied: list[str] = []
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
-        monkeypatch.setattr(JobsScreen, "copy", lambda self, text: copied.append(text))
-        await pilot.press("y", "space", "space", "y")
-        assert copied == [job_id(1), f"{job_id(1)}\n{job_id(2)}"]
-
-
 async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> None:
     down = SourceUnreachable("/srv/db: [red]no answer[/]")
     script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]
@@ -208,17 +194,6 @@ async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> N
         await see(scene.app, pilot, "9+ jobs, 1+ internal hidden (x)")
         toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
         assert toasts == [("source down", str(down))]
-
-
-async def test_a_job_only_named_in_logs_does_no_harm() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        record = LogRecord("/var/log/supervisor.log", 1, 0, ago(1), 1, "op", {"jid": job_id(99)}, "text")
-        scene.log.add(Batch(cursor="2", records=(record,)), Batch(cursor="3"))
-        polls = scene.log.polls
-        await wait_until(lambda: scene.log.polls >= polls + 2, pilot)
-        await pilot.press("j")
-        assert table.total == len(jobs())
-        assert FAILED in {job.id for job in table.visible_jobs}
 
 
 async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
@@ -233,26 +208,6 @@ async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
         (line,) = (line for line in screen_text(scene.app) if "sources disagree" in line)
         assert "at odds" in line
         assert line.strip().startswith("!")
-
-
-MANY = tuple(
-    a_job(id=JobId(f"u{at:07}-s{at:07}-animation"), name=f"Beamline {at} survey of things")
-    for at in range(20_000)
-)
-
-
-async def test_keys_are_answered_while_jobs_are_filtered() -> None:
-    scene = Scene([batch(*MANY)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: table.total == len(MANY) and not table.is_sorting, pilot)
-        field, slowest = await prompt(pilot, "slash", ""), 0.0
-        for key in "beamline 12":
-            begin = perf_counter()
-            await pilot.press("space" if key == " " else key)
-            slowest = max(slowest, perf_counter() - begin)
-        assert field.value == "beamline 12"
-        assert slowest < 1.0, "a key waited for a filter"
 
 
 async def test_several_profiles_have_a_line_each_and_a_column() -> None:

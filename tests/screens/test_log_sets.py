@@ -11,9 +11,7 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.logfile import LogFile
-from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine
 from jobtui.render.log_lines import LineLook, Tags, body, gutter, stream_label
 from jobtui.render.text import width
@@ -72,14 +70,6 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
         await until(app, pilot, "of the supervisor 29", "20:37:09")
 
 
-async def test_one_chosen_log_is_shown_as_it_is() -> None:
-    async with on_logs([source_of(a_journal())]) as (app, pilot):
-        await until(app, pilot, "of the agent", "p-VUlh@v7")
-        await press(pilot, "s", until=LogSetScreen)
-        await pilot.press("a", "enter")
-        await until(app, pilot, "of the supervisor 29", "errors 0 of 30 lines")
-
-
 async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() -> None:
     journal, other = a_journal(), a_journal()
     there = Journal("ssh://v9", lambda: other.reader("ssh://v9"), since=Nanos(1))
@@ -89,24 +79,6 @@ async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() ->
         await until(app, pilot, "not reached from here on", "connection refused")
         other.broken = ""
         await until(app, pilot, "read since, nothing missing")
-
-
-async def test_a_record_leads_to_its_line() -> None:
-    journal = a_journal()
-    source = source_of(journal)
-    await source.poll(None)
-    logs = SessionLogs(lambda: [source])
-    name = "sirepo_job_supervisor@v3"
-    assert logs.names() == (name, "srj-p-VUlhaMOD@v7")
-    log = logs.open(name)
-    place = place_at(Nanos(T0 + 12 * SECOND))
-    assert [line.text.split()[-1] for line in (await log.after(place, 2)).lines] == ["12", "13"]
-    await log.aclose()
-    asked = logs.open("ssh://v3 CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID_FULL=" + "e" * 64)
-    await asked.look()
-    assert [line.text for line in (await asked.before(1 << 200, 9)).lines] == ["of the agent"]
-    await asked.aclose()
-    await source.aclose()
 
 
 LINE = LogLine(place=1, end=2, text="the message", size=11, at=T0, stamped=True)

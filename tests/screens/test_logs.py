@@ -1,14 +1,13 @@
 """The log screen on real captured logs, and on small ones that are written to while it is shown."""
 
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from jobtui.screens.logs import LogsScreen
 from tests.builders import ago
 from tests.screens.captured import CAPTURED, app_on, copied, on_logs, stamped, until, until_said
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
@@ -80,25 +79,6 @@ async def test_a_time_leads_to_a_line_and_a_wrong_one_is_told(tmp_path: Path) ->
         await until_said(app, pilot, "no line is known to be of 2026-11-20 20:35:00Z or later")
 
 
-async def test_values_that_were_counted_too_late_open_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, counted = Event(), Event()
-
-    def slow(lines: object) -> tuple[()]:
-        counts.wait(LONG_S)
-        counted.set()
-        return ()
-
-    monkeypatch.setattr("jobtui.screens.logs.count_facets", slow)
-    async with on_logs(CAPTURED[:1]) as (app, pilot):
-        await until(app, pilot, "of 1,431 lines")
-        await pilot.press("c")
-        await press(pilot, "question_mark", until="On this screen")
-        counts.set()
-        await wait_until(counted.is_set, pilot)
-        await pilot.pause()
-        assert "On this screen" in text(app)
-
-
 async def test_what_is_written_is_shown_and_searched(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text(stamped(1, "needle one") + stamped(2, "plain"))
@@ -120,19 +100,6 @@ async def test_a_rotation_is_told_and_followed(tmp_path: Path) -> None:
         await until(app, pilot, "20:34:01 old", "20:34:02 new", "rotated")
         path.unlink()
         await until(app, pilot, "no such file", "20:34:02 new")
-
-
-async def test_nothing_is_read_during_a_pause(tmp_path: Path) -> None:
-    path = tmp_path / "x.log"
-    path.write_text(stamped(1, "before"))
-    async with on_logs([path]) as (app, pilot):
-        await until(app, pilot, "before")
-        await press(pilot, "p", until="paused")
-        with path.open("a") as file:
-            file.write(stamped(2, "meanwhile"))
-        await pilot.pause(1.0)
-        assert "meanwhile" not in text(app)
-        await press(pilot, "p", until="meanwhile")
 
 
 async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

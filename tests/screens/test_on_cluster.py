@@ -57,12 +57,6 @@ async def test_its_files_are_those_on_the_cluster() -> None:
         assert "run.bash" in text(app)
 
 
-async def test_its_files_are_found_where_its_whole_site_was_copied() -> None:
-    async with on(JID, {}) as (app, pilot):
-        await wait_until(lambda: "3Qbr" in text(app), pilot)
-        await press(pilot, "f", until="sbatch_status.json")
-
-
 @pytest.mark.parametrize("words", ["99999", "goto 99999", "no such error anywhere"])
 async def test_keys_are_heard_while_files_of_jobs_are_read(
     monkeypatch: pytest.MonkeyPatch, words: str

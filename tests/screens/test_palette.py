@@ -5,12 +5,9 @@ from textual.pilot import Pilot
 
 from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
-from jobtui.screens.palette import MOST_JOBS
 from jobtui.screens.seen import SeenScreen
 from jobtui.widgets.job_table import JobTable
-from tests.builders import a_job
-from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, agents, jobs, opened, words
+from tests.screens.scene import FAILED, Scene, agents, opened, words
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
@@ -81,18 +78,6 @@ async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
             assert isinstance(scene.app.screen, JobScreen)
             assert scene.app.screen.job_id == FAILED
             await press(pilot, "escape", until=lambda: len(scene.app.screen_stack) == 1)
-
-
-async def test_hostile_names_and_very_many_jobs_are_no_matter() -> None:
-    many = [a_job(number, name=f"[/b] [bold]x\x1b[31m {number}") for number in range(100, 400)]
-    scene = Scene(script=[batch(*jobs(), *many)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: table.total == len(jobs()) + 300, pilot)
-        found = await opened(scene, pilot, '"[/b]"')
-        await wait_until(lambda: len(words(found)) >= MOST_JOBS, pilot)
-        assert len(words(found)) <= MOST_JOBS + 1
-        assert not any("\x1b" in word for word in words(found))
 
 
 async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:

@@ -11,7 +11,6 @@ from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.source_errors import SourceMissing
 from jobtui.render.text import Zone
-from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -55,30 +54,12 @@ async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None
         await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
 
 
-async def test_other_screens_are_paused_too_and_catch_up_afterwards() -> None:
-    async with read() as (scene, pilot):
-        await press(pilot, "p", "6", until=SourcesScreen)
-        await wait_until(lambda: "paused" in top(scene.app), pilot)
-        scene.db.add(batch(a_job(77, name="latecomer", started_at=ago(0))))
-        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
-        await press(pilot, "p", "1", until=JobsScreen)
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: "latecomer" in "\n".join(text_of(table)), pilot)
-        await wait_until(lambda: "paused" not in top(scene.app), pilot)
-
-
 @pytest.mark.parametrize("keys", [(), ("6",), ("question_mark",)], ids=["jobs", "sources", "help"])
 async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(keys: tuple[str, ...]) -> None:
     async with read() as (scene, pilot):
         await press(pilot, *keys, until=lambda: "21:00:00Z" in top(scene.app))
         await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
         await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
-
-
-async def test_times_of_a_job_follow_the_zone() -> None:
-    async with read(Scene(open_at=FAILED)) as (scene, pilot):
-        await press(pilot, "t", until=lambda: "at 20:58:00Z" in top(scene.app))
-        await press(pilot, "u", until=lambda: "at 22:58:00 XYZ" in top(scene.app))
 
 
 async def test_ops_steps_and_sources_stay_in_a_pause() -> None:

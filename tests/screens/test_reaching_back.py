@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from jobtui.app import JobtuiApp
-from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
@@ -16,10 +15,8 @@ from jobtui.model.job_reader import Reached
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.session import Session
-from jobtui.store import poller
 from jobtui.widgets.timeline import OpList
 from tests.conftest import NOW
-from tests.journal_memory import MemoryJournal
 from tests.screens.captured import CAPTURE, JOB
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -79,15 +76,6 @@ async def test_it_says_so_meanwhile_and_can_be_left(
             await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
 
 
-async def test_too_much_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poller, "REACHED_BYTES", 20_000)
-    async with a_session() as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            words = "They were not read back to 20:24Z: 0.0 GB of logs would have to be read"
-            await wait_until(lambda: words in text(app), pilot)
-
-
 async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
     log = tmp_path / "supervisor.log"
     log.write_text(
@@ -106,14 +94,3 @@ async def test_without_a_log_that_is_said() -> None:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(40, 10)) as pilot:
             await wait_until(lambda: "No log is read" in text(app), pilot)
-
-
-async def test_a_journal_is_a_log_that_was_read() -> None:
-    memory = MemoryJournal()
-    memory.write("x.py:1:f nothing of matter", unit="sirepo_job_supervisor.service", host="v3", pid=7)
-    journal = Journal("ssh://v3", lambda: memory.reader("ssh://v3"), since=Nanos(1))
-    async with Session([SirepoDb(CAPTURE), journal], FixedClock(NOW)) as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(lambda: "v3: read from 1970-01-01T00:00:00" in text(app), pilot)
-            await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)

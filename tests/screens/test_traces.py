@@ -3,7 +3,6 @@
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 import httpx
 import pytest
@@ -31,7 +30,7 @@ from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import Site, Spans
-from tests.tracing import CAPTURES, TRACE_ID, a_span, capture_file, captured
+from tests.tracing import TRACE_ID, a_span
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
@@ -170,24 +169,6 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         assert here(app) == "s2"
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        f"trace {FAILED_TRACE}",
-        f"TRACEPARENT=00-{FAILED_TRACE}-6ef96431762c5153-01",
-        f"https://jaeger.example/trace/{FAILED_TRACE}",
-        f"trace {FAILED_TRACE[:9]}",
-    ],
-)
-async def test_anything_that_names_a_trace_leads_there(typed: str) -> None:
-    async with on_files() as (app, pilot):
-        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE) > 29, pilot)
-        mistake = await app.commander().run(typed)
-        assert mistake is None
-        await wait_until(lambda: "fail flag triggered" in text(app), pilot)
-        assert here(app) == "hardWork.step"
-
-
 async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
     async with on_files() as (app, pilot):
         assert await app.commander().run(f"trace {'ab' * 16}") is None
@@ -274,15 +255,6 @@ async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
         await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
 
 
-async def test_a_job_is_found_by_the_attribute_that_is_configured() -> None:
-    scene = Scene(job_attributes=("my.own",), open_at=FAILED_JOB)
-    sender = Resource("worker", {"service.name": "worker", "my.own": FAILED_JOB})
-    span = a_span(1, None, ago(58), ago(57), name="program", service=sender)
-    scene.store.apply("/srv/db", Batch(cursor="", spans=(span,)))
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await press(pilot, "T", until="sure: its spans name the job")
-
-
 async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody_moved() -> None:
     scene = Scene(open_at=FAILED_JOB)
     root, bad = spans_of_job()
@@ -303,42 +275,6 @@ async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody
             await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
             assert here(scene.app) == place
             await pilot.press("escape")
-
-
-async def test_it_opens_where_it_failed_also_when_log_records_come_before_any_span() -> None:
-    logs = CAPTURES / "job-fail.logs.json"
-    app = an_app(logs)
-    async with app.run_test(size=SIZE) as pilot:
-        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE), pilot)
-        app.action_jump(FAILED_TRACE)
-        await wait_until(lambda: isinstance(app.screen, TraceScreen), pilot)
-        await wait_until(
-            lambda: app.screen.query(Waterfall) and waterfall(app).trace_id == FAILED_TRACE, pilot
-        )
-        app._session.store.apply(str(logs), Batch(cursor="", spans=captured("job-fail").spans))
-        await wait_until(lambda: "fail flag triggered" in text(app), pilot)
-        assert here(app) == "hardWork.step"
-
-
-async def test_it_goes_to_what_failed_in_a_trace_that_grew_before() -> None:
-    source = capture_file("queue-3h", "otlp.pb")
-    app = an_app(source)
-    spans = sorted(captured("job-fail").spans, key=lambda span: span.ended_at or 0)
-    book = app._session.store.traces
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_until(lambda: book.ids(), pilot)
-        for count in (14, 20, 24, len(spans)):
-            app._session.store.apply(str(source), Batch(cursor="", spans=tuple(spans[:count])))
-            if not isinstance(app.screen, TraceScreen):
-                app.action_jump(FAILED_TRACE)
-                await wait_until(lambda: app.screen.query(Waterfall), pilot)
-            await wait_until(partial(shows, app, count), pilot)
-        assert here(app) == "hardWork.step"
-
-
-def shows(app: JobtuiApp, count: int) -> bool:
-    found = waterfall(app).found
-    return found is not None and len(found.tree.spans) == count
 
 
 JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
@@ -376,15 +312,6 @@ def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]
     site = Site(JaegerServer(Spans()) if request.param == "jaeger" else TempoServer(Spans()))
     with served(site) as url:
         yield app_on_server(url, request.param), site
-
-
-@pytest.mark.parametrize("typed", [f":{JOB_OF_SPANS}", f":goto {JOB_OF_SPANS}", f"/{JOB_OF_SPANS}"])
-async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
-    typed: str, on_server: tuple[JobtuiApp, Site]
-) -> None:
-    app, _ = on_server
-    async with app.run_test(size=SIZE) as pilot:
-        await leads_to_its_trace(app, pilot, typed)
 
 
 async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:

@@ -1,9 +1,5 @@
 """What is typed or pasted at once, faster than lines and screens open, as over a slow line."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
 import pytest
 from textual import events
 from textual.command import CommandPalette
@@ -18,13 +14,10 @@ from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import HelpScreen
 from jobtui.widgets.filter_bar import CommandBar, FilterBar
-from jobtui.widgets.filter_input import FilterInput
-from tests.pty_program import PtyProgram
 from tests.screens.scene import FAILED, Scene, on_jobs
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press
 
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
 
 
@@ -111,41 +104,3 @@ async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
         scene.app.post_message(events.Paste(f"{FAILED}\n"))
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
         assert not scene.app.screen.query(FilterBar)
-
-
-async def test_a_line_that_lost_the_focus_holds_no_keys_back() -> None:
-    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
-        type_at_once(scene, "/a")
-        await wait_until(lambda: field(scene) == "a", pilot)
-        scene.app.screen.query_one(FilterInput).blur()
-        await wait_until(lambda: scene.app.focused is None, pilot)
-        type_at_once(scene, "6")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
-
-
-@contextmanager
-def dashboard(tmp_path: Path) -> Iterator[PtyProgram]:
-    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
-    words = ["-m", "jobtui", "--srdb", str(tmp_path), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
-    with PtyProgram(words) as program:
-        program.wait_seen(b"quit")
-        yield program
-
-
-@pytest.mark.parametrize(
-    ("keys", "seen"),
-    [
-        (b":sources q\r", b"takes nothing behind it"),
-        (b"/status:failed nq\r", b"/status:failed nq"),
-        (b"\x1b[200~nothing q\x1b[201~\r", b"no command nothing"),
-        (b":jobs\r:help\r:sources q\r", b"takes nothing behind it"),
-    ],
-)
-def test_in_one_write_to_a_terminal(tmp_path: Path, keys: bytes, seen: bytes) -> None:
-    with dashboard(tmp_path) as program:
-        program.press(keys)
-        program.wait_seen(seen)
-        assert program.code() is None
-        program.press(b"\x1b")
-        program.press(b"\x03")
-        assert program.wait_end(8.0) == 0
