@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,7 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
     for what, (field, value), show in (
         ("a unit", unit, lambda: asyncio.run(_screen(directory, ((unit,),)))),
         ("a container", container, lambda: asyncio.run(_screen(directory, ((container,),)))),
-        ("jobtui logs CONTAINER", container, partial(subprocess.run, logs, stdout=subprocess.DEVNULL)),
+        ("jobtui logs CONTAINER, its first lines", container, partial(_first_lines, logs)),
     ):
         ours, theirs = [], []
         for _ in range(rounds):
@@ -76,6 +76,13 @@ def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:
             reference=statistics.median(theirs),
             limit=FIRST_SCREEN_TIMES,
         )
+
+
+def _first_lines(words: Sequence[str]) -> None:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        running.kill()
 
 
 async def _screen(directory: Path, matches: Matches) -> None:

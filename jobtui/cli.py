@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from jobtui.config import ConfigError, load
 from jobtui.grammar import (
@@ -24,6 +25,9 @@ from jobtui.grammar import (
     flags_of,
     nearest,
 )
+
+if TYPE_CHECKING:
+    from jobtui.session import Session
 
 
 class UsageError(Exception):
@@ -223,15 +227,11 @@ def _run(invocation: Invocation) -> int:
 
         sys.stdout.write(f"jobtui {__version__}\n")
         return 0
-    from jobtui.commands import runner
     from jobtui.commands.context import make_context
-    from jobtui.commands.streams import say_faults
-    from jobtui.model.faults import FAULTS
     from jobtui.model.ids import JobFilter, JobId, TraceRef
-    from jobtui.session import Session
 
     def open_dashboard(
-        session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
+        session: "Session", open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
         gc.disable()  # until the app has painted
         looks = config.looks
@@ -242,10 +242,20 @@ def _run(invocation: Invocation) -> int:
         if code := run_app(session, open_at, title=title, profile=config.profile, words=words, looks=looks):
             raise SystemExit(code)
 
+    config = load(invocation.settings, os.environ)
+    context = make_context(invocation, config, open_dashboard)
+    if invocation.command.name == "logs":
+        from jobtui.commands.container import print_container  # before the rest is imported
+
+        if print_container(context):
+            return 0
+    from jobtui.commands import runner
+    from jobtui.commands.streams import say_faults
+    from jobtui.model.faults import FAULTS
+
     run = runner(invocation.command.name)
     if not gc.isenabled():
         gc.freeze()  # what was imported stays, and is not looked through again and again
         gc.enable()
-    config = load(invocation.settings, os.environ)
     threading.excepthook = FAULTS.in_thread
-    return say_faults(run(make_context(invocation, config, open_dashboard)))
+    return say_faults(run(context))

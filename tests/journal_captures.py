@@ -5,8 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobtui.formats.parser import TIME_LENGTH, latest
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.journal import JournalEntry
 from tests.journal_memory import Fields, MemoryJournal, Row, in_order, row_of, rows_of_export
 

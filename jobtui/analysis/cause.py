@@ -297,7 +297,6 @@ class Output:
         return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
 
     def _ends_alike(self, at: int) -> bool:
-        """Whether most lines before one are alike."""
         before = self._templates[max(0, at - NEAR) : at]
         return 2 * sum(self._counts[text] > 3 for text in before) > len(before)
 
@@ -344,7 +343,6 @@ class Output:
 
     @cached_property
     def _last_said(self) -> list[int]:
-        """The last lines that say something, the last one first."""
         return list(islice(filter(self._says, reversed(range(len(self._lines)))), 6))
 
     def _says(self, at: int) -> bool:

@@ -80,7 +80,6 @@ class StepPair(NamedTuple):
 
     @property
     def is_in_one(self) -> bool:
-        """Whether only one run has it."""
         return (self.left is None) != (self.right is None)
 
     @property
@@ -177,7 +176,6 @@ class Side(NamedTuple):
 
     @property
     def host(self) -> str | None:
-        """The host on which it ran, if the logs name it."""
         return self.agent.host if self.agent is not None else None
 
     @property

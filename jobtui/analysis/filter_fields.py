@@ -21,10 +21,10 @@ from jobtui.analysis.filter_syntax import (
 )
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.spelling import nearest
-from jobtui.analysis.times import age, age_s, first_seen, last_active, parse_duration, parse_moment
+from jobtui.analysis.times import age, parse_duration, parse_moment
 from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, here
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
 from jobtui.model.numbers import real
 from jobtui.model.ops import Agent, AgentState
 from jobtui.model.slurm import SYSTEM as SLURM
@@ -301,7 +301,6 @@ def _yes_no_test(field: Field, op: str, value: Value) -> Test:
 
 
 def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
-    """The meaning of a word or of its beginning, if that is not ambiguous."""
     low = value.text.lower()
     if low in words:
         return words[low]

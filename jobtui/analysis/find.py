@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from jobtui.analysis.keys import Key, Space, keys_of
 from jobtui.analysis.spelling import near
-from jobtui.analysis.times import first_seen
 from jobtui.model.condor import JOBSUB_ID, condor_id
 from jobtui.model.faults import contained
 from jobtui.model.ids import (
@@ -34,7 +33,7 @@ from jobtui.model.ids import (
     op_prefix,
     split_container,
 )
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, first_seen
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
 from jobtui.model.slurm import SYSTEM as SLURM
@@ -128,7 +127,6 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 
 
 def _bare(text: str) -> Iterator[Reference]:
-    """The references of a whole line without spaces."""
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
@@ -269,7 +267,6 @@ def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
 
 
 def is_host(host: str | None, name: str) -> bool:
-    """Whether a host has this name, with or without its domain."""
     return host is not None and name in (host, host.partition(".")[0])
 
 
@@ -403,7 +400,6 @@ class _Search:
             self._add_jobs(self._alike(parts), reference.weight, reference.why)
 
     def _alike(self, meant: Numbered) -> Iterator[JobId]:
-        """Jobs with this number, of every server that may be meant."""
         for job in self._jobs.values():
             parts = numbered(job.id) if job.id.endswith(f"/{meant.number}") else None
             if parts is None or (parts.system, parts.number) != (meant.system, meant.number):
@@ -458,7 +454,6 @@ class _Search:
             self._add("op", op.op, score, f"{why}: {op.name} of {place}", op.jid)
 
     def _add_agents(self, reference: Reference, why: str = "") -> None:
-        """The agents with this id, or in this container."""
         agents = [one for one in self._agents if reference.text in (one.agent, one.container)]
         score, why = self._shared(reference.weight, why or reference.why, len(agents), "agents")
         for agent in agents[-MAX_CANDIDATES:]:

@@ -157,7 +157,6 @@ class Incidents(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether certainly nothing failed."""
         return not (self.groups or self.alone or self.doubtful or self.blind_spots)
 
 

@@ -37,7 +37,6 @@ SHAPE_CHARACTERS = 300
 
 
 def has_time(line: LogLine) -> bool:
-    """Whether a line has a time of its own, not that of a line it goes on from."""
     return line.stamped or ((head := LINE_HEAD.match(line.text)) is not None and head["clock"] is not None)
 
 
@@ -47,7 +46,6 @@ def message_of(line: LogLine) -> str:
 
 
 def _begin_of(line: LogLine) -> str:
-    """The begin of its message, in whole words."""
     text = message_of(line)
     return text if len(text) <= SHAPE_CHARACTERS else text[:SHAPE_CHARACTERS].rpartition(" ")[0]
 

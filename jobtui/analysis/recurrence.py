@@ -46,7 +46,6 @@ def _model(job: Job) -> str:
 
 
 def kind_of(job: Job, run: Run | None = None) -> str:
-    """What like runs share, as one text."""
     driver, mode = (run or job).driver or job.driver or "", (run or job).mode or job.mode
     return "\t".join((job.system, job.app, _model(job), driver, mode))
 
@@ -148,7 +147,6 @@ class RunCounts(NamedTuple):
 
 
 def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
-    """The differences from before, the most significant first, at most MOST_CHANGES."""
     compared = [*_signatures(before, now), *_failures(before, now)]
     found = [*map(_more_or_less, compared), *_slower(before, now)]
     tests = len(found) + len(compared)  # each may be more, or less

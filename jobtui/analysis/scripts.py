@@ -96,7 +96,6 @@ MOST_COLOURED = 300_000
 
 
 def lines_of(script: bytes) -> list[str]:
-    """The lines of a script, as they are, bytes that are no text shown for what they are."""
     lines = text_of(script).split("\n")
     return lines if lines[-1] else lines[:-1]
 

@@ -7,8 +7,7 @@ import math
 import re
 from typing import NamedTuple
 
-from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.clock import SECOND, Nanos, time_of_iso
 from jobtui.model.numbers import real, whole
 
 NONE = "–"
@@ -190,28 +189,3 @@ def _zone(text: str | None) -> int | None:
     digits = text[1:].replace(":", "")
     seconds = whole(digits[:2], 0) * 3600 + whole(digits[2:], 0) * 60
     return (-seconds if text[0] == "-" else seconds) * SECOND
-
-
-def status_since(job: Job) -> Nanos | None:
-    if job.status is JobStatus.PENDING:
-        return job.queued_at
-    if job.status is JobStatus.RUNNING:
-        return job.started_at if job.started_at is not None else job.queued_at
-    return _first_known(job.ended_at, job.updated_at, job.written_at)
-
-
-def age_s(job: Job, now: Nanos) -> float | None:
-    since = status_since(job)
-    return None if since is None else seconds_between(since, now)
-
-
-def first_seen(job: Job) -> Nanos | None:
-    return _first_known(job.queued_at, job.started_at, job.updated_at, job.written_at)
-
-
-def last_active(job: Job, now: Nanos) -> Nanos | None:
-    return now if job.status.is_live else _first_known(job.ended_at, job.updated_at, job.written_at)
-
-
-def _first_known(*times: Nanos | None) -> Nanos | None:
-    return next((at for at in times if at is not None), None)

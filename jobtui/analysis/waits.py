@@ -113,7 +113,6 @@ def _host(op: Op, scene: Scene) -> str | None:
 
 
 def _holds(op: Op, slot: Slot) -> bool:
-    """Whether an op has a slot: it was sent, or it waits for a later one."""
     if slot is Slot.CPU and op.name not in CPU_OPS:
         return False
     found = waited_slot(op)

@@ -171,7 +171,6 @@ class CopiedLines:
 
 
 def line_at(place: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None) -> LogLine:
-    """A line of an agent's log, of which the beginning is shown."""
     data = text.encode("utf-8", "replace")
     return LogLine(
         place=place,

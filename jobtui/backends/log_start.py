@@ -149,7 +149,6 @@ def find_log_files(path: Path) -> LogFiles:
 
 
 def _names(path: Path) -> list[tuple[Path, FileId]]:
-    """The names of files with text, and the one of the log, each with the file it is of."""
     found = []
     for each in (*rotated(path), path):
         with suppress(SourceError):

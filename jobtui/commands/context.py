@@ -11,13 +11,13 @@ from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.numbers import whole
-from jobtui.session import Session
 
 if TYPE_CHECKING:
     from jobtui.backends.base import Replay
+    from jobtui.session import Session
 
 
-OpenDashboard = Callable[[Session, JobId | TraceRef | JobFilter | None, str, Sequence[str]], None]
+OpenDashboard = Callable[["Session", JobId | TraceRef | JobFilter | None, str, Sequence[str]], None]
 """Runs the dashboard at a job, a trace or the table of all, until it is left.
 
 The text is its title, the last words the flags with which another jobtui watches the same.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
-from jobtui.analysis.times import last_active
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
@@ -18,7 +17,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.render.json_output import job_record
 from jobtui.render.sources import profile_line
 from jobtui.render.styles import glyph

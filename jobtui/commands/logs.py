@@ -18,6 +18,7 @@ from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, 
 from jobtui.analysis.paths import ADDRESS, Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.registry import JOURNAL, Gives, kinds_that_give
+from jobtui.commands.container import LAST_LINES, MOST_LINES
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
@@ -103,10 +104,6 @@ Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
 KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """What else than a job has lines."""
-LAST_LINES = 1_000
-"""So many lines of a log are given when neither a number nor a time is asked for, and read at a time."""
-MOST_LINES = 100_000
-"""So many are given at most."""
 
 
 async def run(reader: Reader) -> Exit:
@@ -267,7 +264,7 @@ class _WholeLogs:
 
     def _line(self, name: str, line: LogLine) -> JobLine:
         source = line.origin or name
-        cursor = "" if line.stamped else None
+        cursor = "" if line.at is not None else None
         at, text = self._time_of(line), line.text
         place = (source, 0, line.place)
         return JobLine("", at, Component.LOG, text, *place, Certainty.ADJACENT, cursor)

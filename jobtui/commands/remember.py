@@ -116,7 +116,6 @@ class FinishedRuns:
             self._put(one)
 
     async def _earlier_runs(self, job: Job) -> None:
-        """Pass on the earlier runs of a job, which are in its record."""
         with suppress(Unreadable):
             detail = await self._session.job_reader().detail(job.id)
             for run in detail.runs[:-1] if detail is not None else ():

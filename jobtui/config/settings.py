@@ -262,7 +262,6 @@ class Config(NamedTuple):
 
     @property
     def profile_of_source(self) -> Mapping[str, str]:
-        """Which of several profiles names each source, by the name of the source."""
         from pathlib import Path  # most read one profile
 
         named = [spec for spec in self.sources if spec.profile]

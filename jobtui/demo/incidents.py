@@ -182,7 +182,6 @@ class Scenario:
         self._answer = AgentAnswer()
 
     async def play(self, incident: Incident) -> None:
-        """Take the steps of an incident, one after the other."""
         self._incident = incident
         for step in incident.steps:
             name, *words = step.split()

@@ -291,5 +291,4 @@ class BatchJob:
 
 
 def login_of(uid: str) -> str:
-    """What a user is called on the cluster."""
     return f"u{uid[:5].lower()}"

@@ -185,7 +185,6 @@ class Socket:
             self._send(self._agent, arrive)
 
     def close(self) -> None:
-        """Close it at the supervisor's end."""
         self.lost_by_agent = None
         self._close(self._lost)
 

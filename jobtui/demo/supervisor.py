@@ -437,7 +437,6 @@ class Driver:
             raise
 
     def send(self, op: Op) -> bool:
-        """Send an op; whether there was a socket to send it through."""
         self.log("send", self, op, op.run_dir)
         if self.socket is None:
             error = "'NoneType' object has no attribute 'write_message'"
@@ -527,7 +526,6 @@ class Supervisor:
     """The kinds of drivers that are configured."""
 
     def driver_of(self, op: Op) -> Driver:
-        """The driver of an op, which is made if there is none."""
         raise NotImplementedError
 
     def __init__(self, site: Site, process: Process) -> None:

@@ -38,12 +38,10 @@ class CauseFormat(NamedTuple):
     parts: Mapping[str, re.Pattern[str]]
 
     def may_tell(self, text: str) -> bool:
-        """Whether a line may say anything of a failure."""
         lower = text.lower()
         return any(needle in lower for needle in self.needles)
 
     def first(self, role: str, text: str) -> CauseShape | None:
-        """The shape of a role that a line has; the heaviest of them."""
         lower = text.lower()
         for shape in self.by_role[role]:
             for literal in shape.literals:
@@ -128,7 +126,6 @@ class KillFormat(NamedTuple):
         return tuple(dict.fromkeys(writer for shape in self.shapes for writer in shape.writers))
 
     def first(self, writer: str, text: str) -> tuple[KillShape, dict[str, str]] | None:
-        """The shape of a message by this writer, and what it tells by name."""
         for shape in self.shapes:
             if writer in shape.writers and (found := shape.pattern.search(text)) is not None:
                 return shape, {name: told for name, told in found.groupdict().items() if told}

@@ -108,7 +108,6 @@ def texts_of_xml(text: str) -> dict[str, str]:
 
 
 def environment(value: str) -> dict[str, str]:
-    """The variables of an environment, whichever way it is written."""
     value = value.strip()
     is_new = value[:1] == '"' and value[-1:] == '"' and len(value) > 1
     if is_new:

@@ -10,10 +10,13 @@ skipped up to the next entry that begins with its cursor, as all that journalctl
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from jobtui.model.clock import LATEST_S, Nanos
-from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.numbers import whole
+
+if TYPE_CHECKING:
+    from jobtui.model.journal import JournalEntry
 
 MESSAGE_LIMIT = 64 << 10
 """Bytes of a message that are decoded."""
@@ -41,8 +44,10 @@ _TEXTS = (
 )  # fmt: skip
 
 
-def entry_of_export(raw: Mapping[bytes, FieldValue]) -> JournalEntry | None:
+def entry_of_export(raw: Mapping[bytes, FieldValue]) -> "JournalEntry | None":
     """The record of an entry as an ExportParser gives it; None without a cursor or a time."""
+    from jobtui.model.journal import Cursor, JournalEntry  # `logs CONTAINER` does without
+
     get = raw.get
     cursor, at_us = text(get(b"__CURSOR")), number(get(b"__REALTIME_TIMESTAMP"))
     if at_us is None or at_us > LATEST_US or not cursor:

@@ -45,7 +45,6 @@ def _new_message(shape: str) -> "Message":
 
 @cache
 def _messages_in(shape: "Descriptor") -> "Mapping[int, Descriptor]":
-    """The fields of a message that hold messages, by number."""
     return {field.number: field.message_type for field in shape.fields if field.message_type is not None}
 
 

@@ -24,44 +24,16 @@ a message of a release that is not known yet.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from jobtui.formats.schema import MATCH_LIMIT, Shape, load, sift
-from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_parts, utc_of
+from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
 from jobtui.model.ids import system_job_id
 from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import whole
-
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
-TIME_LENGTH = len("Nov 20 20:34:30")
-SKEW = 86_400 * SECOND
-"""How far a line may be ahead of its file's newest time before it is taken for last year's.
-
-Clocks and zones differ, and a log that goes back for a whole year is rare.
-"""
-
-
-@lru_cache(maxsize=256)  # lines come in runs of the same second
-def latest(text: str, newest: Nanos) -> Nanos | None:
-    """The latest time written `Mon DD HH:MM:SS` that is not more than SKEW after `newest`.
-
-    Feb 29 is looked for in up to eight years back. None when `text` is not such a time.
-    """
-    month = _MONTHS.get(text[:3], 0)
-    day, hour, minute, second = [whole(text[at : at + 2].strip(), 99) for at in (4, 7, 10, 13)]
-    latest_at = Nanos(newest + SKEW)
-    year = utc_of(latest_at).year
-    for one in range(year, year - 9, -1):
-        at = time_of_parts(one, month, day, hour, minute, second)
-        if at is not None and at <= latest_at:
-            return at
-    return None
-
 
 SHAPE = "damaged"
 """The shape of the record that stands for a damaged place."""

@@ -32,7 +32,6 @@ def parse_environment(data: bytes) -> Environment:
 
 
 def write_environment(variables: Mapping[str, str]) -> bytes:
-    """The file that Slurm writes for these."""
     entries = [f"{name}={value}".encode() + b"\0" for name, value in variables.items()]
     return len(entries).to_bytes(COUNT_BYTES, "little") + b"".join(entries)
 
@@ -122,7 +121,6 @@ def parse_wanted(text: str) -> Wanted | None:
 
 
 def slurm_names(number: str) -> tuple[str, str]:
-    """The files of a job of Slurm: its script and its environment."""
     return f"job.{number}_script", f"job.{number}_environment"
 
 

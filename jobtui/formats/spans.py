@@ -298,7 +298,6 @@ STRUCTURAL = frozenset(
 
 
 def holds_jaeger(document: Document) -> bool:
-    """Whether a document is one of Jaeger's: an answer, one trace of it, or one span of that."""
     held = any(_is_trace(as_dict(one)) for one in as_list(document.get("data")))
     return held or _is_trace(document) or _is_span(document)
 

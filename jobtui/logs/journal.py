@@ -36,10 +36,9 @@ from jobtui.backends.journal.records import (
 )
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
-from jobtui.formats.parser import TIME_LENGTH, latest
 from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
 from jobtui.logs.search import Search
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
 from jobtui.model.journal import (
     ORDINAL_BITS,
     At,
@@ -598,7 +597,6 @@ def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:
 
 
 def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
-    """The log of a stream, or of what a name asks a journal for; None for any other name."""
     known = list(journals_of(sources))
     for journal in known:
         if (stream := journal.streams.get(name)) is not None:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
-from jobtui.formats.parser import TIME_LENGTH, latest
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import TIME_LENGTH, Nanos, latest
 from jobtui.model.pages import LogLine, Stretch
 from jobtui.transport.blocks import MARK_BYTES, RAW_LINE_BYTES, mark_before, offset_of_time
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile

@@ -204,7 +204,6 @@ class _Reading:
         return str(self._one("SELECT text FROM signature WHERE id = ?", mark) or "")
 
     def _on(self, days: Iterable[int], field: int, mark: int, *values: int) -> dict[int, dict[int, int]]:
-        """The number of runs by value and day; the value is 0 for field 0."""
         values = values or (0,)
         sql = (
             "SELECT value, day, runs FROM tally WHERE field = ? AND signature = ?"
@@ -221,7 +220,6 @@ class _Reading:
 
     @cached_property
     def _values(self) -> int:
-        """The number of values that may be a cause."""
         sql = "SELECT count(*) FROM tally WHERE field = ? AND day = 0 AND signature = 0"
         return sum(self._one(sql, field) for field in NUMBERS.values())
 
@@ -360,12 +358,10 @@ class _Reading:
         return RunCounts(every, counts, bad, slow)
 
     def _texts(self, marks: Mapping[int, int]) -> dict[tuple[str, str], int]:
-        """The number of runs by the text of the signature."""
         sql = f"SELECT id, text FROM signature WHERE id IN ({_listed(marks)})"
         return {("signature", text): marks[mark] for mark, text in self._rows(sql)}
 
     def having(self, name: str, value: str) -> RunCounts:
-        """The counts of all runs with a value in a field."""
         word = self._one("SELECT id FROM word WHERE text = ?", kept(value))
         sql = (
             "SELECT signature, runs, timed, slow, squares FROM tally"

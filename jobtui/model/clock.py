@@ -9,7 +9,10 @@ import math
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple, NewType, Protocol
+
+from jobtui.model.numbers import whole
 
 Nanos = NewType("Nanos", int)
 
@@ -114,7 +117,6 @@ def shown_seconds(at: Nanos) -> int:
 
 
 def utc_of(at: Nanos) -> datetime:
-    """A time as a datetime in UTC, to the second."""
     return datetime.fromtimestamp(shown_seconds(at), UTC)
 
 
@@ -184,3 +186,30 @@ class Player(Protocol):
 
     async def go_to_change(self, *, forward: bool) -> None:
         """Move to the next delivery, or to the one before. There is no move at either end."""
+
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
+TIME_LENGTH = len("Nov 20 20:34:30")
+SKEW = 86_400 * SECOND
+"""How far a line may be ahead of its file's newest time before it is taken for last year's.
+
+Clocks and zones differ, and a log that goes back for a whole year is rare.
+"""
+
+
+@lru_cache(maxsize=256)  # lines come in runs of the same second
+def latest(text: str, newest: Nanos) -> Nanos | None:
+    """The latest time written `Mon DD HH:MM:SS` that is not more than SKEW after `newest`.
+
+    Feb 29 is looked for in up to eight years back. None when `text` is not such a time.
+    """
+    month = _MONTHS.get(text[:3], 0)
+    day, hour, minute, second = [whole(text[at : at + 2].strip(), 99) for at in (4, 7, 10, 13)]
+    latest_at = Nanos(newest + SKEW)
+    year = utc_of(latest_at).year
+    for one in range(year, year - 9, -1):
+        at = time_of_parts(one, month, day, hour, minute, second)
+        if at is not None and at <= latest_at:
+            return at
+    return None

@@ -93,7 +93,6 @@ class Teller(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the one that knows best."""
         return _RANK[self]
 
 

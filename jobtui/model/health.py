@@ -72,7 +72,6 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_first_read(self) -> bool:
-        """Whether the first read of all that there is goes on."""
         return self.is_behind and not self.was_at_end
 
     @property
@@ -104,7 +103,6 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         return self.shifted(now if self.read_at is None else min(now, self.read_at))
 
     def shifted(self, at: Nanos) -> Nanos:
-        """The time by its clock for a time by ours."""
         return Nanos(at + from_seconds(self.ahead_s)) if abs(self.ahead_s) > GRAIN_S else at
 
     def is_quiet(self, now: Nanos) -> bool:

@@ -165,8 +165,32 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest(details: Sequence[JobDetail]) -> JobDetail | None:
-    """Of the details that several sources hold of one job the newest, with the others in its job."""
     if len(details) < 2:
         return next(iter(details), None)
     job = together(detail.job for detail in details)
     return msgspec.structs.replace(next(d for d in details if d.job.source == job.source), job=job)
+
+
+def status_since(job: Job) -> Nanos | None:
+    if job.status is JobStatus.PENDING:
+        return job.queued_at
+    if job.status is JobStatus.RUNNING:
+        return job.started_at if job.started_at is not None else job.queued_at
+    return _first_known(job.ended_at, job.updated_at, job.written_at)
+
+
+def age_s(job: Job, now: Nanos) -> float | None:
+    since = status_since(job)
+    return None if since is None else seconds_between(since, now)
+
+
+def first_seen(job: Job) -> Nanos | None:
+    return _first_known(job.queued_at, job.started_at, job.updated_at, job.written_at)
+
+
+def last_active(job: Job, now: Nanos) -> Nanos | None:
+    return now if job.status.is_live else _first_known(job.ended_at, job.updated_at, job.written_at)
+
+
+def _first_known(*times: Nanos | None) -> Nanos | None:
+    return next((at for at in times if at is not None), None)

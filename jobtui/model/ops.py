@@ -53,7 +53,6 @@ class Certainty(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the surest."""
         return _RANK[self]
 
 

@@ -4,10 +4,10 @@ How keys, quotes, brackets and cuts are read is told at each function; what coun
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jobtui.model.ids import PREFIX_LENGTH
+from jobtui.model.secret_blocks import without_blocks
 from jobtui.model.secret_words import (
     AGENT_WORD,
     CUT,
@@ -104,19 +104,6 @@ _OPTIONS = [
 _OPTION = re.compile(r"(?<=[ '\"])--?(?=[a-zA-Z])")
 _COMMAND_LENGTH = 400
 _WORD = re.compile(r"[^\s'\"]+")
-_RECORD_HEAD = re.compile(
-    r"(?:[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[ T])\d\d:\d\d:\d\d[^\n]{0,300}?:\d{1,7}(?::\w+|\]) ", re.ASCII
-)
-"""What comes before the message of a log record, see `formats.parser.LINE` and the logs of Balsam's sites."""
-_BLOCK_KEY = re.compile(
-    rf"(?P<indent>[ \t]*(?:-[ \t]+)?)[{{(]?['\"]?[\w.\-]{{0,60}}(?:{SECRET_WORDS})"
-    r"[\w.\-]{0,60}['\"]?[ \t]*:"
-    r"[ \t]*(?:[|>][+\-\d]{0,2}[ \t]*)?(?:[ \t]#.*)?\s*",
-    re.IGNORECASE | re.ASCII,
-)
-_LONE_VALUE = re.compile(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", re.ASCII)
-"""A line of one word that begins no pair, section or tag."""
-_BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
 _ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
 _BARE = re.compile(
@@ -219,32 +206,7 @@ def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
     return program.search(command) is not None
 
 
-def without_blocks(lines: Iterable[str]) -> Iterator[str]:
-    """`lines` with those masked that are the value of a secret key above them.
-
-    These are all that YAML indents below it, or the next line when it is a word of its own. Each may be a
-    record of a log of its own.
-    """
-    indent: int | None = None
-    for line in lines:
-        if line.strip():
-            head = _end_of(_RECORD_HEAD, line, 0)
-            begin = len(line) - len(line[head:].lstrip(" \t"))
-            inner = begin - head
-            if indent is not None and (inner > indent or (inner == indent and line.startswith("- ", begin))):
-                yield line[:begin] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[begin:])
-                continue
-            if inner == indent and _LONE_VALUE.fullmatch(line, begin):
-                yield line[:begin] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[begin:])
-                indent = None
-                continue
-            key = _BLOCK_KEY.fullmatch(line, head)
-            indent = len(key["indent"]) if key else None
-        yield line
-
-
 def replacement(value: str, name: str) -> str:
-    """What is shown instead of the value of a secret key."""
     if value in _KEPT_VALUES or is_count(name, value):
         return value
     low = name.lower()

@@ -54,7 +54,7 @@ _MOST_SLASHES = 6
 
 def masked_lines(lines: Iterable[str]) -> Iterator[str]:
     """The same lines of one text with what is secret in them masked, private keys as a whole."""
-    from jobtui.model.secret_scan import without_blocks
+    from jobtui.model.secret_blocks import without_blocks
 
     is_private = False
     for line in without_blocks(lines):
@@ -218,7 +218,6 @@ def mask_document(value: object) -> object:
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether the value of a key with this name is a secret."""
     return _SECRET_KEY.search(key) is not None
 
 

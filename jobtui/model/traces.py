@@ -29,7 +29,6 @@ def spellings(job_id: str) -> tuple[str, ...]:
 
 
 def names_job(attributes: Mapping[str, object], names: tuple[str, ...]) -> str | None:
-    """The job that attributes name, as it is written there; None for none."""
     for name in names:
         if (value := attributes.get(name)) is not None and str(value):
             return str(value)
@@ -37,7 +36,6 @@ def names_job(attributes: Mapping[str, object], names: tuple[str, ...]) -> str |
 
 
 def jobs_named_by(span: "Span", names: tuple[str, ...]) -> tuple[str, ...]:
-    """The jobs that a span and what sent it name, as they are written there."""
     held = (names_job(attributes, names) for attributes in (span.attributes, span.resource.attributes))
     return tuple(filter(None, held))
 

@@ -11,11 +11,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from jobtui.analysis.flags import needs_person, waits_for
-from jobtui.analysis.times import age_s, status_since
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import ClockOf, here
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import (
     NEEDS_PERSON_GLYPH,

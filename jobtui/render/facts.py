@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
 from jobtui.analysis.keys import slurm_words
-from jobtui.analysis.times import status_since
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import SbatchStatus
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, status_since
 from jobtui.render.json_output import Document, fields_of, text_or_null
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS

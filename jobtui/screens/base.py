@@ -355,7 +355,6 @@ class HeadedScreen(LiveScreen):
         self._strip.sources = self.shared.store.sources()
 
     def paragraphs(self) -> Iterable["Paragraph"]:
-        """All about what is under the cursor."""
         return ()
 
     def show_about(self) -> None:
@@ -369,7 +368,6 @@ class HeadedScreen(LiveScreen):
         await self.run_action("open")
 
     def block(self) -> str:
-        """The same to be copied."""
         return "\n".join(part.text for part in self.paragraphs())
 
     def command(self) -> Command:
@@ -399,7 +397,6 @@ class FilteringScreen(HeadedScreen):
         raise NotImplementedError
 
     def set_filter(self, text: str) -> Mistake | None:
-        """Filter by this text; returns the mistake in it, which means no filter."""
         raise NotImplementedError
 
     async def action_filter(self) -> None:
@@ -407,7 +404,6 @@ class FilteringScreen(HeadedScreen):
             await self.mount(self.filter_bar(), before=self._rule)
 
     def edit_filter(self, bar: FilterBar, text: str) -> None:
-        """Apply a filter while it is typed."""
         bar.set_mistake(self.set_filter(text))
 
     async def close_filter(self, bar: FilterBar, text: str) -> None:
@@ -450,11 +446,9 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.key_of)
 
     def records(self) -> Sequence[Record]:
-        """All that there are, in the order that is the usual one."""
         raise NotImplementedError
 
     def key_of(self, record: Record) -> Hashable:
-        """By what a record is known again when it has changed."""
         raise NotImplementedError
 
     def parsed(self, text: str) -> Callable[[Record], bool]:

@@ -373,7 +373,6 @@ class Guide:
         return bool(jump.goals)
 
     def choose(self, asked: str, goals: Sequence[Goal], *, is_clear: bool) -> None:
-        """Go to the first goal, or let the user choose one."""
         if is_clear:
             self.go(goals[0])
         else:

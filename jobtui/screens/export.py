@@ -57,7 +57,6 @@ def _through_terminal(screen: Screen[None], text: str) -> None:
 
 
 def write_sequence(app: App[Any], sequence: str) -> None:
-    """Write to the terminal what no screen shows."""
     if app._driver is not None:
         app._driver.write(sequence)
 

@@ -109,7 +109,6 @@ class JobTab(Container):
 
     @property
     def copied(self) -> str | None:
-        """What is copied from here, None for the id of the job."""
         return None
 
     @property
@@ -123,7 +122,6 @@ class JobTab(Container):
 
     @property
     def age(self) -> Judgement | None:
-        """The age of what it shows, None where that is the age of the sources."""
         return None
 
     @property
@@ -370,7 +368,6 @@ class WhyTab(JobTab):
         return self._step_of(item) if isinstance(item, Fact) else None
 
     def _step_of(self, fact: Fact) -> Step | None:
-        """The step that a line of evidence is; None for what is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self._subject.job_id) if self._subject is not None else ()
         place = (fact.source, fact.line, fact.cursor, fact.text)
         return next(

@@ -25,7 +25,6 @@ def all_names(shared: Shared, extra: str | None) -> Names:
 
 
 def labels_of(shared: Shared, names: Names) -> Mapping[str, str]:
-    """A short name for each, safe to show."""
     health = [source for source in shared.store.sources() if source.name in names]
     short = dict(zip((source.name for source in health), labels(health), strict=True))
     return {name: short.get(name) or stream_label(name) for name in names if name is not None}
@@ -74,7 +73,6 @@ class LogReader:
 
     @property
     def unfolded(self) -> LineSource:
-        """The lines that pass search and conditions."""
         hits = FilteredLines(self.log, self.search) if self.is_filtered and self.search is not None else None
         lines: LineSource = hits or self.log
         return KeptLines(lines, keeper(self.conditions)) if self.conditions else lines

@@ -210,7 +210,6 @@ class LogScreen(LiveScreen):
         self._shown.set()
 
     async def _look(self, reader: LogReader) -> bool:
-        """Notice what was written; whether the log can be read."""
         try:
             extent = await reader.log.look()
         except LogUnreadable as error:
@@ -391,7 +390,6 @@ class LogsScreen(LogScreen):
         yield from (Paragraph(""), *(Paragraph(show(one.text)) for one in record))
 
     async def _record(self, reader: LogReader, line: LogLine) -> AsyncIterator[LogLine]:
-        """A line as it is in the log, and those that are folded with it or go on from it."""
         page = await reader.unfolded.after(line.place, RECORD_LINES)
         for one in page.lines:
             if one.place >= line.end and (line.folded or not continues(line, one)):

@@ -101,7 +101,6 @@ class Shared:
         return Reach(self.mounts, self.hosts)
 
     def command(self, *words: str, about: Sequence[str] = ()) -> Command:
-        """A command of jobtui that reads the same sources."""
         ends = ("--",) if any(word.startswith("-") for word in about) else ()
         return Command("jobtui", *self.words, *words, *ends, about=about)
 

@@ -286,7 +286,6 @@ class Gatherer:
         return record
 
     def _is_asked_for(self, job: Job) -> bool:
-        """Whether a server, a scheduler or a cluster has its record."""
         kind = next((source.kind for source in self._sources if source.name == job.source), "")
         return job.mode == CLUSTER_MODE or of_kind(kind).addressed
 

@@ -220,7 +220,6 @@ class CondorBook:
         return tuple(sorted({job_id for job_id, _ in self._told_in(source)}))
 
     def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:
-        """The traces that a file names, each with the jobs it is named for."""
         found: dict[str, dict[str, None]] = defaultdict(dict)
         submissions = (("", fact) for fact in self._submissions.values() if fact.source == source)
         for job_id, fact in (*self._told_in(source), *submissions):
@@ -259,7 +258,6 @@ class CondorBook:
         return in_order((*facts, *gaps), self._shifts)
 
     def _life_of(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
-        """What became of a job, by all facts of it in order of time."""
         life = CondorLife(())
         for fact, is_new in told_once(facts):
             (life.take if is_new else life.hear_again)(fact)

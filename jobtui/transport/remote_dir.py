@@ -64,7 +64,6 @@ class RemoteDirs:
         return part_of(name, data, max(0, full - len(data)) if tail else 0, full, at)
 
     async def _ask(self, address: str, script: str, path: str, most: int) -> bytes:
-        """What a script prints that is given a path and a number of bytes."""
         if not path.startswith("/"):
             raise Unreadable(f"{address}: names no directory")
         key = (address, script, path)
@@ -96,7 +95,6 @@ async def answer_of(shell: SshShell, script: str, path: str, count: str, most: i
 
 
 def _file_of(text: bytes) -> RunFile | None:
-    """One entry of a listing, None for what is none."""
     kind, size, written, name = (*text.decode("utf-8", "replace").split(" ", 3), "", "", "", "")[:4]
     number, at = whole(size), time_of_seconds(real(written))
     if number is None or at is None or not name:

@@ -164,7 +164,6 @@ class Talk:
             raise self._shell.silence(self._shell.start_s) from None
 
     async def answer(self) -> bytes:
-        """An answer that is followed by another one, at most ANSWER_BYTES of it."""
         async with self.deadline():
             return await self._to_mark(ANSWER_BYTES, SILENCE_S)
 
@@ -225,7 +224,6 @@ class Talk:
 
 
 def line_of(mark: str, commands: Sequence[Sequence[str]]) -> str:
-    """The line that runs the commands one after the other, each after its mark."""
     marked = (f"echo {mark}{number}; {command_line(command)}" for number, command in enumerate(commands))
     return "; ".join(marked)
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from jobtui.analysis.counts import Tally
 from jobtui.analysis.flags import needs_person
-from jobtui.analysis.times import status_since
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, status_since
 from jobtui.widgets.row_index import Order, RowIndex
 
 BULK = 4096
@@ -160,7 +159,6 @@ class JobRows:
         return moved
 
     def position(self, job_id: JobId) -> int | None:
-        """At which place a job is shown, None when it is not."""
         return self._index.position(job_id)
 
     def window(self, start: int, stop: int) -> list[JobId]:

@@ -10,7 +10,6 @@ from jobtui.widgets.row_view import RowView
 def wrapped_lines(
     paragraphs: Iterable[Paragraph], cells: int, hang: int = 0
 ) -> Iterator[tuple[Line, object]]:
-    """The lines of paragraphs in so many cells, with what each is about."""
     for part in paragraphs:
         fits = part.whole or width(part.text) <= cells
         lines = wrapped(part.text, cells, hang=part.hang or hang) if fits else [telling(part.text, cells)]

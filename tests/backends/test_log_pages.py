@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.levels import error_lines, level_of
-from jobtui.formats.parser import latest
 from jobtui.logs import lists as remote_log
 from jobtui.logs import segments as line_index
 from jobtui.logs import segments as page_reader
@@ -18,7 +17,7 @@ from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.lists import GAP
 from jobtui.logs.pages import LogPages
 from jobtui.logs.segments import LineIndex, PageReader, line_start
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, latest
 from jobtui.model.pages import Level, LogLine, LogUnreadable
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.analysis.captured import ROOT

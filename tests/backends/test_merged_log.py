@@ -17,13 +17,13 @@ from jobtui.backends.base import Batch, Source
 from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.backends.logfile import LogFile
-from jobtui.formats.parser import MONTHS, LogParser
+from jobtui.formats.parser import LogParser
 from jobtui.logs import merged as merged_logs
 from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.merged import Mergeable, MergedLog
 from jobtui.logs.pages import LogPages
-from jobtui.model.clock import SECOND, FixedClock, Nanos, Offset, to_rfc3339
+from jobtui.model.clock import MONTHS, SECOND, FixedClock, Nanos, Offset, to_rfc3339
 from jobtui.model.pages import Extent, Level, Log, LogLine, LogUnreadable, Query, SearchState
 from tests.analysis.captured import NEWEST, ROOT
 from tests.journal_memory import T0, MemoryJournal

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobtui.formats.parser import latest
 from jobtui.logs.catalog import SessionLogs
-from jobtui.model.clock import Nanos, time_of_iso, to_rfc3339
+from jobtui.model.clock import Nanos, latest, time_of_iso, to_rfc3339
 from jobtui.model.pages import Query
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki

@@ -1,6 +1,9 @@
 """Commands on journals, as the captured system would have them in production: no log file at all."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,6 +88,30 @@ def test_a_container_has_what_it_wrote_itself(run: Runner, sources: tuple[object
     assert f"container {name}: what it wrote to 1 journal is given" in ran.err
     assert all(line["source"].startswith(name) for line in ran.json["lines"])
     assert len(ran.json["lines"]) == len(wrote) > 1
+
+
+def test_lines_of_a_container_are_printed_before_the_program_is_imported(
+    run: Runner, journals: Path, tmp_path: Path
+) -> None:
+    """As for `--grep`, which may call another of several containers `.3f2a`."""
+    name = "srj-p-VUlhaMOD"
+    rows = [
+        (e, {**f, "MESSAGE": (b"Nov 20 20:34:31 agent_id=" + b"x1" * 16,)})
+        for e, f in container_rows("docker")
+    ]
+    make_journal(tmp_path, [exported(rows)])
+    for journal in (journals, tmp_path):
+        for more in ((), ("-n", "2"), ("--plain",)):
+            ran = run("logs", name, "--journal", journal, *more)
+            whole = run("logs", name, "--journal", journal, "--grep", ".", *more)
+            said, given = (re.sub(r"[.]\w{4}@", "@", text).split() for text in (ran.out, whole.out))
+            assert said == given != []
+            assert (ran.code, ran.err) == (0, whole.err)
+    source = (
+        "import sys, jobtui.cli as c; c.main(sys.argv[1:]);print({*sys.modules} & {'msgspec', 'asyncio'})"
+    )
+    words = [sys.executable, "-c", source, "logs", name, "--plain", f"--journal={journals}"]
+    assert subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.endswith(b"\nset()\n")
 
 
 def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:

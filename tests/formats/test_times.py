@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.job_output import read_date
-from jobtui.formats.parser import MONTHS, SKEW, latest
-from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 
 TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "times.toml").read_text())
 

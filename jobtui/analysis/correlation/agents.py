@@ -72,7 +72,6 @@ class AgentTrack:
                 self.container = ContainerName(found["container"])
 
     def learn_command(self, text: str) -> None:
-        """Learn host and container from a docker command line."""
         if found := _HOST.search(text):
             self.host = found["host"]
         if found := _NAME.search(text):

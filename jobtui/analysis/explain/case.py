@@ -222,7 +222,6 @@ class Case:
 
     @cached_property
     def steps(self) -> Sequence[Step]:
-        """The lines of the latest run."""
         return self.run.steps if self.run is not None else ()
 
     @cached_property
@@ -231,7 +230,6 @@ class Case:
 
     @cached_property
     def is_log_old(self) -> bool:
-        """Whether the record has a later run than the logs."""
         job, run = self.job, self.newest_run
         if job is None or job.queued_at is None or run is None or run.created_at is None:
             return False
@@ -287,7 +285,6 @@ class Case:
 
     @property
     def tells_progress(self) -> bool:
-        """Whether its program reports progress while it runs."""
         is_parallel = self.job is not None and self.job.mode == "parallel"
         return is_parallel or sum(step.step == "status running" for step in self.steps) > 1
 

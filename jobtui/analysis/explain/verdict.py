@@ -226,7 +226,6 @@ def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
 
 
 def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
-    """Why the evidence of a verdict may be out of date."""
     is_live = evidence.job is None or evidence.job.status.is_live
     for health in evidence.sources:
         if health.name in sources:

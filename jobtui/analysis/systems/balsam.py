@@ -70,7 +70,6 @@ class BalsamCase(NamedTuple):
 
     @property
     def since(self) -> Nanos | None:
-        """Since when it is in its state."""
         return self.changes[-1].at if self.changes else self.job.updated_at
 
     def since_s(self) -> float | None:
@@ -389,7 +388,6 @@ def _stale(matter: BalsamCase, one: Allocation) -> Said:
 
 
 def _ended(matter: BalsamCase) -> Said:
-    """A job, or its last run, that is over."""
     state, error = matter.job.native_status, matter.last(RUN_ERROR)
     if state == "JOB_FINISHED":
         length = matter.job.elapsed_s(matter.now)

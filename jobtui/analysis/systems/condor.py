@@ -279,7 +279,6 @@ _KILLED = "a job that is killed writes no last line"
 
 
 def _is_told(matter: CondorCase) -> bool:
-    """Whether HTCondor itself tells of the job."""
     return matter.has(Teller.EVENT) or matter.has(Teller.AD)
 
 

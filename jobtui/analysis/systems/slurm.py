@@ -320,7 +320,6 @@ def _exit(text: str) -> tuple[int, int]:
 
 
 def _number(matter: SlurmCase) -> str:
-    """What Slurm's commands call the job."""
     return matter.job.id.partition("/")[2]
 
 

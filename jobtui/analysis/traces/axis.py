@@ -156,7 +156,6 @@ class TraceWindow:
         return self._chosen is None
 
     def axis(self, cells: int, waits: Sequence[Wait], wait_cells: int) -> Axis:
-        """What is looked at on so many cells."""
         low, high = self._chosen or (self._begin, self._end)
         return Axis(low, high, cells, waits, wait_cells)
 

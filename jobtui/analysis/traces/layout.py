@@ -296,7 +296,6 @@ def shown_lines(
 
 
 def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[bool], int]:
-    """Which lines lead to a span that passes or are one, and how many spans pass."""
     kept = [False] * len(layout.lines)
     count = 0
     for at, line in enumerate(layout.lines):

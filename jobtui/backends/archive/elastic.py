@@ -94,7 +94,6 @@ def query_for(wanted: Wanted, form: Form) -> Document:
 
 
 def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
-    """The search for the next documents of this form in a span of time."""
     bounds = {"gte": span.since, "lte": span.until}
     given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}
     filters: list[Document] = [{"exists": {"field": f"{form.prefix}script"}}]

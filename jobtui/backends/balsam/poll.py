@@ -131,8 +131,6 @@ class Questions:
         return merged((batch, Batch(cursor="", skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
-        """What is made of each row; one of which nothing can be made is lost alone."""
-
         def lose(row: Any, why: str) -> None:
             self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
 
@@ -573,7 +571,6 @@ class Known:
         return (self.rows[number] for number in self._waiting)
 
     def dependents(self, numbers: Iterable[int]) -> list[JobRow]:
-        """Jobs that wait for these, or for jobs that wait for them, and so on."""
         found: dict[int, JobRow] = {}
         left = deque(numbers)
         while left and len(found) < RELATED_MOST:

@@ -155,7 +155,6 @@ class CondorFile(PolledFile[ReadPlace]):
         )
 
     def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: ReadPlace) -> _Read:
-        """All of a file that is no log, or packed."""
         self._reader = EventReader(self.name)
         data = opened.source.read(0, LARGEST_BYTES)
         begin = ReadPlace(look, is_all=True, rotation=place.rotation, part=place.part)
@@ -215,13 +214,11 @@ class CondorFile(PolledFile[ReadPlace]):
 
 
 def _goes_on(opened: OpenFile, look: Look, place: ReadPlace) -> bool:
-    """Whether reading goes on in this file where it ended."""
     is_same = place.look is not None and place.look.id == look.id
     return is_same and place.offset <= look.size and _begins_alike(opened, place)
 
 
 def _ended_in(path: Path, look: Look, place: ReadPlace) -> bool:
-    """Whether reading ended in a file that lies beside a log."""
     if place.look is not None and place.look.id == look.id:
         with suppress(SourceError), closing(open_file(path)) as opened:
             return _goes_on(opened, opened.look(), place)

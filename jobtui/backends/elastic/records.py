@@ -115,7 +115,6 @@ def search_of(asked: RowQuery, preset: Preset) -> dict[str, object]:
 
 
 def values_search(field: str, preset: Preset, begin: Nanos | None, *, keyword: bool) -> dict[str, object]:
-    """The search for the values of a field of a journal, which counts documents and gives none."""
     end = ".keyword" if keyword else ""
     groups = {
         str(nth): {"terms": {"field": path + end, "size": VALUES_MOST}}
@@ -238,6 +237,5 @@ class DocumentReader:
 
 
 def number_of(job_id: JobId) -> str:
-    """The number of a Slurm job in an id, "" for the id of another."""
     system, _, number = job_id.partition("/")
     return number if system == SYSTEM else ""

@@ -208,7 +208,6 @@ class ExportReader(JournalReader):
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
-        """The entry that a cursor is of; None when it is there no more."""
         return _found(cursor, (await self._all([_near(cursor)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
@@ -267,8 +266,6 @@ class ExportReader(JournalReader):
             raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read again")
 
     async def _whole(self, text: bytes) -> list[JournalEntry]:
-        """The entries of export text that has come whole."""
-
         async def pieces() -> AsyncGenerator[bytes, None]:
             yield text
 

@@ -131,7 +131,6 @@ class Lane:
         return not self.held and not self.at_edge and self.fault is None
 
     def next_at(self) -> int:
-        """The time of the entry that is given next."""
         return self.held[0].at if self.held and self.held[0] is not None else 0
 
     def give(self) -> JournalEntry | None:

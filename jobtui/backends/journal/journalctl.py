@@ -120,7 +120,6 @@ class JournalctlReader(ExportReader):
             await running.stop()
 
     async def _print(self, commands: Sequence[Words]) -> tuple[list[bytes], str]:
-        """What the commands print, and what they say on stderr."""
         printed = bytearray()
         async with self._talking(commands) as talk:
             answers = [await talk.answer() for _ in commands[1:]]

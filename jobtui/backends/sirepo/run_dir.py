@@ -184,7 +184,6 @@ def _reason(error: OSError | ValueError, path: str) -> str:
 
 
 async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> Noted | None:
-    """What is noted in the first of the directories that can be read and has it."""
     for directory in directories:
         try:
             part = await job_reader.read_file(directory, STATUS_FILE, tail=False)

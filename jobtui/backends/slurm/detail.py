@@ -117,7 +117,6 @@ async def _with_question(
     queue_of: QueueOf,
     now: Nanos,
 ) -> JobDetail:
-    """A record with the answer to what is asked for this job alone."""
     job, fields = said
     if detail.job.status is JobStatus.PENDING:
         try:

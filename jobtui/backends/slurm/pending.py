@@ -232,7 +232,6 @@ def others_lost(job: SlurmJob, others: Iterable[SlurmJob]) -> list[SlurmJob]:
 async def node_facts(
     commands: Commands, job: SlurmJob, queue_of: Callable[[], Awaitable[Queue]]
 ) -> tuple[tuple[str, str], ...]:
-    """What is said of the nodes of a job that a node took with it, and which other jobs it took."""
     facts = []
     try:
         answer = await commands.scontrol("--oneliner", "--details", *ASK_NODES, job.nodes)

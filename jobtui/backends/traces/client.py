@@ -22,7 +22,6 @@ AHEAD_S = 3600
 
 
 def window_of(search: TraceSearch, usual: Window, clock: Clock) -> tuple[Nanos, Nanos]:
-    """From when to when spans begin."""
     until = search.until if search.until is not None else usual.until
     if until is None:
         until = Nanos(clock.now() + AHEAD_S * SECOND)

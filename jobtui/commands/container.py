@@ -1,0 +1,96 @@
+"""`logs CONTAINER` of one journal that lies here: its lines are printed as journalctl gives them.
+
+journalctl starts first, and what printing needs is imported while it reads: so little that the first lines
+are there before the rest of the program would be. Whatever else is asked for, `commands.logs` answers.
+"""
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from jobtui.backends.registry import JOURNAL
+from jobtui.commands.context import Context
+from jobtui.commands.streams import complain
+from jobtui.model.ids import split_container
+
+LAST_LINES = 1_000
+"""So many lines of a log are given when neither a number nor a time is asked for, and read at a time."""
+MOST_LINES = 100_000
+"""So many are given at most."""
+_LINE_LENGTH = 16 << 10
+_PIECE_BYTES = 1 << 15
+_FIELDS = (b"_HOSTNAME", b"CONTAINER_ID_FULL", b"MESSAGE")
+
+
+def print_container(context: Context) -> bool:
+    """Print the last lines of a container; whether there are any, and only they were asked for."""
+    name, flags, config = context.words[0], context.invocation.flags, context.config
+    journals = [spec.target for spec in config.sources if JOURNAL.names(spec)]
+    if len(journals) != 1 or "://" in journals[0] or split_container(name) is None or config.warnings:
+        return False
+    if flags.keys() - {"lines", "plain"} or context.since or context.until or context.most == 0:
+        return False
+    pieces = _printed(journals[0], f"--lines={min(context.most or LAST_LINES, MOST_LINES)}", name)
+    width = 0
+    for rows in _rows(name, pieces):
+        from jobtui.render.table import paint
+
+        width = max(width, *(len(source) for _, source, _ in rows))
+        for at, source, text in rows:
+            sys.stdout.write(paint(f"{at}  {source:<{width}}", "settled", context.colour) + f"  {text}\n")
+        sys.stdout.flush()
+    if width:
+        complain(f"container {name}: what it wrote to 1 journal is given")
+    return width > 0
+
+
+def _rows(name: str, pieces: Iterator[bytes]) -> Iterator[Sequence[tuple[str, str, str]]]:
+    """Time, source and text of the entries that became whole with a piece."""
+    next(pieces, None)  # while the following is imported journalctl reads
+    from jobtui.formats.journal_export import ExportParser, number, text
+    from jobtui.model.clock import TIME_LENGTH, Nanos, latest
+    from jobtui.model.secrets import mask_line, masked_lines
+    from jobtui.render.text import Zone, date_time, safe
+
+    parser, said = ExportParser(), deque[str]()
+    lines_of: dict[tuple[str, str], Iterator[str]] = {}
+    for piece in pieces:
+        rows = []
+        for entry in parser.feed(piece):
+            host, instance, line = (text(entry.get(field)) for field in _FIELDS)
+            masked = lines_of.setdefault((host, instance), masked_lines(iter(said.popleft, None)))
+            said.append(line[:_LINE_LENGTH])
+            again = f".{instance[:4]}" if (host, instance) != next(iter(lines_of)) else ""
+            at = number(entry.get(b"_SOURCE_REALTIME_TIMESTAMP")) or number(entry[b"__REALTIME_TIMESTAMP"])
+            received = Nanos((at or 0) * 1_000)
+            time = date_time(latest(line[:TIME_LENGTH], received) or received)
+            source = safe(f"{name}{again}@{host.partition('.')[0]}")
+            rows.append((f"{time}{Zone.mark()}", source, safe(mask_line(next(masked)))))
+        if rows:
+            yield rows
+
+
+def _printed(journal: str, *words: str) -> Iterator[bytes]:
+    """Nothing when journalctl runs, then what it prints of a container, piece by piece."""
+    place = [] if journal == "local" else [f"--directory={os.path.expanduser(journal)}"]
+    reading, writing = os.pipe()
+    actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
+    command = ["journalctl", "--quiet", "--no-pager", "--output=export", *place, *words[:-1]]
+    command.append(f"CONTAINER_NAME={words[-1]}")
+    try:
+        pid = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+    except OSError:
+        os.close(reading)
+        return
+    finally:
+        os.close(writing)
+    try:
+        yield b""
+        while piece := os.read(reading, _PIECE_BYTES):
+            yield piece
+    finally:
+        os.close(reading)
+        os.kill(pid, signal.SIGTERM)  # it has ended, unless no more is wanted
+        os.waitpid(pid, 0)
