@@ -74,6 +74,10 @@ class MemoryJournal:
         return MemoryReader(self, name)
 
 
+PART = 500
+"""So many entries are looked at before some are given, as a reader may have enough."""
+
+
 class MemoryReader(ExportReader):
     def __init__(self, journal: MemoryJournal, name: str) -> None:
         self.journal = journal
@@ -95,7 +99,8 @@ class MemoryReader(ExportReader):
             rows = self.journal.rows[begin:]
             if ask.back:
                 rows = self.journal.rows[: begin + is_there][::-1]
-            yield [entry for entry, fields in rows if fits(fields, ask.matches)]
+            for at in range(0, len(rows), PART):
+                yield [entry for entry, fields in rows[at : at + PART] if fits(fields, ask.matches)]
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         await self.turn()

@@ -12,7 +12,6 @@ from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
 from tests.polling import polled
-from tests.tracing import CAPTURES
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
 BEGIN = "Fri Nov 20 20:40:06 UTC 2026 7.0@s.example.org BEGIN EXECUTION a.sh\n"
@@ -171,21 +170,6 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
     assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
 
 
-async def test_of_a_log_of_a_schedd_the_older_files_are_read_first(tmp_path: Path) -> None:
-    log = EventLog(tmp_path / "EventLog", "classic", 3)
-    for minute, number in enumerate((0, 1, 12)):
-        log.write(number, 0, minute)
-        log.rotate()
-    log.write(13, 0, 9)
-    (tmp_path / "EventLog.9").mkdir()
-    (tmp_path / "EventLog.8").write_text("no log\n")
-    assert [what for what, job in said(await all_of(CondorFile(log.path))) if job] == [
-        "submit", "execute", "held", "released"
-    ]  # fmt: skip
-    small = await all_of(CondorFile(log.path, most_bytes=1))
-    assert any("oldest files are not read" in (batch.note or "") for batch in small)
-
-
 async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "EventLog", "classic", 4)
     for minute, number in enumerate((0, 1, 12)):
@@ -242,12 +226,6 @@ async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
     assert second.skip_count == 1
 
 
-async def test_a_packed_log_is_unpacked(tmp_path: Path) -> None:
-    path = tmp_path / "a.log.gz"
-    path.write_bytes(gzip.compress((CONDOR / "cluster.log").read_bytes()))
-    assert len(said(await all_of(CondorFile(path)))) == 12
-
-
 async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Path) -> None:
     path = tmp_path / "job.out"
     path.write_text(BEGIN)
@@ -289,13 +267,3 @@ async def test_a_file_of_something_else_gives_no_job(data: bytes, tmp_path: Path
     batches = await all_of(CondorFile(path, piece_bytes=1_000))
     assert said(batches) == []
     assert len(batches) < 200
-
-
-async def test_a_submit_file_names_the_trace_and_no_job() -> None:
-    (batch,) = await all_of(CondorFile(CAPTURES / "job-fail" / "simple.cmd"))
-    (fact,) = batch.condor
-    assert (fact.job, fact.what, fact.values["TraceParent"]) == (
-        "",
-        "submit_file",
-        "212c891717bfbac28a34dec05b616f14",
-    )

@@ -105,16 +105,6 @@ def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> N
     assert (reader.skip_count > 0) >= (b"\0" * HOLE_BYTES in data)
 
 
-def test_of_nuls_few_within_a_line_stay_many_end_it_and_those_before_it_are_no_part_of_it() -> None:
-    assert given_text(b"one\n" + b"\0" * 3 + b"two\n") == b"one\ntwo\n"
-    assert given_text(b"on\0e\n") == b"on\0e\n"
-    reader, blocks = read_all(b"zero\non" + b"\0" * 1000 + b"e\ntwo\n")
-    numbered = [(block.line, block.offset, block.data) for block in blocks]
-    assert numbered == [(1, 0, b"zero\n"), (2, 5, b"on\n"), (2, 1007, b"e\ntwo\n")]
-    assert reader.skips[0].where == "log:2 (byte 7)"
-    assert "NUL bytes" in reader.skips[0].why
-
-
 def test_nuls_at_the_end_wait_for_what_follows_unless_they_are_very_many() -> None:
     for size, offset in ((100, 4), (3 << 20, 4 + (3 << 20))):
         reader = BlockReader(MemoryBytes(b"one\n" + b"\0" * size), "log", Position(), Limits())
@@ -146,16 +136,6 @@ def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
     reader, _ = read_all(b"\0x\n" * 1_000)
     assert reader.skip_count == 1_000
     assert len(reader.skips) == 20
-
-
-def test_holes_in_every_line_do_not_make_large_blocks_be_read_for_each() -> None:
-    source = MemoryBytes(b"\0x\n" * 3_000)
-    reader = BlockReader(source, "log", Position(), Limits())
-    reader.next()
-    source.largest = 0
-    for _ in range(100):
-        reader.next()
-    assert source.largest <= 16 << 10
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Pages of a log, of one here and of one on a cluster."""
 
 import asyncio
-import gzip
 import os
 from pathlib import Path
 
@@ -111,15 +110,6 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")
 
 
-async def test_it_opens_at_the_end_and_reads_back_to_the_beginning(pages: LogPages) -> None:
-    write(pages, numbered(100))
-    extent = await pages.look()
-    page = await pages.before(END, 3)
-    assert [line.text[-7:] for line in page.lines] == ["line 97", "line 98", "line 99"]
-    assert page.lines[-1].end == extent.end
-    assert [text.rpartition(" ")[2] for text in await whole_text(pages)] == [str(n) for n in range(100)]
-
-
 async def test_what_is_written_is_seen_also_the_rest_of_a_line(pages: LogPages) -> None:
     write(pages, numbered(3) + "unfini")
     await pages.look()
@@ -182,14 +172,6 @@ async def test_a_missing_file_and_a_closed_log_are_told_and_what_was_read_stays(
     await pages.aclose()
     with pytest.raises(LogUnreadable, match="closed"):
         await pages.look()
-
-
-async def test_a_packed_file_is_read_as_its_text(tmp_path: Path) -> None:
-    path = tmp_path / "x.log.gz"
-    path.write_bytes(gzip.compress(numbered(50).encode()))
-    log = LogPages(path)
-    assert len(await whole_text(log)) == 50
-    await log.aclose()
 
 
 async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPages) -> None:

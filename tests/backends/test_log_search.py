@@ -71,16 +71,14 @@ async def texts(pages: LogPages, search: LogSearch) -> list[str]:
 
 def a_log(pages: LogPages) -> list[str]:
     rng = random.Random(1)
-    lines = [f"{n} {rng.choice(WORDS)} {rng.choice(WORDS)}" for n in range(500)]
+    lines = [f"{n} {rng.choice(WORDS)} {rng.choice(WORDS)}" for n in range(200)]
     Path(pages.name).write_text("\n".join(lines))
     return lines
 
 
 @with_and_without_ripgrep
-@pytest.mark.parametrize(
-    "typed", ["alpha", "Beta", "BETA", "-e", "--pre=sh", "$(touch", "a.c", "straße", "["]
-)
-@pytest.mark.parametrize("around", [0, 4_000, 1 << 40])
+@pytest.mark.parametrize("typed", ["alpha", "BETA", "-e", "$(touch", "a.c", "straße"])
+@pytest.mark.parametrize("around", [1_000, 1 << 40])
 async def test_a_text_is_found_as_it_stands(
     pages: LogPages, tmp_path: Path, installed: bool, typed: str, around: int
 ) -> None:

@@ -210,15 +210,6 @@ async def test_without_times_it_takes_the_tail(path: Path, monkeypatch: pytest.M
     assert await opened.log.offset_at(Nanos(1)) is None
 
 
-async def test_begins_within_a_line_longer_than_can_be_given(path: Path) -> None:
-    opened = await Opened.on(
-        path, b"one\n" + b"x" * 5_000 + b"\ntwo\n", Limits(line=1_000, block=500), TailBytes(2_000)
-    )
-    assert opened.reading.texts == ["two"]
-    assert opened.reading.records[0].line == 3
-    assert any("left out" in skip.why for skip in opened.reading.skips)
-
-
 async def test_line_numbers_of_a_very_large_file_are_provisional(path: Path) -> None:
     opened = await Opened.on(
         path, b"".join(b"%d\n" % nth for nth in range(1, 10_001)), Limits(count=100), TailBytes(100)
@@ -254,9 +245,7 @@ async def test_batches_are_bounded(path: Path) -> None:
     assert len(opened.reading.records) == 100_000
 
 
-@pytest.mark.parametrize(
-    "limits", [Limits(), Limits(block=64, batch=1_000), Limits(block=200, batch_records=1)]
-)
+@pytest.mark.parametrize("limits", [Limits(block=64, batch=1_000), Limits(block=200, batch_records=1)])
 async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(limits: Limits) -> None:
     assert len(CAPTURED_LOGS) > 10
     for path in CAPTURED_LOGS:

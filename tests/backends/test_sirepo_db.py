@@ -166,11 +166,6 @@ async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Re
     assert await reader.source.detail(JobId(hostile)) is None
 
 
-async def test_an_id_longer_than_a_file_name_may_be_is_an_error_of_its_own(reader: Reader) -> None:
-    with pytest.raises(SourceError, match="too long"):
-        await reader.source.detail(JobId("EPRSqtUW-00000001-" + "x" * 300))
-
-
 async def watched(db: Db, reader: Reader, count: int) -> None:
     """Write so many jobs, read them, and let the source be told of changes from now on."""
     for number in range(count):

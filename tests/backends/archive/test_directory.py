@@ -2,9 +2,7 @@
 
 import asyncio
 import os
-import stat
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +30,6 @@ from tests.backends.archive.captured import (
     torque_in,
 )
 from tests.loopback import nobody
-from tests.waiting import LONG_S, wait_until
 
 DAYS = 86_400 * SECOND
 
@@ -176,34 +173,6 @@ def test_a_directory_is_not_listed_for_a_job(tmp_path: Path, monkeypatch: pytest
     assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link out", "link up", "ring"])
-def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
-    directory = tmp_path / "archive" / DAY
-    directory.mkdir(parents=True)
-    (tmp_path / "secret").write_text("root:x:0\n")
-    (directory / "job.2_script").write_text("#!/bin/sh\n")
-    path = directory / "job.1_script"
-    match kind:
-        case "pipe":
-            os.mkfifo(path)
-        case "device":
-            if os.geteuid() != 0:
-                pytest.skip("only root makes devices")
-            os.mknod(path, stat.S_IFCHR | 0o644, os.makedev(1, 5))
-        case "directory":
-            path.mkdir()
-        case "link out":
-            path.symlink_to(tmp_path / "secret")
-        case "link up":
-            path.symlink_to("../../secret")
-        case _:
-            path.symlink_to(path.name)
-    answer = look(tmp_path / "archive", "1", submitted_at=SUBMITTED)
-    assert answer.script is None
-    assert answer.tried[0].outcome is Outcome.REFUSED
-    assert path.name in answer.tried[0].note
-
-
 def test_a_pipe_in_place_of_the_environment_leaves_the_script(tmp_path: Path) -> None:
     archive_in(tmp_path, DAY)
     (tmp_path / DAY / "job.1_environment").unlink()
@@ -250,23 +219,6 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     assert len(lately) == len(JOBS)
     assert (len(few), tally.scripts) == (5, 5)
     assert tally.cuts == [f"{archive.name}: more than 5 scripts, the others were left out"]
-
-
-async def test_a_walk_may_be_ended_after_its_archive_was_closed(tmp_path: Path) -> None:
-    archive = ArchiveDirectory(str(archive_in(tmp_path, DAY)))
-    began, go_on = threading.Event(), threading.Event()
-
-    def told(_: str) -> None:
-        began.set()
-        go_on.wait(LONG_S)
-
-    walking = asyncio.create_task(anext(archive.walk(ScriptPeriod(), told)))
-    await wait_until(began.is_set)
-    await archive.aclose()
-    walking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await walking
-    go_on.set()
 
 
 async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from jobtui.backends.archive.elastic import ElasticArchive
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
-from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
-from tests.backends.archive.elastic_server import INDEX, LOGIN, StrictElastic
+from tests.backends.archive.elastic_server import INDEX, StrictElastic
 from tests.loopback import served
 
 BY_ID = {str(document["id"]): document for document in documents()}
@@ -77,24 +77,6 @@ async def test_absence_is_told_apart_also_of_the_index() -> None:
         await found(url.replace(INDEX, "other"), Wanted("7"))
 
 
-@pytest.mark.parametrize(
-    "access",
-    [
-        Access(user=LOGIN[0], password=LOGIN[1]),
-        Access(headers=(("Authorization", "ApiKey key-of-the-reader"),)),
-    ],
-    ids=["name and password", "key"],
-)
-async def test_a_login_is_sent(access: Access) -> None:
-    with served(StrictElastic(BY_ID, wants_login=True)) as url:
-        assert (await found(url, Wanted("7"), access)).script is not None
-        with pytest.raises(SourceDenied, match="401"):
-            await found(url, Wanted("7"))
-        with pytest.raises(SourceDenied) as refused:
-            await found(url, Wanted("7"), access._replace(headers=(), password="wrong-one", user="reader"))
-    assert "wrong-one" not in str(refused.value)
-
-
 async def test_a_busy_server_is_asked_again_and_then_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     elastic = StrictElastic(BY_ID)
     elastic.busy = 3
@@ -124,14 +106,3 @@ async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest
     assert sorted(one.script.number for one in every if one.script) == sorted(2 * JOBS)
     assert [one.unreadable for one in every if one.unreadable]
     assert not later
-
-
-async def test_a_poll_asks_once_and_says_what_is_wrong() -> None:
-    elastic = StrictElastic(BY_ID, wants_login=True)
-    with served(elastic) as url:
-        archive = ElasticArchive(ElasticClient(url))
-        with pytest.raises(SourceDenied):
-            await archive.poll(None)
-        await archive.aclose()
-        await archive.aclose()
-    assert len(elastic.sent) == 1

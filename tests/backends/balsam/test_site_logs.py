@@ -74,13 +74,6 @@ async def test_they_are_followed_and_new_ones_found(site: Path) -> None:
         assert words(session, 77) == ["agent advanced it"]
 
 
-async def test_a_site_that_cannot_be_reached_is_none(tmp_path: Path) -> None:
-    async with watched(tmp_path / "nowhere") as session:
-        await session.catch_up()
-        (health,) = session.store.sources()
-        assert (health.state, health.records) == (SourceState.OK, 0)
-
-
 async def test_links_and_pipes_are_not_opened(site: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.log").write_text(LINE.format(55))
     (site / "log" / "service_2.log").symlink_to(tmp_path / "secret.log")

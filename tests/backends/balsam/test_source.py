@@ -133,14 +133,6 @@ async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:
         assert len(watched.store.changes) == len(whole.store.changes)
 
 
-async def test_an_event_of_a_clock_that_is_ahead_hides_no_other(watched: Watched) -> None:
-    move_on(watched.server, 99_998, at="19:36:00", seen="19:31:00")
-    await watched.poll(3)
-    move_on(watched.server, 99_999, at="19:31:09", seen="19:31:10")
-    await watched.poll(3)
-    assert {99_998, 99_999} <= {one.id for one in watched.store.changes.all()}
-
-
 async def test_a_state_without_an_event_is_asked_about_once(watched: Watched) -> None:
     job = next(row for row in watched.server.jobs if row["state"] == "RUNNING")
     job["state"], job["last_update"] = "RUN_DONE", "2026-11-20T19:31:00+00:00"

@@ -64,9 +64,9 @@ def reader_of(elastic: StrictElastic) -> EngineJournal:
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
 @pytest.mark.parametrize("most", [1, 7, 1_000])
 async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
-    elastic = index_of(lines(60, every_s))
+    elastic = index_of(lines(20, every_s))
     reader = reader_of(elastic)
-    everything = [LINE.format(n) for n in range(60)]
+    everything = [LINE.format(n) for n in range(20)]
     assert await forward(reader, most) == everything
     assert await backward(reader, most) == everything
 
@@ -106,7 +106,7 @@ async def ids_to_edge(following: EngineFollowing) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("every_s", "count"), [(0.01, 2_000), (0.0, 900)], ids=["apart", "of one instant"])
+@pytest.mark.parametrize(("every_s", "count"), [(0.01, 900), (0.0, 700)], ids=["apart", "of one instant"])
 @pytest.mark.parametrize(
     "points", ["_pit", "_search/point_in_time", ""], ids=["elastic", "opensearch", "none"]
 )
@@ -338,12 +338,3 @@ async def test_json_of_any_kind_in_a_hit_costs_that_hit() -> None:
     assert sum(len(batch.records) for batch in batches) == 1
     assert "a hit has no id, no time, or no document" in (batches[-1].note or "")
     await source.aclose()
-
-
-async def test_a_page_of_nothing_but_nonsense_is_said_and_ends() -> None:
-    elastic = index_of({})
-    body = json.dumps({"hits": {"hits": [{"_id": n} for n in range(10)]}}).encode()
-    elastic.fault = lambda: reply(200, body)
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
-    assert await following.rows(10) == ([], True)
-    assert "(10 times)" in following.engine.doubts.words

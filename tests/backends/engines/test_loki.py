@@ -37,7 +37,7 @@ def reader_of(loki: StrictLoki) -> EngineJournal:
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
 @pytest.mark.parametrize("most", [1, 7, 1_000])
 async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
-    loki = StrictLoki([journal_line(n * every_s, LINE.format(n), unit=f"u{n % 3}") for n in range(40)])
+    loki = StrictLoki([journal_line(n * every_s, LINE.format(n), unit=f"u{n % 3}") for n in range(20)])
     reader = reader_of(loki)
     lines = await forward(reader, most)
     assert sorted(lines) == sorted(line[2] for line in loki.lines)

@@ -11,14 +11,11 @@ import pytest
 from jobtui.backends.journal import following
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.following import HostPlaces
-from jobtui.backends.journal.records import Wanted
-from jobtui.backends.journal.source import Journal
-from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
-from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools, writer
+from tests.backends.journal.make import Writer, entry, needs_journal_tools, writer
 from tests.backends.journal.readers import Host, MakeReader, Way, each_program, ways
-from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
+from tests.backends.journal.reading import Deadline, Follower, messages, of
 
 pytestmark = [needs_journal_tools]
 
@@ -159,22 +156,6 @@ def numbers(*values: int) -> list[str]:
     return [str(value) for value in values]
 
 
-@each_program
-async def test_too_many_hosts_are_told(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for host in HOSTS:
-        make_journal(tmp_path, [from_host(host, 0)], f"remote-{host}.journal")
-    for lanes, told in ((3, ""), (2, "2 of 3 hosts are followed together")):
-        monkeypatch.setattr(following, "LANES_MOST", lanes)
-        with way.open(tmp_path) as make:
-            source = Journal("it", make, wanted=Wanted(identifiers=["node"]), since=Nanos(0))
-            batch = await source.poll(None)
-            assert told in (batch.note or "")
-            assert ("followed together" in (batch.note or "")) == bool(told)
-            await source.aclose()
-            async with followed(make, Head()) as follower:
-                assert sorted(messages(follower.found)) == [f"{host} 0" for host in HOSTS]
-
-
 @quickly
 @each_program
 async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,21 +233,6 @@ async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> N
             two.write([from_host("node2", n) for n in (7, 8)])
             assert messages(await second.until(4))[2:] == ["node2 7", "node2 8"]
             assert second.losses == 0
-
-
-@each_program
-async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
-    """Hosts may send in the same microsecond: none of that is taken for lost, or given twice."""
-    for host in HOSTS:
-        with writer(tmp_path, f"remote-{host}.journal") as journal:
-            journal.write(from_host(host, n) for n in range(3))
-    with way.open(tmp_path) as make:
-        reader = make()
-        everything = await all_forward(reader, most=50)
-        assert len(everything) == 9
-        assert await all_forward(reader, most=1) == everything
-        assert await all_backward(reader, most=1) == everything
-        await reader.aclose()
 
 
 @quickly

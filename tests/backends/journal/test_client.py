@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jobtui.backends.journal import client, journalctl
 from jobtui.backends.journal.client import Ask, compare, from_micros, merged, position, time_cursor
 from jobtui.backends.journal.journalctl import JournalctlReader, match_words, words_of
-from jobtui.backends.journal.records import LINES_OPEN, EntryRecords, SplitLines, StreamNames, Wanted
+from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, Raw, entry_of_export
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, JournalEntry, Matches, Tail
@@ -182,7 +182,6 @@ async def test_the_journal_of_this_machine_answers() -> None:
 
 
 STDOUT, STDERR = 6, 3
-LINE = "Nov 20 20:34:31 30699     0 job_agent.py:487:_op opName=run o=ab12 runDir=/scratch/x"
 
 
 def piece(nth: int, text: str, *, begun: bool, container: str = "srj-p-a", priority: int = 6) -> JournalEntry:
@@ -208,16 +207,6 @@ def test_a_field_tells_that_a_line_goes_on() -> None:
     entry = entry_of_export(fields)
     assert entry is not None
     assert entry.is_begun
-
-
-def test_a_record_in_pieces_is_one_record_over_batches() -> None:
-    records = EntryRecords(Wanted(), StreamNames("local"))
-    found = []
-    for each in pieces(LINE, 25):
-        made, _, _ = records.take([each])
-        found += made
-    (record,) = found
-    assert (record.fields["o"], record.text[-12:], record.cursor) == ("ab12", "r=/scratch/x", "0")
 
 
 @given(st.lists(st.text("abc", min_size=2, max_size=9), max_size=6), st.integers(1, 4), st.randoms())

@@ -123,27 +123,6 @@ async def test_values_of_a_field_and_how_many_files_are_read(of_capture: Journal
     assert await of_capture.condition() in ((2, 0, ""), (None, 0, ""))
 
 
-ODD = {
-    "long": b"x" * 5_000,
-    "huge": bytes(range(97, 123)) * 8_000,
-    "bytes": b"caf\xe9 \xff\xfe",
-    "nul": b"a\0b\x1b[31mred\x07",
-    "lines": b"one\n\n__CURSOR=two\n\nthree\n",
-    "empty": b"",
-    "tabs": b"a\tb \xe2\x80\xae\xf0\x9f\x9a\x80",
-    "equals": b"a=b",
-}
-
-
-async def test_odd_values_come_whole(directory: Path, reader: JournalReader) -> None:
-    make_journal(directory, [entry(n, value, NAME=name) for n, (name, value) in enumerate(ODD.items())])
-    entries = await all_forward(reader, most=3)
-    assert [each.size for each in entries] == [len(value) for value in ODD.values()]
-    for each, value in zip(entries, ODD.values(), strict=True):
-        assert each.message == value.decode("utf-8", "replace")[: len(each.message)]
-        assert len(each.message) >= min(len(value), 60_000) // 2
-
-
 async def test_matches_are_groups(directory: Path, reader: JournalReader) -> None:
     rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("c", "")]
     texts = [entry(n, f"{a}{b}", A_FIELD=a, B_FIELD=b) for n, (a, b) in enumerate(rows)]
@@ -228,13 +207,6 @@ async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory:
             assert messages(found) == [f"m{n}" for n in range(100, 600)]
 
 
-async def test_in_a_journal_without_any_entry(way: Way, directory: Path) -> None:
-    async with following(way, directory, Head(), of(CONTAINER_NAME=CONTAINER)) as follower:
-        with writer(directory) as journal:
-            journal.write(entry(n, f"m{n}", CONTAINER_NAME=CONTAINER) for n in range(300))
-            assert messages(await follower.until(300)) == [f"m{n}" for n in range(300)]
-
-
 async def test_from_a_time_and_beside_an_entry(way: Way, directory: Path) -> None:
     make_journal(directory, (entry(n, f"m{n}") for n in range(10)))
     time_of_5 = Nanos((START_US + 5_000_000) * 1_000)
@@ -255,19 +227,6 @@ async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
     async with following(way, directory, Beside(there.cursor)) as follower:
         assert messages(await follower.until(5)) == [f"new{n}" for n in range(10, 15)]
         assert follower.losses == 1
-
-
-async def test_entries_of_every_boot_and_host(way: Way, directory: Path) -> None:
-    with writer(directory) as journal, writer(directory, "remote-node2.journal") as other:
-        journal.write([entry(0, "m0", boot="1" * 32)])
-        async with following(way, directory, Head()) as follower:
-            await follower.until(1)
-            other.write([entry(1, "m1", boot="2" * 32, host="node2")])
-            await follower.until(2)
-            journal.write([entry(2, "m2", boot="3" * 32)])
-            await follower.until(3)
-            other.write([entry(3, "m3", boot="2" * 32, host="node2")])
-            assert messages(await follower.until(4)) == ["m0", "m1", "m2", "m3"]
 
 
 async def test_files_deleted_under_it(way: Way, directory: Path) -> None:

@@ -275,22 +275,6 @@ async def test_what_cannot_be_read_says_so_and_recovers(journal: MemoryJournal, 
     assert numbers((await pages.before(LAST, 2)).lines) == [2_999, 3_000]
 
 
-async def test_several_streams_are_named_and_containers_kept_apart() -> None:
-    journal = MemoryJournal()
-    names = StreamNames("memory")
-    made = []
-    for instance in ("aaaa1111", "bbbb2222"):
-        stream = Stream(StreamKind.CONTAINER, "srj-p-VUlhaMOD", "v7", instance)
-        made.append(stream)
-        journal.write("hello", host="v7", container=stream.name, container_id=instance, unit="docker.service")
-    names_of = [names.name_of(stream) for stream in made]
-    assert names_of == ["srj-p-VUlhaMOD@v7", "srj-p-VUlhaMOD.bbbb@v7"]
-    pages = JournalPages("m", journal.reader, Selection(names, Wanted(), None, ()))
-    await pages.look()
-    assert [line.origin for line in (await pages.before(LAST, 9)).lines] == names_of
-    await pages.aclose()
-
-
 async def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_log, "PASSAGE_LINES", 1_000)
     pages = pages_of(filled(4_000))

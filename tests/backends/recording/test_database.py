@@ -283,10 +283,6 @@ async def words(log: Log) -> list[str]:
     return [line.text for line in page.lines if not line.text.startswith(" ")]
 
 
-def test_their_names_are_known_without_reading_them(logs: ReplayedLogs) -> None:
-    assert logs.names() == LOGS
-
-
 async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.open(LOGS[0])
     assert await words(log) == [f"a{second}" for second in range(SECONDS)]
