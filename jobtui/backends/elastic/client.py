@@ -13,7 +13,7 @@ from jobtui.backends.engine import document_of
 from jobtui.formats.json_values import as_dict, as_list, as_text, opened, whole
 from jobtui.model.numbers import whole_of
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words
@@ -31,10 +31,16 @@ REASON_CHARACTERS = 120
 Document = Mapping[str, object]
 
 
-def _no_index(answer: http.Answer) -> tuple[type[SourceError], str] | None:
-    if answer.status != 404 or b"index_not_found_exception" not in answer.body:
-        return None
-    return SourceMissing, "there is no such index (404); check the last part of the address"
+class KeptAsWords(SourceUnreachable):
+    """The values of a field were asked for that is a text: only its part `.keyword` has them, if any has."""
+
+
+def _known_refusal(answer: http.Answer) -> tuple[type[SourceError], str] | None:
+    if answer.status == 404 and b"index_not_found_exception" in answer.body:
+        return SourceMissing, "there is no such index (404); check the last part of the address"
+    if answer.status == 400 and b"fielddata" in answer.body:
+        return KeptAsWords, "a field of the preset is kept as words only; map it as a keyword"
+    return None
 
 
 class SearchAnswer(NamedTuple):
@@ -64,7 +70,7 @@ class ElasticClient(HttpClient):
             login=f"put one into [servers] of the configuration file, or into JOBTUI_{variable}_BASIC",
             forbidden="the login needs `read` on the index",
             address="is this the address of Elasticsearch, with an index?",
-            explain=_no_index,
+            explain=_known_refusal,
         )
         super().__init__(root, kind, name=name, access=access, limits=limits, transport=transport)
         self._points: tuple[str, ...] = POINTS

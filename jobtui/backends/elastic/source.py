@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource
-from jobtui.backends.elastic.client import ElasticClient, SearchAnswer
+from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
 from jobtui.backends.elastic.records import (
     DocumentReader,
     Preset,
@@ -88,17 +88,14 @@ class ElasticEngine:
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        is_keyword = field in self._keywords
         search = partial(values_search, field, self._preset, self._since)
         try:
-            found = await self._client.search(search(keyword=is_keyword))
-        except SourceUnreachable as error:
-            # Fields of texts are grouped by their part `.keyword`, where they have one
-            said = str(error).lower()
-            if is_keyword or ("keyword" not in said and "fielddata" not in said):
-                raise
+            found = await self._client.search(search(keyword=field in self._keywords))
+        except KeptAsWords:
             self._keywords.add(field)
             found = await self._client.search(search(keyword=True))
+        if found.missing:
+            self.doubts.add(found.missing)
         groups = (as_dict(one).get("buckets") for one in found.groups.values())
         values = tuple(
             dict.fromkeys(

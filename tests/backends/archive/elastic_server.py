@@ -18,6 +18,12 @@ from tests.loopback import response
 INDEX = "sarchive"
 LOGIN = ("reader", "pass-of-the-reader")
 MAX_RESULT_WINDOW = 10_000
+TEXT_FIELD = (
+    "Text fields are not optimised for operations that require per-document field data like aggregations "
+    "and sorting, so these operations are disabled by default. Please use a keyword field instead. "
+    "Alternatively, set fielddata=true on [{}] in order to load field data by uninverting the inverted index."
+)
+"""The whole sentence: what it says of fielddata comes after what is shown of an answer."""
 KEYS = {
     "query", "sort", "size", "search_after", "track_total_hits", "timeout", "pit", "aggs", "_source", "from",
 }  # fmt: skip
@@ -79,7 +85,8 @@ class StrictElastic:
             status, document = 200, self._answer(method, path, request.headers, request.content)
         except Refusal as refusal:
             status = refusal.status
-            document = {"error": {"type": refusal.kind, "reason": refusal.reason}}
+            cause = {"type": refusal.kind, "reason": refusal.reason}
+            document = {"error": {"root_cause": [cause], **cause}, "status": status}
             if refusal.kind == "missing document":
                 document = {"_index": self.index, "found": False}
         data = json.dumps(document).encode()
@@ -176,10 +183,7 @@ class StrictElastic:
         values = [_field(document, body["field"]) for _, document in found]
         texts = [value for value in values if isinstance(value, str)]
         if not self.keywords and texts and not body["field"].endswith(".keyword"):
-            reason = "Text fields are not optimised for operations that require per-document field data"
-            raise Refusal(
-                400, "search_phase_execution_exception", reason + "; use a keyword field, or fielddata"
-            )
+            raise Refusal(400, "illegal_argument_exception", TEXT_FIELD.format(body["field"]))
         if self.keywords and body["field"].endswith(".keyword"):
             texts = []
         counts = {text: texts.count(text) for text in dict.fromkeys(texts)}
