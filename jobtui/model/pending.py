@@ -48,7 +48,7 @@ class ReasonSeen(msgspec.Struct, frozen=True, gc=False):
 
 
 class HeldBy(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that has what another waits for, or that is ahead of it. `has` says what it has.
+    """A job that has what another waits for, or that is ahead of it. `has` says what it has, `since` when.
 
     `held_s` is for how long, `limit_s` how long at most, `usual_s` how long such jobs usually do.
     """
@@ -56,6 +56,7 @@ class HeldBy(msgspec.Struct, frozen=True, kw_only=True):
     job: str
     user: str = ""
     has: str = ""
+    since: Nanos | None = None
     held_s: float | None = None
     limit_s: float | None = None
     usual_s: float | None = None

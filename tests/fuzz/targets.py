@@ -203,7 +203,7 @@ def _slurm_pending(data: bytes) -> None:
         question_of(job, said)
         licenses_of(job.licenses)
         others_lost(job, jobs.values())
-        _answered(pending_of(key, job, queue, NOW), job, said, queue, printed, NOW)
+        _answered(pending_of(key, job, queue), job, said, queue, printed)
 
 
 def _answering(data: bytes) -> httpx.MockTransport:

@@ -1,11 +1,11 @@
 """Why a job waits, in words: the one sentence that every system's verdict on a pending job is made of."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from jobtui.analysis.times import age, duration
-from jobtui.model.clock import Nanos, to_rfc3339, utc_of
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted
 from jobtui.model.pending import Category, HeldBy, NodeTally, Pending
@@ -64,6 +64,12 @@ def refined(pending: Pending) -> Pending:
     return pending
 
 
+def held_until(held: HeldBy, now: Nanos) -> HeldBy:
+    """The same with for how long the job has it at a time, if it is known since when."""
+    held_s = held.held_s if held.since is None else max(0.0, seconds_between(held.since, now))
+    return msgspec.structs.replace(held, held_s=held_s)
+
+
 def sentence_of(pending: Pending, waited: str, begin: str = "", more: str = "") -> str:
     """The whole: for what it waits, how long already, and what is known of that, with counts."""
     if pending.is_stuck:
@@ -97,7 +103,8 @@ def _parts(pending: Pending) -> Iterator[str]:
     if pending.category is Category.BEGIN_TIME and pending.eligible_at is not None:
         yield f"That is {to_rfc3339(pending.eligible_at)}"
     if len(pending.history) > 1:
-        yield f"While watched: {history_words(pending.history)}"
+        reasons = " → ".join(reason for _, reason in pending.history)
+        yield f"While watched: {reasons} since {utc_of(pending.history[-1][0]):%H:%M}Z"
 
 
 def _rank(pending: Pending) -> str:
@@ -143,11 +150,6 @@ def _held_words(held: HeldBy) -> str:
         parts.append(f"for {age(held.held_s)}{most}")
     parts += [f"usually {duration(held.usual_s)}"] if held.usual_s is not None else []
     return f"{held.job} ({', '.join(filter(None, parts))})" if any(parts) else held.job
-
-
-def history_words(history: Sequence[tuple[Nanos, str]]) -> str:
-    """The reasons one after the other: "Resources → Priority → Resources since 09:40Z"."""
-    return f"{' → '.join(reason for _, reason in history)} since {utc_of(history[-1][0]):%H:%M}Z"
 
 
 def held_words(pending: Pending | None) -> str:

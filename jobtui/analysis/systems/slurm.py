@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Said
-from jobtui.analysis.explain.pending import refined, sentence_of
+from jobtui.analysis.explain.pending import held_until, refined, sentence_of
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
@@ -90,7 +90,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
         job.started_at,
     ):
         job = detail.job  # it tells more: whole exit codes, and whether anything ran
-    pending = _pending_of(job, evidence) if job.status is JobStatus.PENDING else None
+    pending = _pending_of(job, evidence, now) if job.status is JobStatus.PENDING else None
     matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {}, pending)
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
@@ -114,7 +114,7 @@ def explain_slurm(evidence: Evidence) -> Verdict:
     )
 
 
-def _pending_of(job: Job, evidence: Evidence) -> Pending:
+def _pending_of(job: Job, evidence: Evidence, now: Nanos) -> Pending:
     """Why it waits, as its record tells where that is of the same reason, else as the job alone does."""
     detail = evidence.detail
     known, facts = (detail.pending, detail.facts) if detail is not None else (None, ())
@@ -123,7 +123,8 @@ def _pending_of(job: Job, evidence: Evidence) -> Pending:
     if evidence.reasons:
         seen = tuple((one.at, one.reason) for one in evidence.reasons)
         known = msgspec.structs.replace(known, history=seen, since=seen[-1][0])
-    return refined(known)
+    holders, ahead = (tuple(held_until(one, now) for one in held) for held in (known.holders, known.next))
+    return refined(msgspec.structs.replace(known, holders=holders, next=ahead))
 
 
 def queued_as(job: Job, estimate: Nanos | None = None) -> Pending:

@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import date, datetime
 from enum import StrEnum
 from glob import escape, glob
@@ -346,15 +346,12 @@ class LoginServer:
         self, path: str, form: Callable[[], dict[str, str]] | None = None, fine: Sequence[int] = (200,)
     ) -> Answer:
         async def asked() -> Answer:
-            http = self._client()
-            try:
+            async with aclosing(self._client()) as http:
                 if form is None:
                     return await http.ask(path, fine=fine)
                 headers = {"Content-Type": "application/x-www-form-urlencoded"}
                 content = urlencode(form()).encode()
                 return await http.ask(path, method="POST", content=content, headers=headers, fine=fine)
-            finally:
-                await http.aclose()
 
         failure: type[SourceError] | None = None
         try:

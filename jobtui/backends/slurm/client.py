@@ -1,7 +1,7 @@
 """Slurm's commands: their words and environment, their answers as bytes, and what they say when they fail.
 
-Only `squeue`, `sacct`, `scontrol show job` and `scontrol write batch_script` (to standard output) are ever
-run. Times come in UTC, and settings of the user that would change an answer are left out.
+Only `squeue`, `sacct`, `sdiag`, `scontrol show` and `scontrol write batch_script` (to standard output) are
+ever run. Times come in UTC, and settings of the user that would change an answer are left out.
 """
 
 import re

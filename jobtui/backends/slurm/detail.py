@@ -99,7 +99,7 @@ async def fetch_detail(
             other = disputing(said[0], runs[-1], asked_at) if runs else None
             if other is not None:
                 detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
-            detail = await _with_question(detail, said, commands, queue_of, asked_at)
+            detail = await _with_question(detail, said, commands, queue_of)
     return detail if away is None else _not_read(detail, away)
 
 
@@ -115,7 +115,6 @@ async def _with_question(
     said: tuple[SlurmJob, dict[str, str]],
     commands: Commands,
     queue_of: QueueOf,
-    now: Nanos,
 ) -> JobDetail:
     job, fields = said
     if detail.job.status is JobStatus.PENDING:
@@ -123,7 +122,7 @@ async def _with_question(
             queue = await queue_of()
         except SourceError as error:
             return _not_read(detail, error)
-        pending = await fetch_pending(commands, key_of(job), job, fields, queue, now)
+        pending = await fetch_pending(commands, key_of(job), job, fields, queue)
         return msgspec.structs.replace(detail, pending=pending)
     if job.state == NODE_FAIL:
         facts = await node_facts(commands, job, queue_of)

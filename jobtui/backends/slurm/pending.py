@@ -24,7 +24,7 @@ from jobtui.formats.slurm_nodes import (
     tally_of,
     wants_of,
 )
-from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import counted, whole
 from jobtui.model.pending import MOST_HOLDERS, Category, HeldBy, Pending
@@ -79,10 +79,10 @@ def category_of(job: SlurmJob) -> Category:
 
 
 async def fetch_pending(
-    commands: Commands, key: str, job: SlurmJob, said: Mapping[str, str], queue: Queue, now: Nanos
+    commands: Commands, key: str, job: SlurmJob, said: Mapping[str, str], queue: Queue
 ) -> Pending:
     """Why a job waits, with the answer to its question. Where that fails, what is known without it."""
-    known = pending_of(key, job, queue, now)
+    known = pending_of(key, job, queue)
     words = question_of(job, said)
     if not words:
         return known
@@ -93,10 +93,10 @@ async def fetch_pending(
         return msgspec.structs.replace(known, asked=(" ".join(words),), unread=str(error))
     took_s, size = time.monotonic() - begun, len(answer.printed)
     cost = f"scontrol {' '.join(words)}: {took_s * 1000:.0f} ms, {size / 1000:.1f} kB"
-    return msgspec.structs.replace(_answered(known, job, said, queue, answer.printed, now), asked=(cost,))
+    return msgspec.structs.replace(_answered(known, job, said, queue, answer.printed), asked=(cost,))
 
 
-def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
+def pending_of(key: str, job: SlurmJob, queue: Queue) -> Pending:
     reason, category = reason_of(job.reason or "None"), category_of(job)
     known = Pending(
         category=category,
@@ -116,7 +116,7 @@ def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
             if category_of(other := queue.jobs[one]) in FOR_NODES and mine & set(other.partition.split(","))
         ]
         ahead = sorted(order for one in rivals if (order := _order(one, queue)) < place)
-        last = [_held(queue.jobs[one], now) for *_, one in ahead[-MOST_HOLDERS:]]
+        last = [_held(queue.jobs[one]) for *_, one in ahead[-MOST_HOLDERS:]]
         known = msgspec.structs.replace(known, ahead=len(ahead), of=len(rivals), next=tuple(last))
     if category is Category.BEGIN_TIME:
         known = msgspec.structs.replace(known, eligible_at=job.eligible_at or job.expected_at)
@@ -126,7 +126,7 @@ def pending_of(key: str, job: SlurmJob, queue: Queue, now: Nanos) -> Pending:
 
 
 def _answered(
-    known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes, now: Nanos
+    known: Pending, job: SlurmJob, said: Mapping[str, str], queue: Queue, printed: bytes
 ) -> Pending:
     changed: dict[str, object] = {}
     holders: list[SlurmJob] = []
@@ -154,7 +154,7 @@ def _answered(
             holders = [one for one in running if one.partition in partitions]
     ends = sorted(holders, key=lambda one: one.ended_at or one.started_at or 0)
     changed |= {
-        "holders": tuple(_held(one, now) for one in ends[:MOST_HOLDERS]),
+        "holders": tuple(map(_held, ends[:MOST_HOLDERS])),
         "holder_count": len(holders),
     }
     return msgspec.structs.replace(known, **changed)
@@ -186,13 +186,13 @@ def licenses_of(text: str) -> dict[str, int]:
     return {name or last: whole(last, 1) if name else 1 for name, _, last in parts}
 
 
-def _held(job: SlurmJob, now: Nanos) -> HeldBy:
+def _held(job: SlurmJob) -> HeldBy:
     parts = (counted(whole(job.cpus, 0), "CPU"), counted(whole(job.node_count, 0), "node"), job.licenses)
     return HeldBy(
         job=job.id,
         user=job.user,
         has=", ".join(part for part in parts if part and not part.startswith("0 ")),
-        held_s=None if job.started_at is None else max(0.0, seconds_between(job.started_at, now)),
+        since=job.started_at,
         limit_s=job.limit_s,
     )
 

@@ -27,6 +27,7 @@ from jobtui.formats.slurm_nodes import (
     tally_of,
     wants_of,
 )
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.pending import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
@@ -97,6 +98,21 @@ async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn)
     assert len(truths) > 30
     assert WORDS.keys() <= truths.keys()
     assert len(cluster.calls("sdiag")) == 0
+
+
+async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -> None:
+    """As with --at: not until the time at which Slurm was asked."""
+    cluster.waiting()
+    detail = await Reading().source.detail(JobId(f"slurm/{IDS['qos-jobs']}"))
+    assert detail is not None
+    assert detail.pending is not None
+    (since,) = (one.since for one in detail.pending.holders)
+    assert since is not None
+    for held_s in (90.0, 7_200.0):
+        now = Nanos(since + int(held_s) * SECOND)
+        found = explain(Evidence(job_id=detail.job.id, now=now, job=detail.job, detail=detail)).pending
+        assert found is not None
+        assert [one.held_s for one in found.holders] == [held_s]
 
 
 async def test_of_one_job_alone_the_queue_is_read_once(cluster: StandIn) -> None:
