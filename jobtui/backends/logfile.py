@@ -34,7 +34,7 @@ from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
-from jobtui.transport.worker import Worker, a_worker
+from jobtui.transport.worker import Worker
 
 T = TypeVar("T")
 OVERLAP = 2 * SECOND
@@ -202,7 +202,7 @@ class LogFile(PolledSource):
         The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
         """
         find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
-        with a_worker(f"question to {self._path}") as worker:
+        with closing(Worker(f"question to {self._path}")) as worker:
             return await worker.run(lambda: _ask(self._path, find))
 
     async def lines_from(
@@ -230,7 +230,7 @@ class LogFile(PolledSource):
                 raise problem
             return ()
 
-        with a_worker(f"question to {self._path}") as worker:
+        with closing(Worker(f"question to {self._path}")) as worker:
             return await worker.run(find)
 
 

@@ -13,6 +13,8 @@ from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.numbers import whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jobtui.backends.base import Replay
     from jobtui.session import Session
 
@@ -48,6 +50,8 @@ class Context(NamedTuple):
     """What stands in for the systems, as a recording does."""
     remembers: bool = True
     """Whether what this user's memory tells is about what is read here."""
+    memory: "Path | None" = None
+    """The file of the memory that is written and asked; None is that of this user."""
 
     @property
     def words(self) -> tuple[str, ...]:

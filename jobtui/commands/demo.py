@@ -21,10 +21,14 @@ from jobtui.demo.balsam import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
 from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
+from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
+
+REMEMBERED = frozenset({"seen", "changed"})
+"""Commands that ask the memory, which takes in first what the demo knows."""
 
 
 def run(context: Context) -> Exit:
@@ -40,7 +44,7 @@ def run(context: Context) -> Exit:
         complain(f"no incident {incident!r}{hint}")
         return Exit.USAGE
     inner = context.invocation.inner
-    if inner is not None and inner.command.name not in REPLAYED:
+    if inner is not None and inner.command.name not in REPLAYED | REMEMBERED:
         complain(f"{inner.command.name} is nothing that can be asked of the demo")
         return Exit.USAGE
     seed = whole(context.flag("seed"), 1)
@@ -57,10 +61,10 @@ def run(context: Context) -> Exit:
                 SourceSpec("trace_file", str(files.spans)),
                 SourceSpec("balsam", url),
             )
-            return _show(context, demo, specs)
+            return _show(context, demo, specs, Path(place))
 
 
-def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
+def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place: Path) -> Exit:
     """Run the command on it; without one open the dashboard, while the site goes on."""
     inner = context.invocation.inner
     if inner is not None or not has_terminal():
@@ -69,6 +73,10 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Ex
         config = load({**context.invocation.settings, **inner.settings}, os.environ)
         made = config._replace(sources=specs, begins=("demo", *flags))
         inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
+        if inner.command.name in REMEMBERED:
+            inside = inside._replace(memory=place / FILE_NAME)
+            once = Invocation(COMMAND_BY_NAME["remember"], (), {}, {"once": ""})
+            runner("remember")(inside._replace(invocation=once, clock=SystemClock()))
         return Exit(runner(inner.command.name)(inside))
     stopped = threading.Event()
 

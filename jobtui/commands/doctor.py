@@ -1,6 +1,7 @@
 """`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, age, duration, show
-from jobtui.transport.worker import a_worker
+from jobtui.transport.worker import Worker
 
 STREAMS_NAMED = 8
 
@@ -133,7 +134,7 @@ async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
         from jobtui.backends.copied_log import sample_lines
 
         directories = [Path(directory) for directory in found.directories]
-        with a_worker(f"doctor on {source.name}") as worker:
+        with closing(Worker(f"doctor on {source.name}")) as worker:
             finding.understood(await worker.run(lambda: survey(sample_lines(directories))))
 
 
@@ -201,7 +202,7 @@ def _note_skips(finding: Finding) -> None:
 async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> None:
     path = Path(spec.target)
     try:
-        with a_worker(f"doctor on {path}") as worker:
+        with closing(Worker(f"doctor on {path}")) as worker:
             seen = await worker.run(lambda: survey(tail_lines(path)))
             finding.newest_at = await worker.run(lambda: newest_time(path))
     except SourceError as error:
@@ -231,7 +232,7 @@ async def _examine_journal(finding: Finding, reader: Reader) -> None:
     except SourceError as error:
         finding.faults.append(str(error))
         return
-    with a_worker(f"doctor on {journal.name}") as worker:
+    with closing(Worker(f"doctor on {journal.name}")) as worker:
         finding.understood(await worker.run(lambda: survey(lines)))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import msgspec
@@ -52,13 +52,8 @@ def run(context: Context) -> Exit:
         complain(str(error))
         return Exit.NO_SOURCE
     recorder, memory = Recorder(writer, SystemClock(), _details(specs)), _memory()
-    try:
+    with closing(memory) if memory is not None else nullcontext(), closing(writer), closing(recorder):
         asyncio.run(_record(context, specs, recorder, memory, for_s))
-    finally:
-        recorder.close()
-        writer.close()
-        if memory is not None:
-            memory.close()
     gone = f", {writer.let_go:,} old entries dropped" if writer.let_go else ""
     gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
     complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")

@@ -3,7 +3,8 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from jobtui.analysis.explain.verdict import explain
@@ -134,9 +135,9 @@ MOST_DAYS = 28
 NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
 
 
-def open_memory(megabytes: int = DEFAULT_MB) -> MemoryThread:
+def open_memory(megabytes: int = DEFAULT_MB, path: Path | None = None) -> MemoryThread:
     """The writer of the memory. Raises RecordingError, OSError."""
-    return MemoryThread(MemoryWriter(Memory().path, megabytes << 20))
+    return MemoryThread(MemoryWriter(Memory(path).path, megabytes << 20))
 
 
 def runs_of(session: Session, memory: MemoryThread) -> FinishedRuns:
@@ -147,7 +148,7 @@ def runs_of(session: Session, memory: MemoryThread) -> FinishedRuns:
 
 def run(context: Context) -> Exit:
     """Remember until interrupted; with --once, or on a recording, what the sources know now."""
-    path = Memory().path
+    path = Memory(context.memory).path
     if context.flag("forget") is not None:
         try:
             complain(f"{path}: {'removed' if forget(path) else 'there is none'}")
@@ -165,16 +166,15 @@ def run(context: Context) -> Exit:
     if not configured(context):
         return no_source()
     try:
-        memory = open_memory(megabytes)
+        memory = open_memory(megabytes, path)
     except (RecordingError, OSError) as error:
         complain(str(error))
         return Exit.NO_SOURCE
-    try:
+    with closing(memory):
         asyncio.run(_remember(context, memory, for_s))
-    finally:
-        memory.close()
     lost = f", {memory.lost:,} lost" if memory.lost else ""
-    complain(f"{path}: {counted(memory.kept, 'run')} taken in{lost}; jobtui seen tells what is in it")
+    if lost or context.memory is None:
+        complain(f"{path}: {counted(memory.kept, 'run')} taken in{lost}; jobtui seen tells what is in it")
     return Exit.NO_SOURCE if memory.lost else Exit.FINE
 
 
@@ -238,7 +238,7 @@ def _asked(memory: Memory, ask: Callable[[], Told]) -> Told | Exit:
 
 def run_seen(context: Context) -> Exit:
     """Print failures. NOT_FOUND if none has the text, ATTENTION if a site deviates."""
-    memory, now, text = Memory(), context.clock.now(), " ".join(context.words)
+    memory, now, text = Memory(context.memory), context.clock.now(), " ".join(context.words)
     most = MOST_SHOWN if context.most is None else context.most
     found = _asked(
         memory, lambda: Overview(memory.signatures(now, text, most)) if text else memory.overview(now, most)
@@ -275,7 +275,7 @@ def run_seen(context: Context) -> Exit:
 
 def run_changed(context: Context) -> Exit:
     """Print the differences. ATTENTION if there are any."""
-    memory = Memory()
+    memory = Memory(context.memory)
     found = _asked(memory, lambda: _compared(memory, context.words, context.clock.now()))
     if isinstance(found, Exit):
         return found

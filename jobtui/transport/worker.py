@@ -6,9 +6,9 @@ A daemon thread and not an executor: a call that hangs on a dead mount must not 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from jobtui.model.source_errors import SourceError
@@ -82,15 +82,6 @@ def start(thread: threading.Thread) -> None:
         thread.start()
     except RuntimeError as error:
         raise SourceError(NO_THREAD) from error
-
-
-@contextmanager
-def a_worker(name: str) -> Iterator[Worker]:
-    worker = Worker(name)
-    try:
-        yield worker
-    finally:
-        worker.close()
 
 
 def _serve(items: "queue.SimpleQueue[_Item]") -> None:

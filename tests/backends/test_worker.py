@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from jobtui.logs.search import SearchFailed, SearchProgram
 from jobtui.model.pages import query_of
 from jobtui.model.source_errors import SourceError
 from jobtui.transport import worker as workers
-from jobtui.transport.worker import Worker, a_worker
+from jobtui.transport.worker import Worker
 from tests.waiting import wait_until
 
 
@@ -69,7 +70,7 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
 def test_a_call_that_hangs_does_not_keep_the_program_from_ending() -> None:
     program = """
 import asyncio, threading
-from jobtui.transport.worker import Worker, a_worker
+from jobtui.transport.worker import Worker
 began = threading.Event()
 def hang():
     began.set()
@@ -115,7 +116,7 @@ async def test_a_last_call_is_not_waited_for_behind_one_that_hangs(monkeypatch: 
 
 
 async def test_a_worker_for_a_while_lets_its_thread_go() -> None:
-    with a_worker("for a while") as worker:
+    with closing(Worker("for a while")) as worker:
         assert await worker.run(lambda: threading.current_thread().name) == "for a while"
     await wait_until(lambda: "for a while" not in {thread.name for thread in threading.enumerate()})
 

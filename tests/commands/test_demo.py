@@ -30,6 +30,14 @@ def test_commands_run_on_it_with_the_same_ids_each_time_and_nothing_is_left_behi
     assert [*tmp_path.iterdir()] == []
 
 
+def test_its_failures_are_asked_for_as_those_of_a_memory(run: Runner) -> None:
+    seen = run("demo", "seen", "out of memory", "--json", "--at", "2020-01-01T00:00:00Z")
+    assert seen.code == 0
+    assert [one["count"] > 1 for one in seen.json["signatures"]] == [True]
+    assert run("demo", "changed", "host:v4", "host:none", "--json").json["before"] >= 0
+    assert "nothing is remembered yet" in run("seen").err
+
+
 def test_incidents_are_listed(run: Runner) -> None:
     listed = run("demo", "--incident", "list")
     assert listed.code == 0

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import string
+from contextlib import closing
 from pathlib import Path
 
 from jobtui.backends.base import Batch
@@ -11,7 +12,7 @@ from jobtui.model.logs import LogRecord
 from jobtui.recording.database import About, Recording, What
 from jobtui.recording.recorder import RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedSource
-from jobtui.transport.worker import a_worker
+from jobtui.transport.worker import Worker
 from tests.polling import polled
 
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -44,7 +45,7 @@ def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB
 def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSource) -> list[Batch]:
     """What the source of a recording delivers up to a second."""
     recording = Recording(path)
-    with a_worker("test") as worker:
+    with closing(Worker("test")) as worker:
         clock = ReplayClock(Nanos(NOW + second * SECOND))
         number = recording.source("logfile", "a.log")
         found = asyncio.run(polled(kind(OpenRecording(recording, worker, clock), "logfile", "a.log", number)))

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
-from jobtui.transport.worker import a_worker
+from jobtui.transport.worker import Worker
 from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
@@ -119,7 +120,7 @@ def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     job = a_job(1, status=JobStatus.FAILED, error="disk full")
     path = written(tmp_path / "r", (What.BATCH, batch(job), 0))
     recording = Recording(path)
-    with a_worker("test") as worker:
+    with closing(Worker("test")) as worker:
         source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(NOW)), "logfile", "a.log", 1)
         detail = asyncio.run(source.detail(job.id))
         assert detail is not None
@@ -272,7 +273,7 @@ def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
                 writer.put("logfile", log, What.BATCH, kept, Nanos(NOW + second * SECOND))
     writer.close()
     recording = Recording(tmp_path / "r")
-    with a_worker("test") as worker:
+    with closing(Worker("test")) as worker:
         yield ReplayedLogs(OpenRecording(recording, worker, clock), lambda: (1, 2))
     recording.close()
 
