@@ -23,7 +23,6 @@ from jobtui.transport.blocks import (
     BlockReader,
     Limits,
     Position,
-    align,
     lines_from,
     offset_of_time,
 )
@@ -136,26 +135,6 @@ def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
     reader, _ = read_all(b"\0x\n" * 1_000)
     assert reader.skip_count == 1_000
     assert len(reader.skips) == 20
-
-
-@pytest.mark.parametrize(
-    ("data", "offset", "aligned"),
-    [
-        (b"one\ntwo\n", 0, 0),
-        (b"one\ntwo\n", 1, 4),
-        (b"one\ntwo\n", 4, 4),
-        (b"one\ntwo\n", 5, 8),
-        (b"one\ntwo\n", 8, 8),
-        (b"one\ntwo", 5, None),
-        (b"one\ntwo", 7, None),
-        (b"x" * 1000, 10, None),
-        (b"one" + b"\0" * 100 + b"two\n", 1, 3),
-        (b"one" + b"\0" * 100 + b"two\n", 50, 50),
-        (b"one" + b"\0" * 100 + b"two\n", 103, 103),
-    ],
-)
-def test_where_a_line_begins(data: bytes, offset: int, aligned: int | None) -> None:
-    assert align(MemoryBytes(data), offset, 500) == aligned
 
 
 async def read_file(path: Path) -> tuple[Reading, Parsers, int]:

@@ -15,7 +15,7 @@ from jobtui.logs import segments as page_reader
 from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.lists import GAP
 from jobtui.logs.pages import LogPages
-from jobtui.logs.segments import LineIndex, PageReader, line_start
+from jobtui.logs.segments import LineIndex, PageReader
 from jobtui.model.clock import Nanos, latest
 from jobtui.model.pages import Level, LogLine, LogUnreadable
 from jobtui.transport.blocks import RAW_LINE_BYTES
@@ -82,12 +82,6 @@ def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finishe
     assert down == up
     assert [line.size for line in down] == [len(part) for part in data.split(b"\n")][: len(down)]
     assert sum(line.end - line.place for line in down) == size
-
-
-@given(st.binary(max_size=300), st.integers(0, 300))
-def test_a_line_is_found_from_any_byte_in_it(data: bytes, offset: int) -> None:
-    offset = min(offset, len(data))
-    assert line_start(Bytes(data), offset) == data.rfind(b"\n", 0, offset) + 1
 
 
 def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,28 +256,6 @@ async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: L
         pass
     assert await pages.next_error(extent.begin, forward=True) == extent.begin + 5
     assert await pages.next_error(extent.end, forward=False) == extent.begin + 5
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
-        ("Nov 20 20:34:31 7 0 tornado/web.py:1:f ERROR:tornado.access:500 POST /x", Level.ERROR),
-        ("x INFO:asyncssh:[conn=0] Auth failed for user jdoe", Level.PLAIN),
-        ("2026-01-02 03:04:05 ERR jid=x exit=1", Level.ERROR),
-        ("sirepo/x.py:1:f error=None", Level.PLAIN),
-        ("sirepo/x.py:1:f error=no such element", Level.ERROR),
-        ("Traceback (most recent call last):", Level.ERROR),
-        ("requests.exceptions.HTTPError: 500", Level.ERROR),
-        ("new status=error _ComputeJob(x)", Level.ERROR),
-        ("pid=1 exit=0", Level.PLAIN),
-        ("pid=1 exit=137", Level.ERROR),
-        ("Connection refused", Level.WARNING),
-        ('{"level": "warning", "msg": "x"}', Level.WARNING),
-        ("default_command errors_are_words=yes", Level.PLAIN),
-    ],
-)
-def test_levels_by_shape_and_words(text: str, level: Level) -> None:
-    assert level_of(text) is level
 
 
 @given(st.binary(max_size=2_000))

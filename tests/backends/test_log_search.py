@@ -12,7 +12,7 @@ from jobtui.logs import search as log_search
 from jobtui.logs import search as search_program
 from jobtui.logs.merged import MergedLog
 from jobtui.logs.pages import LogPages
-from jobtui.logs.search import FileSearch, arguments, ripgrep
+from jobtui.logs.search import FileSearch, ripgrep
 from jobtui.model.pages import Hits, LogSearch, Query, SearchState, query_of
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 
@@ -222,13 +222,6 @@ async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pyte
     assert 100 <= len(search.hits) <= 100 + 256 // 4
 
 
-def test_the_pattern_can_never_be_an_option_or_a_command() -> None:
-    command = arguments(Query("--pre=sh", False, False), "/dev/fd/9", program="rg")
-    assert command[-3:] == ["--regexp=--pre=sh", "--", "/dev/fd/9"]
-    own = arguments(Query("--ignore-case", True, False), "-", program=None)
-    assert own[-2:] == ["--", "--ignore-case"]
-
-
 @given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
 def test_hits_are_found_on_both_sides(places: list[int], asked_at: list[int], around: int) -> None:
     hits = Hits(around)
@@ -238,18 +231,3 @@ def test_hits_are_found_on_both_sides(places: list[int], asked_at: list[int], ar
         assert hits.next_after(at) == min((place for place in places if place >= at), default=None)
         assert hits.last_before(at) == max((place for place in places if place < at), default=None)
         assert hits.rank(at) == sum(place < at for place in places)
-
-
-@pytest.mark.parametrize(
-    ("typed", "query"),
-    [
-        ("", None),
-        ("abc", Query("abc", False, True)),
-        ("aBc", Query("aBc", False, False)),
-        ("~", Query("~", False, True)),
-        (r"~a\Sb", Query(r"a\Sb", True, True)),
-        (r"~a\\Sb", Query(r"a\\Sb", True, False)),
-    ],
-)
-def test_small_letters_match_large_ones(typed: str, query: Query | None) -> None:
-    assert query_of(typed) == query

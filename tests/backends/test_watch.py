@@ -54,18 +54,6 @@ def seen(folder: Path) -> Iterator[Seen]:
     made.watch.close()
 
 
-def test_writing_renaming_and_removing_are_told_of(folder: Path, seen: Seen) -> None:
-    (folder / "new.json").write_text("1")
-    wait_for(lambda: seen.told() == {"new.json"})
-    (folder / "b.tmp").write_text("2")
-    (folder / "b.tmp").rename(folder / "b.json")
-    wait_for(lambda: seen.told() == {"new.json", "b.json"})
-    seen.names.clear()
-    (folder / "new.json").unlink()
-    wait_for(lambda: seen.told() == {"new.json"})
-    assert seen.watch.failure is None
-
-
 async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
     status = os.stat(folder)
     assert seen.watch.directory == FileId(status.st_dev, status.st_ino)
@@ -89,11 +77,6 @@ def test_a_directory_that_is_no_more_in_its_place_is_a_failure(how: str, folder:
         folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
     wait_for(lambda: not seen.told() and seen.watch.failure == REMOVED)
-
-
-def test_a_name_that_is_no_text_is_told_of_or_a_failure(folder: Path, seen: Seen) -> None:
-    (folder / "odd\udcff.json").write_text("")
-    wait_for(lambda: seen.told() == {"odd\udcff.json"})
 
 
 def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:

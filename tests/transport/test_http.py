@@ -58,17 +58,6 @@ async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
     assert begun == [0, 1, 4]
 
 
-async def test_what_goes_wrong_is_told_to_who_asked_and_the_turn_is_free_again() -> None:
-    requests = Requests(1)
-
-    async def fail() -> None:
-        raise ValueError("no")
-
-    for _ in range(3):
-        with pytest.raises(ValueError, match="no"):
-            await requests.run(fail)
-
-
 async def test_what_runs_is_ended_when_it_is_closed() -> None:
     requests = Requests(1)
     asker = asyncio.create_task(requests.run(asyncio.Event().wait))

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.backends.journal import client, journalctl
-from jobtui.backends.journal.client import Ask, compare, from_micros, merged, position, time_cursor
-from jobtui.backends.journal.journalctl import JournalctlReader, match_words, words_of
+from jobtui.backends.journal.client import compare, merged, position
+from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.records import LINES_OPEN, SplitLines
-from jobtui.formats.journal_export import MESSAGE_LIMIT, Raw, entry_of_export
+from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Cursor, JournalEntry, Matches, Tail
+from jobtui.model.journal import Cursor, JournalEntry, Tail
 from jobtui.model.source_errors import SourceDenied, SourceError
 from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.journal.make import (
@@ -71,47 +71,6 @@ def test_what_counts_first(one: str, other: str, wanted: int) -> None:
 @given(st.text() | st.text("sibmtx=;0af", max_size=40), st.text("sibmtx=;0af", max_size=40))
 def test_any_text_is_compared(one: str, other: str) -> None:
     assert compare(position(Cursor(one)), position(Cursor(other))) in (-1, 0, 1)
-
-
-@pytest.mark.parametrize(("nanos", "micros"), [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (-5, 0)])
-def test_a_time_is_rounded_so_that_nothing_before_it_is_given(nanos: int, micros: int) -> None:
-    assert from_micros(Nanos(nanos)) == micros
-    assert time_cursor(micros) == f"t={micros:x}"
-
-
-MICROS_125_001 = At(Nanos(1_582_580_810_352_125_001))
-
-
-@pytest.mark.parametrize(
-    ("ask", "wanted"),
-    [
-        (Ask(most=5), ""),
-        (Ask(Beside(Cursor("c")), most=5), "--cursor=c --lines=21"),
-        (Ask(MICROS_125_001, most=5), "--since=@1582580810.352126"),
-        (Ask(Tail(), most=5, back=True), "--reverse --lines=5"),
-        (Ask(Beside(Cursor("c")), back=True), "--reverse --cursor=c"),
-        (Ask(MICROS_125_001, most=5, back=True), "--reverse --until=@1582580810.352125 --lines=5"),
-        (Ask(At(Nanos(0)), back=True), "--reverse --until=@0.000000"),
-        (Ask(follows=True), "--follow --no-tail"),
-    ],
-)
-def test_what_journalctl_is_asked(ask: Ask, wanted: str) -> None:
-    assert " ".join(words_of(ask)) == wanted
-
-
-def test_groups_are_alternatives_and_each_of_a_group_is_wanted() -> None:
-    matches: Matches = ((("A", "1"), ("B", "x=y")), (("A", "2"),))
-    assert match_words(matches) == ["A=1", "B=x=y", "+", "A=2"]
-    assert match_words(()) == []
-    assert client.checked((*matches, *matches), "here") == matches
-    assert client.checked((*matches, ()), "here") == ()
-    raw: Raw = {b"A": [b"1", b"2"], b"B": b"\xff"}
-    assert client.fulfils(raw, ())
-    assert client.fulfils(raw, ((("A", "2"),),))
-    assert client.fulfils(raw, ((("A", "1"), ("A", "3"), ("B", "\udcff")),))
-    assert client.fulfils(raw, ((("A", "3"),), (("B", "\udcff"),)))
-    assert not client.fulfils(raw, ((("A", "3"),), (("C", ""),)))
-    assert not client.fulfils(raw, ((("A", "1"), ("C", "")),))
 
 
 @pytest.mark.parametrize("field", ["no field", "", "A=B", "--vacuum-size", "a"])

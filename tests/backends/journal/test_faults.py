@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import tomllib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,28 +113,6 @@ async def test_credentials_are_sent_and_never_shown() -> None:
     assert "hunter2" not in str(fault)
     fault = await fault_of(f"http://ann:hunter2@127.0.0.1:{free_port()}")
     assert "hunter2" not in f"{fault}{fault.__cause__}"
-
-
-async def nothing() -> AsyncIterator[bytes]:
-    yield b""
-
-
-async def test_what_is_asked() -> None:
-    asked: list[httpx.Request] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
-        return httpx.Response(200, headers={"Content-Type": EXPORT}, content=nothing())
-
-    journal = GatewayJournal("http://host:19531/base/", httpx.MockTransport(answer))
-    await journal.forward(Head(), ((("CONTAINER_NAME", "a&b=c d+ü"), ("_HOSTNAME", "h")),), 5)
-    request = asked[-1]
-    assert request.method == "GET"
-    assert request.url.path == "/base/entries"
-    assert request.url.params.multi_items() == [("CONTAINER_NAME", "a&b=c d+ü"), ("_HOSTNAME", "h")]
-    assert (request.headers["Accept"], request.headers["Range"]) == (EXPORT, "entries=:0:6")
-    assert request.headers["Accept-Encoding"] == "identity"
-    await journal.aclose()
 
 
 def test_groups_become_as_few_questions_as_can_be() -> None:

@@ -221,15 +221,6 @@ def test_lists_of_nodes_are_expanded_to_a_bound(text: str, names: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [("gpu:2", {"gpu": 2}), ("gres:gpu:a100:4(S:0-1),fpga:1", {"gpu": 4, "gpu:a100": 4, "fpga": 1}),
-     ("gres/gpu:2", {"gpu": 2}), ("gres/gpu=2", {"gpu": 2}), ("gpu", {"gpu": 1}), ("", {})],
-)  # fmt: skip
-def test_gres_are_counted(text: str, found: dict[str, int]) -> None:
-    assert gres_of(text) == found
-
-
-@pytest.mark.parametrize(
     ("head", "piece"),
     [("NodeName=a State=IDLE Gres=", "("), ("NodeName=a State=IDLE Reason=", " [a@"),
      ("QOS=q(1) GrpTRES=", "a"), ("QOS=q(1) ", "a={")],

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tomllib
 
 import pytest
 from hypothesis import given
@@ -14,19 +15,19 @@ from jobtui.backends.slurm import client as slurm_commands
 from jobtui.backends.slurm import records as slurm_known
 from jobtui.backends.slurm.client import CommandAnswer, Commands
 from jobtui.backends.slurm.records import Known
-from jobtui.backends.slurm.source import QUEUE_EVERY_S
+from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S
 from jobtui.formats.slurm import SACCT, SQUEUE, time_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.slurm import LEFT
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.verdicts import RELIABLE
 from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.slurm.conftest import Reading
 from tests.builders import HOSTILE
 from tests.conftest import NOW
-from tests.formats.slurm_captures import DIRECTORY, captured_jobs
+from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
 from tests.slurm_stand_in import ACCOUNTED, QUEUED, StandIn
 from tests.waiting import LONG_S
 
@@ -44,60 +45,6 @@ async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
     assert (task.allocation, task.model, task.mode) == ("17 4", "4_3", "array")
     assert jobs["slurm/5"].error == "killed by signal 11 (SIGSEGV)"
     assert jobs["slurm/9"].ended_at is None
-
-
-async def test_what_waits_says_for_what(cluster: StandIn) -> None:
-    stuck = {"%T": "PENDING", "%N": "", "%r": "DependencyNeverSatisfied"}
-    cluster.queue({"%T": "PENDING", "%N": "", "%r": "Resources"}, {"%i": "2", "%A": "2", **stuck})
-    jobs = await Reading().read()
-    first, second = jobs["slurm/1"], jobs["slurm/2"]
-    assert (first.message, first.alert, first.started_at) == ("free nodes", None, None)
-    assert second.alert == "a job that it depends on, and that ended otherwise"
-
-
-async def test_the_rest_of_an_array_is_one_row_until_its_tasks_begin(cluster: StandIn) -> None:
-    rest = {"%i": "4_[2-3%1]", "%A": "4", "%F": "4", "%T": "PENDING", "%r": "JobArrayTaskLimit", "%N": ""}
-    task = {"%i": "4_1", "%A": "5", "%F": "4", "%K": "1"}
-    cluster.queue(rest, task)
-    reading = Reading()
-    assert (await reading.read()).keys() == {"slurm/4", "slurm/4_1"}
-    assert reading.jobs["slurm/4"].model == "4_[2-3%1]"
-    cluster.queue(task, {**task, "%i": "4_2", "%A": "6"}, {**task, "%i": "4_3", "%A": "4"})
-    assert (await reading.read()).keys() == {"slurm/4_1", "slurm/4_2", "slurm/4_3"}
-
-
-async def test_a_job_that_left_the_queue_ends_as_accounting_says(cluster: StandIn) -> None:
-    cluster.queue({})
-    reading = Reading()
-    assert (await reading.read())["slurm/1"].status is JobStatus.RUNNING
-    cluster.queue()
-    cluster.accounts({"State": "OUT_OF_MEMORY", "ExitCode": "0:125"})
-    ended = (await reading.read())["slurm/1"]
-    assert (ended.status, ended.native_status, ended.error) == (
-        JobStatus.FAILED, "OUT_OF_MEMORY", "out of memory",
-    )  # fmt: skip
-
-
-async def test_one_that_accounting_never_tells_of_is_not_said_to_run(cluster: StandIn) -> None:
-    cluster.queue({})
-    reading = Reading()
-    await reading.read()
-    cluster.queue()
-    cluster.accounts({"State": "RUNNING", "End": "Unknown"})
-    assert (await reading.read())["slurm/1"].status is JobStatus.RUNNING
-    job = (await reading.read(slurm_known.UNSEEN_S + 1))["slurm/1"]
-    assert (job.status, job.message) == (JobStatus.UNKNOWN, slurm_known.UNSEEN)
-
-
-async def test_a_requeued_job_waits_again(cluster: StandIn) -> None:
-    cluster.queue({})
-    cluster.accounts({"State": "NODE_FAIL", "Submit": "2026-11-20T20:00:00"})
-    reading = Reading()
-    await reading.read()
-    cluster.queue({"%T": "PENDING", "%r": "BeginTime", "%V": "2026-11-20T20:30:00", "%N": ""})
-    assert (await reading.read())["slurm/1"].status is JobStatus.PENDING
-    cluster.queue({"%T": "COMPLETED", "%V": "2026-11-20T20:30:00"})
-    assert (await reading.read())["slurm/1"].status is JobStatus.COMPLETED
 
 
 async def test_without_accounting_the_queue_is_read(cluster: StandIn) -> None:
@@ -120,32 +67,35 @@ async def test_without_accounting_the_queue_is_read(cluster: StandIn) -> None:
     assert "accounting does not answer" in (reading.batches[-1].note or "")
 
 
-FAULTS = [
-    ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", SourceUnreachable,
-     "slurmctld does not answer; check that it runs: scontrol ping"),
-    ("slurm_load_jobs error: Socket timed out on send/recv operation", SourceUnreachable,
-     "slurmctld took too long to answer"),
-    ("squeue: error: If munged is up, restart with --num-threads=10\nMunge encode failed", SourceDenied,
-     "munge -n | unmunge"),
-    ("squeue: fatal: Could not establish a configuration source", SourceMissing, "set SLURM_CONF"),
-    ("slurm_load_jobs error: Zero Bytes were transmitted or received", SourceDenied, "check munged"),
-    ("slurm_load_jobs error: Incompatible versions of client and server code", SourceError, "release"),
-    ("slurm_load_jobs error: Access/permission denied", SourceDenied, "may not ask Slurm"),
-    ("slurm_load_jobs error: \x1b[31mwhat ever\x00", SourceError, "what ever"),
-]  # fmt: skip
+STORIES = tomllib.loads((CAPTURES / "stories.toml").read_text())
+SAYS = tomllib.loads((CAPTURES / "says.toml").read_text())
+
+
+@pytest.mark.parametrize("story", STORIES)
+async def test_each_story_is_told(cluster: StandIn, story: str) -> None:
+    reading = Reading()
+    for step in STORIES[story]:
+        if "queue" in step:
+            cluster.queue(*step["queue"])
+        if "accounts" in step:
+            cluster.accounts(*step["accounts"])
+        jobs = await reading.read(step.get("later_s", ACCOUNTS_EVERY_S))
+        assert jobs.keys() == {f"slurm/{number}" for number in step["jobs"]}
+        for number, fields in step["jobs"].items():
+            job = jobs[f"slurm/{number}"]
+            assert {name: getattr(job, name) for name in fields} == fields
 
 
 @pytest.mark.parametrize("target", ["local", "ssh://jdoe@cori"])
-@pytest.mark.parametrize(("said", "kind", "line"), FAULTS)
-async def test_each_fault_is_one_line(
-    cluster: StandIn, target: str, said: str, kind: type[SourceError], line: str
-) -> None:
-    cluster.fault("squeue", said)
-    with pytest.raises(kind) as raised:
+@pytest.mark.parametrize("fault", SAYS)
+async def test_each_fault_is_one_line(cluster: StandIn, target: str, fault: str) -> None:
+    cluster.fault("squeue", SAYS[fault]["said"])
+    with pytest.raises(SourceError) as raised:
         await Reading(target).source.poll(None)
     text = str(raised.value)
+    assert SAYS[fault]["error"] in [kind.__name__ for kind in type(raised.value).__mro__]
     assert text.startswith(f"{target}: ")
-    assert line in text
+    assert SAYS[fault]["part"] in text
     assert text.isprintable()
 
 
@@ -177,39 +127,30 @@ async def test_one_squeue_for_a_poll_and_not_too_often(cluster: StandIn) -> None
     await asyncio.wait_for(reading.source.changed(0.0), LONG_S)
 
 
-async def test_what_costs_much_is_asked_seldom(cluster: StandIn) -> None:
+COSTS: dict[str, list[tuple[float, float, int]]] = {
+    "what costs much is asked seldom": [
+        (3.0, ACCOUNTS_EVERY_S, 1), (3.0, QUEUE_EVERY_S, 2), (3.0, 50.0, 2), (3.0, 20.0, 2),
+    ],
+    "one slow answer costs no pause": [
+        (0.1, QUEUE_EVERY_S, 1), (9.0, QUEUE_EVERY_S, 2), (0.1, QUEUE_EVERY_S, 3), (0.1, QUEUE_EVERY_S, 4),
+    ],
+}  # fmt: skip
+"""For each reading: what squeue takes, how much later it is, and how often squeue was asked by then."""
+
+
+@pytest.mark.parametrize("case", COSTS)
+async def test_how_often_is_asked_after_slow_answers(cluster: StandIn, case: str) -> None:
     reading = Reading()
     asked = reading.source._commands.queue
 
     async def slow() -> slurm_commands.CommandAnswer:
-        reading.timer.now += 3.0
+        reading.timer.now += cost_s
         return await asked()
 
     reading.source._commands.queue = slow  # type: ignore[method-assign]
-    await reading.read()
-    assert len(cluster.calls("squeue")) == 1
-    await reading.read(QUEUE_EVERY_S)  # one slow answer may be of a daemon that was away
-    assert len(cluster.calls("squeue")) == 2
-    await reading.read(50.0)
-    assert len(cluster.calls("squeue")) == 2
-    await reading.read(20.0)
-    assert len(cluster.calls("squeue")) == 2
-
-
-async def test_an_answer_that_waited_for_a_daemon_costs_no_pause(cluster: StandIn) -> None:
-    reading = Reading()
-    asked, seconds = reading.source._commands.queue, 0.1
-
-    async def slow() -> slurm_commands.CommandAnswer:
-        reading.timer.now += seconds
-        return await asked()
-
-    reading.source._commands.queue = slow  # type: ignore[method-assign]
-    for count, seconds in enumerate((0.1, 9.0, 0.1), 1):  # noqa: B007 - read above
-        await reading.read(QUEUE_EVERY_S)
+    for cost_s, later_s, count in COSTS[case]:  # noqa: B007 - read above
+        await reading.read(later_s)
         assert len(cluster.calls("squeue")) == count
-    await reading.read(QUEUE_EVERY_S)
-    assert len(cluster.calls("squeue")) == 4
 
 
 async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
@@ -222,6 +163,7 @@ async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
     )
     assert first == "--starttime=2026-11-19T21:01:00"
     assert second == "--starttime=2026-11-20T20:25:00"
+    assert all("--duplicates" in words for words in cluster.calls("sacct"))
 
 
 async def test_hostile_names_stay_names(cluster: StandIn) -> None:
@@ -366,20 +308,6 @@ async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs
     assert (await detail_of("slurm/1")).outputs == outputs
 
 
-async def test_a_component_that_was_canceled_in_the_queue_is_one_job(cluster: StandIn) -> None:
-    canceled = {"%T": "CANCELLED", "%N": "", "%S": "2026-11-20T20:20:00", "%e": "2026-11-20T20:20:00"}
-    cluster.queue({**canceled, "%i": "50+0", "%A": "50"}, {**canceled, "%i": "50+1", "%A": "51"})
-    told = {"State": "CANCELLED by 7", "Start": "None", "NodeList": "None assigned"}
-    cluster.accounts({**told, "JobID": "50", "JobIDRaw": "50"}, {**told, "JobID": "51", "JobIDRaw": "51"})
-    reading = Reading()
-    for _ in range(2):
-        jobs = await reading.read()
-        assert {job_id: job.message for job_id, job in jobs.items()} == dict.fromkeys(
-            ("slurm/50+0", "slurm/50+1"), "canceled by user id 7"
-        )
-        cluster.queue()
-
-
 async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
     ended = {"%T": "CANCELLED", "%N": "", "%e": "2026-11-20T20:20:00", "%S": "2026-11-20T20:20:00"}
     cluster.queue(ended)
@@ -455,37 +383,6 @@ async def test_the_line_for_a_login_shell_is_one_line(cluster: StandIn) -> None:
     shell.run = noted  # type: ignore[method-assign]
     await Commands("local", shell).queue()
     assert [line.count("\n") for line in lines] == [0]
-
-
-async def test_a_directory_of_sirepo_names_the_job_there(cluster: StandIn) -> None:
-    jid = "3pMDuIiL-lv6FKX2U-activityAnimation"
-    cluster.queue({"%Z": f"/scratch/jdoe/sirepo-dev/user/3pMDuIiL/myapp/{jid}"})
-    assert (await Reading().read())["slurm/1"].tags == f"sirepo:{jid}"
-
-
-async def test_a_job_that_was_requeued_tells_how_often_it_ran(cluster: StandIn) -> None:
-    again = {"%V": "2026-11-20T20:30:00", "%S": "2026-11-20T20:31:00"}
-    cluster.queue({}, {"%i": "2", "%A": "2", **again}, {"%i": "3", "%A": "3", **again})
-    earlier = {"State": "REQUEUED", "End": "2026-11-20T20:30:00"}
-    ended = {"JobID": "3", "JobIDRaw": "3", "User": "mallory", "Submit": "2026-11-19T20:00:00"}
-    cluster.accounts({"JobID": "2", "JobIDRaw": "2", **earlier}, ended)
-    reading = Reading()
-    jobs = await reading.read()
-    assert [jobs[f"slurm/{number}"].runs for number in (1, 2, 3)] == [1, 2, 1]
-    cluster.queue({**again, "%T": "PENDING", "%N": ""})
-    assert (await reading.read())["slurm/1"].runs == 1
-    cluster.queue(again)
-    assert (await reading.read())["slurm/1"].runs == 2
-    assert any("--duplicates" in words for words in cluster.calls("sacct"))
-
-
-async def test_the_last_run_counts_in_whatever_order_accounting_tells(cluster: StandIn) -> None:
-    first = {"State": "NODE_FAIL", "ExitCode": "1:0"}
-    last = {"Submit": "2026-11-20T20:30:00", "Start": "2026-11-20T20:31:00", "End": "2026-11-20T20:40:00"}
-    for rows in ((first, last), (last, first)):
-        cluster.accounts(*rows)
-        job = (await Reading().read())["slurm/1"]
-        assert (job.native_status, job.runs) == ("COMPLETED", 2)
 
 
 SEPARATOR = "~5e9a7a70~"
