@@ -137,7 +137,7 @@ class Output:
         if best.weight != EXCEPTION and best.family != "julia" and _part("headline").match(text):
             where, after = _part("where"), self._after(at, 3)
             below = next((at for at in after if not where.match(self._lines[at].text)), None)
-            if below is not None and not self._is(below, "wrapper") and self._lines[below].tag == line.tag:
+            if below is not None and self._tells_more(below, line.tag):
                 line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)
         different = [c for c in others if self._templates[c.at] != self._templates[best.at]]
@@ -149,13 +149,20 @@ class Output:
             text, line.number, best.family, round(confidence, 2), why, alternatives[:MOST_ALTERNATIVES]
         )
 
+    def _tells_more(self, below: int, tag: str) -> bool:
+        line = self._lines[below]
+        is_further = line.tag == tag and not line.text.endswith("call last):")
+        return is_further and not self._is(below, "wrapper")
+
     # What is found
 
     def _exceptions(self) -> Iterator[Candidate]:
         for raised in self._tracebacks.raised:
             above = [at for at in range(max(0, raised.head - 2), raised.head) if self._lines[at].text.strip()]
             tells = above and _part("trouble").search(self._lines[above[-1]].text)
-            if raised.is_ignored or self._is_handled(raised.at) or (tells and self._is(above[-1], "handled")):
+            ends = self._failed and len(list(islice(self._after(raised.at, 5), 2))) < 2
+            is_handled = not ends and self._is_handled(raised.at)
+            if raised.is_ignored or is_handled or (tells and self._is(above[-1], "handled")):
                 continue
             text = self._lines[raised.at].text
             family = self._family_of(text, "python")
@@ -357,7 +364,8 @@ class Output:
     def _success(self) -> int | None:
         """The last line that tells of a good end, when nothing after it tells of a bad one."""
         for at in self._last_said:
-            if self._is(at, "success") and not self._is(at, "cause"):
+            is_last = self._counts[self._templates[at]] < MOST_TRIED
+            if is_last and self._is(at, "success") and not self._is(at, "cause"):
                 return at
             if self._is(at, "cause") or self._is_failure(at) or at in self._tracebacks.inside:
                 return None
