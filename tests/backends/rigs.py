@@ -33,23 +33,38 @@ UID = "3pMDuIiL"
 LINE = "Nov 20 20:{:02}:00  9015     0 job_agent.py:487:_op opName=run o=ab{:02} runDir=/scratch/x"
 
 
-class AgentCopiesRig:
+class PathRig:
+    """A system that is all below one path, and gone when that is."""
+
+    tells = True
+    reconnects = False
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "there"
+        self._away = folder / "away"
+
+    def go_away(self) -> None:
+        self._path.rename(self._away)
+
+    def come_back(self) -> None:
+        self._away.rename(self._path)
+
+
+class AgentCopiesRig(PathRig):
     """A database root below which the supervisor keeps copies of one agent's log. Each record is a line."""
 
     makes = (LogParser, "_read")
     tells = False
-    reconnects = False
 
     def __init__(self, folder: Path) -> None:
-        self._root = folder / "db"
-        self._copies = self._root / "user" / UID / "agent-sbatch" / "cori"
+        super().__init__(folder)
+        self._copies = self._path / "user" / UID / "agent-sbatch" / "cori"
         self._copies.mkdir(parents=True)
-        self._away = folder / "away"
         self._lines: list[str] = []
         self._copied = 0
 
     def source(self) -> Source:
-        return AgentCopies(self._root, lambda: [UID], every_s=0)
+        return AgentCopies(self._path, lambda: [UID], every_s=0)
 
     def _line(self) -> str:
         number = len(self._lines) + 1
@@ -75,12 +90,6 @@ class AgentCopiesRig:
     def mend(self) -> str:
         self._copy()
         return self._torn
-
-    def go_away(self) -> None:
-        self._root.rename(self._away)
-
-    def come_back(self) -> None:
-        self._away.rename(self._root)
 
     def keys(self, batch: Batch) -> list[str]:
         return [record.fields["o"] or "" for record in batch.records]
@@ -123,15 +132,12 @@ class Rig(Protocol):
         """Whether the source keeps a connection, which is made again some time after the system is back."""
 
 
-class SirepoDbRig:
-    tells = True
-    reconnects = False
-
+class SirepoDbRig(PathRig):
     makes = (sirepo_files, "read_job")
 
     def __init__(self, folder: Path) -> None:
-        self._db = Db(folder / "db")
-        self._away = folder / "away"
+        super().__init__(folder)
+        self._db = Db(self._path)
         self._written = 0
         self._torn = jid(999)
 
@@ -147,12 +153,6 @@ class SirepoDbRig:
 
     def mend(self) -> str:
         return self._db.put(self._torn)
-
-    def go_away(self) -> None:
-        self._db.root.rename(self._away)
-
-    def come_back(self) -> None:
-        self._away.rename(self._db.root)
 
     def keys(self, batch: Batch) -> list[str]:
         return [job.id for job in batch.jobs]
@@ -208,16 +208,12 @@ class BalsamRig:
         return [str(change.id) for change in batch.changes]
 
 
-class GrowingFileRig:
+class GrowingFileRig(PathRig):
     """A file to which records are appended, each of which may be torn."""
 
-    tells = True
-    reconnects = False
-
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "growing"
+        super().__init__(folder)
         self._path.write_text("")
-        self._away = folder / "away"
         self._written = 0
         self._torn = ("", "")
 
@@ -244,12 +240,6 @@ class GrowingFileRig:
     def mend(self) -> str:
         self._append(self._torn[1][20:])
         return self._torn[0]
-
-    def go_away(self) -> None:
-        self._path.rename(self._away)
-
-    def come_back(self) -> None:
-        self._away.rename(self._path)
 
 
 class TraceFileRig(GrowingFileRig):
@@ -326,12 +316,7 @@ class CondorRig(GrowingFileRig):
 JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}
 EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
 
-RIGS: tuple[type[SirepoDbRig | BalsamRig | TraceFileRig | SlurmRig | CondorRig | AgentCopiesRig], ...] = (
-    SirepoDbRig,
-    BalsamRig,
-    TraceFileRig,
-    SlurmRig,
-    CondorRig,
-    AgentCopiesRig,
-)
+RIGS: tuple[type[PathRig | BalsamRig | SlurmRig], ...] = (
+    SirepoDbRig, BalsamRig, TraceFileRig, SlurmRig, CondorRig, AgentCopiesRig,
+)  # fmt: skip
 """Every backend that the contract is tested on: a class made from a folder of its own."""

@@ -246,24 +246,3 @@ async def test_a_huge_event_log_goes_on_at_a_whole_event(tmp_path: Path) -> None
     assert 200 < len(said(batches)) < 1_000
     assert said(batches)[-1] == ("execute", "7.0@jobsub02.fnal.gov")
     assert all(fact.line == 0 for fact in batches[-1].condor)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\0" * 100_000,
-        b"\xff" * 5_000,
-        b"{" * 5_000,
-        b"<c>" * 2_000,
-        b"...\n" * 1_000,
-        b"no job\n" * 100,
-    ],
-    ids=["empty", "nul", "bytes", "braces", "elements", "dots", "text"],
-)
-async def test_a_file_of_something_else_gives_no_job(data: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(data)
-    batches = await all_of(CondorFile(path, piece_bytes=1_000))
-    assert said(batches) == []
-    assert len(batches) < 200

@@ -13,10 +13,9 @@ import pytest
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends import agent_copies, copied_log
 from jobtui.backends.agent_copies import AgentCopies
-from jobtui.backends.base import Batch, Source
+from jobtui.backends.base import Batch
 from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.journal.records import StreamNames, Wanted
-from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import LogParser
 from jobtui.logs import merged as merged_logs
 from jobtui.logs.catalog import SessionLogs
@@ -24,7 +23,7 @@ from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.merged import Mergeable, MergedLog
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import MONTHS, SECOND, FixedClock, Nanos, Offset, to_rfc3339
-from jobtui.model.pages import Extent, Level, Log, LogLine, LogUnreadable, Query, SearchState
+from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Query, SearchState
 from tests.analysis.captured import NEWEST, ROOT
 from tests.journal_memory import T0, MemoryJournal
 from tests.polling import polled
@@ -353,20 +352,6 @@ async def test_only_users_that_are_named_are_looked_at(tmp_path: Path) -> None:
     assert len(source.directories) == 2
 
 
-BROKEN = ["", "{", "[]", '{"stdout": 3}', "\0\0", '{"stdout": "x', "[" * 100_000]
-
-
-@pytest.mark.parametrize("content", BROKEN, ids=range(len(BROKEN)))
-async def test_a_broken_copy_costs_that_copy_only(tmp_path: Path, source: AgentCopies, content: str) -> None:
-    path = write_copy(tmp_path, "20261120204749-start.log", [])
-    path.write_text(content)
-    write_copy(tmp_path, "20261120204852-start.log", records(4))
-    batch = await source.poll(None)
-    assert prefixes(batch) == ["ab04"]
-    assert batch.skip_count == 1
-    assert batch.skipped[0].where == f"{source.name}: {UID}/agent-sbatch/cori/{path.name}"
-
-
 async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> None:
     good = write_copy(tmp_path, "20200224213911-remote.log", records(1))
     write_copy(tmp_path, "20200224213911-start.log", ["started"])
@@ -414,31 +399,6 @@ async def test_many_directories_are_read_in_slices(tmp_path: Path, monkeypatch: 
     assert [prefix for batch in batches for prefix in prefixes(batch)] == [f"ab{n:02}" for n in range(30)]
     assert len(batches) > 10
     assert not (await source.poll(batches[-1].cursor)).more
-
-
-async def test_its_copies_are_in_the_log_of_all(tmp_path: Path) -> None:
-    write_copy(tmp_path, "20261120204801-remote-after-start.log", records(1, 2))
-    (tmp_path / "sirepo.log").write_text("".join(f"{line}\n" for line in records(3)))
-    cluster_log = tmp_path / "job_agent.log"
-    cluster_log.write_text("".join(f"{line}\n" for line in records(4)))
-    source = AgentCopies(tmp_path, lambda: [UID])
-    await source.poll(None)
-    sources: list[Source] = [source, LogFile(tmp_path / "sirepo.log")]
-    book = SessionLogs(lambda: sources)
-    assert await in_one(book.merged(None)) == (records(1, 2, 3), 2)
-    by_hand = (*book.names(), str(cluster_log))
-    assert await in_one(book.merged(by_hand)) == (records(1, 2, 3, 4), 3)
-    await source.aclose()
-
-
-async def in_one(log: Log) -> tuple[list[str], int]:
-    """What a log of several shows of records, and of how many logs."""
-    extent = await log.look()
-    page = await log.before(extent.end, 100)
-    await log.aclose()
-    assert not any(line.is_gap for line in page.lines)
-    own = [line for line in page.lines if "_op opName" in line.text]
-    return [line.text for line in own], len({line.origin for line in own})
 
 
 async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:

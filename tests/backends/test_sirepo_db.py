@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
@@ -217,16 +216,6 @@ async def assert_only_bad_is_skipped(reader: Reader, db: Db, why: str) -> None:
     assert (reader.skipped, len(reader.skips)) == (1, 1)
 
 
-def bind_socket(path: Path) -> None:
-    before = os.getcwd()
-    os.chdir(path.parent)  # the path of a socket may not be long
-    try:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(path.name)
-    finally:
-        os.chdir(before)
-
-
 def make_hole(path: Path) -> None:
     path.touch()
     os.truncate(path, 100_000_000)
@@ -236,10 +225,7 @@ NO_RECORDS: dict[str, Callable[[Path], object]] = {
     "empty": Path.touch,
     "not valid JSON": lambda path: path.write_bytes(to_bytes(a_record(BAD))[:200]),
     "a pipe": os.mkfifo,
-    "a directory": Path.mkdir,
-    "a device": lambda path: path.symlink_to("/dev/zero"),
     "a link that cannot be followed": lambda path: path.symlink_to(path),
-    "a socket": bind_socket,
     f"100000000 bytes, more than the {MAX_BYTES}": make_hole,
 }
 """What may be in the place of a record, by what is said of it."""

@@ -268,21 +268,6 @@ JSON_VALUES = st.recursive(
 )
 
 
-@given(st.binary(max_size=200))
-def test_no_bytes_raise(data: bytes) -> None:
-    job, fault = read_job(data, JID, MTIME, SOURCE)
-    assert job is not None or fault
-
-
-@given(st.data())
-def test_no_damage_to_a_record_raises(data: st.DataObject) -> None:
-    whole = to_bytes(a_record(JID, history=[run("completed", 1795200000)], parallelStatus={"frameCount": 2}))
-    position = data.draw(st.integers(0, len(whole)))
-    damaged = whole[:position] + data.draw(st.binary(max_size=4)) + whole[position + 1 :]
-    job, fault = read_job(damaged, JID, MTIME, SOURCE)
-    assert job is not None or fault
-
-
 @given(st.dictionaries(st.sampled_from([*sorted(a_record(JID)), "parallelStatus"]), JSON_VALUES, max_size=6))
 def test_no_values_raise_and_all_can_be_written_again(fields: dict[str, object]) -> None:
     data = json.dumps(a_record(JID, **fields)).encode("ascii")

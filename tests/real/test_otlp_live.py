@@ -14,7 +14,7 @@ import pytest
 from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.traces import Trace
 from jobtui.session import Session
-from tests.backends.traces.sending import growth_kb
+from tests.backends.traces.sending import SPAN, export, listening, resident_kb, send
 from tests.real.sirepo_system import free_port
 from tests.sdk_sender import STEPS
 from tests.waiting import stop, wait_until
@@ -99,6 +99,35 @@ async def test_a_collector_between_passes_on_what_it_is_sent(tmp_path: Path) -> 
             agent.terminate()
             await agent.wait()
     assert [span.name for span in trace.spans if span.is_error] == ["last"]
+
+
+OPEN_AND_DROP = """
+import socket, sys
+for number in range(int(sys.argv[2])):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as one:
+        if number % 3 == 1:
+            one.send(b"POST /v1/traces HTTP/1.1\\r\\nContent-Length: 100\\r\\n\\r\\n{")
+        if number % 3 == 2:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+"""
+
+
+async def open_and_drop(port: int, count: int) -> None:
+    arguments = (sys.executable, "-c", OPEN_AND_DROP, str(port), str(count))
+    assert await (await asyncio.create_subprocess_exec(*arguments)).wait() == 0
+
+
+async def growth_kb(connections: int) -> int:
+    """By how much this process grows when so many connections are opened and dropped."""
+    async with listening() as receiver:
+        await open_and_drop(receiver.port, 100)
+        await wait_until(lambda: not receiver.connections)
+        before = resident_kb()
+        await open_and_drop(receiver.port, connections)
+        assert (await send(receiver, export(SPAN))).status == 200
+        await wait_until(lambda: not receiver.connections)
+        assert receiver.held_bytes == 0
+        return resident_kb() - before
 
 
 async def test_ten_thousand_connections_opened_and_dropped() -> None:

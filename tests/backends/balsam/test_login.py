@@ -10,8 +10,6 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from jobtui.backends.balsam.login import (
     EXPIRY_NOTICE_S,
@@ -354,19 +352,6 @@ def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: s
     assert SECRET not in shown
     assert "\n" not in str(caught.value)
     assert "jobtui login balsam" in str(caught.value)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
-def test_no_file_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    path = tmp_path_factory.mktemp("login") / "client.yml"
-    path.write_text(text, encoding="utf-8", errors="surrogatepass")
-    path.chmod(0o600)
-    try:
-        read_login(str(path))
-    except SourceError:
-        return
-    assert isinstance(yaml.safe_load(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")), dict)
 
 
 @pytest.mark.parametrize(

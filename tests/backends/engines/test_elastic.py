@@ -1,6 +1,5 @@
 """An index of Elasticsearch or OpenSearch: pages, following, presets, and what such a server leaves out."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -320,21 +319,3 @@ def test_the_preset_of_an_address_says_which_setting_it_is_of() -> None:
     for text in ("https://h:9200", "https://h/i?preset=none", "https://u:p@h/i", "h/i", "https://h/i?size=3"):
         with pytest.raises(ValueError, match=r"expected|missing|not taken"):
             parse_elastic_records(text)
-
-
-async def test_json_of_any_kind_in_a_hit_costs_that_hit() -> None:
-    elastic = index_of(lines(1))
-    odd = [
-        {"_id": 3},
-        {"_id": "x", "_source": [], "sort": [5]},
-        {"_id": "y", "_source": {}, "sort": [None]},
-        "z",
-    ]
-    good = {"_id": "g", "_source": journald_document(1, LINE.format(1)), "sort": [T0 // 1_000_000]}
-    body = {"hits": {"hits": [*odd, good]}, "aggregations": {"0": {"buckets": 3}, "1": []}}
-    elastic.fault = lambda: reply(200, json.dumps(body).encode())
-    source = elastic_journal(elastic)
-    batches = await polled(source)
-    assert sum(len(batch.records) for batch in batches) == 1
-    assert "a hit has no id, no time, or no document" in (batches[-1].note or "")
-    await source.aclose()

@@ -17,15 +17,12 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.formats.slurm_nodes import (
     Wants,
-    controller_of,
     expanded,
     gres_of,
     has_features,
     limit_told,
     nodes_of,
-    partitions_of,
     tally_of,
-    wants_of,
 )
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -278,25 +275,6 @@ def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
 def test_nodes_tell_what_the_reason_hides(tally: dict[str, Any], category: str, is_stuck: bool) -> None:
     found = refined(Pending(category=Category.PRIORITY, nodes=NodeTally(**tally)))
     assert (found.category, found.is_stuck) == (category, is_stuck)
-
-
-@given(st.binary(max_size=400))
-def test_no_bytes_raise(data: bytes) -> None:
-    for begin in (
-        b"",
-        b"NodeName=",
-        b"QOS=q(1) MaxJobsPU=",
-        b"ClusterName=c Account=a GrpTRES=",
-        b"PartitionName=",
-    ):
-        printed = begin + data
-        nodes_of(printed)
-        partitions_of(printed)
-        controller_of(printed)
-        for word in ("QOSMaxJobsPerUserLimit", "AssocGrpCpuLimit", "odd"):
-            limit_told(printed, word, user="u", account="a", qos="q")
-    wants_of({"NumNodes": data.decode("latin-1"), "TresPerNode": data.decode("latin-1")})
-    expanded(data.decode("latin-1"), 10)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -3,14 +3,13 @@
 import asyncio
 import http.client
 import json
-import sys
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.receiver import Receiver
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import LONG_S
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -92,37 +91,8 @@ def resident_kb() -> int:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
 
 
-async def growth_kb(connections: int) -> int:
-    """By how much this process grows when so many connections are opened and dropped."""
-    async with listening() as receiver:
-        await open_and_drop(receiver.port, 100)
-        await wait_until(lambda: not receiver.connections)
-        before = resident_kb()
-        await open_and_drop(receiver.port, connections)
-        assert (await send(receiver, export(SPAN))).status == 200
-        await wait_until(lambda: not receiver.connections)
-        assert receiver.held_bytes == 0
-        return resident_kb() - before
-
-
 SPAN = {"traceId": "AB" * 16, "spanId": "CD" * 8}
 
 
 def export(*spans: object) -> bytes:
     return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
-
-
-OPEN_AND_DROP = """
-import socket, sys
-for number in range(int(sys.argv[2])):
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as one:
-        if number % 3 == 1:
-            one.send(b"POST /v1/traces HTTP/1.1\\r\\nContent-Length: 100\\r\\n\\r\\n{")
-        if number % 3 == 2:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
-"""
-
-
-async def open_and_drop(port: int, count: int) -> None:
-    arguments = (sys.executable, "-c", OPEN_AND_DROP, str(port), str(count))
-    assert await (await asyncio.create_subprocess_exec(*arguments)).wait() == 0

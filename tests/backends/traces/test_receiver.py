@@ -328,18 +328,6 @@ async def test_a_bomb_is_refused_before_it_goes_off() -> None:
 
 
 @settings(max_examples=15)
-@given(body=st.binary(max_size=300), kind=st.sampled_from([JSON, PROTOBUF]), packed=st.booleans())
-def test_no_bytes_make_it_fail(body: bytes, kind: str, packed: bool) -> None:
-    async def ask() -> None:
-        async with listening() as receiver:
-            headers = {"Content_Encoding": "gzip"} if packed else {}
-            for path in ("/v1/traces", "/v1/logs"):
-                assert (await send(receiver, body, kind, path, **headers)).status in (200, 400, 413)
-
-    asyncio.run(ask())
-
-
-@settings(max_examples=15)
 @given(st.lists(st.binary(max_size=200), max_size=4))
 def test_no_bytes_on_the_wire_make_it_fail(pieces: list[bytes]) -> None:
     async def ask() -> None:
