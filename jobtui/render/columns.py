@@ -307,7 +307,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
     ),
     text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="whose job it is"),
     text_column("name", "JOB", lambda job: job.name, Cells(14, 22, 40), 90, keeps_ends=True,
-                about="name given by the user"),
+                about="name given by the user", narrow=(Narrow(60, Cells(8, 8, 40)),)),
     text_column("app", "APP", lambda job: job.app, Cells(5, 7, 12), 40, about="application"),
     text_column("model", "MODEL", lambda job: job.model, Cells(12, 21, 32), 50, keeps_ends=True,
                 about="what of the application is computed"),

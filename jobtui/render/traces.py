@@ -102,22 +102,22 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     time_column("started", "START", lambda listed: listed.told.started_at, fixed(6), 90),
     TableColumn(
         key="took", header="TOOK", cell=lambda listed, look: span_time(listed.duration_ns),
-        sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=80, align="right",
+        sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=78, align="right",
     ),
     TableColumn(
         key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-        cells=Cells(14, 20, 38), priority=92,
+        cells=Cells(20, 20, 38), priority=92, keeps_ends=True, narrow=(Narrow(70, Cells(10, 14, 38)),),
     ),
     text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
     TableColumn(
         key="failed", header="FAILED STEP", cell=lambda listed, look: show(listed.judged.failed),
         sort=text_order(lambda listed: listed.judged.failed), style=lambda listed, look: "error", priority=96,
-        cells=Cells(36, 40, 10_000),
+        cells=Cells(24, 40, 10_000), narrow=(Narrow(70, Cells(12, 40, 10_000)),),
     ),
     TableColumn(
         key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),
         style=lambda listed, look: "error" if listed.told.errors else "settled", cells=Cells(6, 6, 7),
-        priority=95,
+        priority=70,
     ),
     count_column("spans", "SPANS", lambda listed: listed.told.spans, Cells(6, 6, 8), 60),
     text_column("service", "SERVICE", lambda listed: listed.told.service, Cells(10, 18, 24), 40),

@@ -14,7 +14,7 @@ from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.pending import HeldBy, Pending
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.model.verdicts import Chain, Concern, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.json_output import fields_of, text_or_null, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.spans import Paragraph
@@ -262,24 +262,39 @@ def _op_name(op: Op) -> dict[str, object]:
     return {"op": op.op, "name": op.name, "job": op.jid, "uid": op.uid}
 
 
+SUMMARY_ROWS = 3
+"""In so many rows go the id, what is the matter and what to do next; in fewer only what is the matter."""
+
+
+def brief_sentence(verdict: Verdict, cells: int) -> str:
+    """The sentence; of a failure only of what it failed, where there is no room for all."""
+    sentence = show(verdict.sentence)
+    is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
+    return (sentence.partition(": ")[2] or sentence) if is_long else sentence
+
+
 def summary_parts(
-    job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str]
+    job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str], cells: int, rows: int
 ) -> Iterator[Paragraph]:
-    """The same in a few lines, the most telling first. Only which job it is, before there is a verdict.
+    """The same for so many rows, the most telling first. Only which job it is, before there is a verdict.
 
     `keys` gives what is pressed instead of a command, "" where there are no such keys.
     """
     if verdict is None:
         yield Paragraph(show(job_id), "strong", whole=False)
         return
-    head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
-    yield Paragraph(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
-    yield Paragraph(show(verdict.sentence))
-    yield from map(Paragraph, memory_lines(verdict.remembered))
+    style = CONCERN_STYLES[verdict.concern]
+    if rows >= SUMMARY_ROWS:
+        head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
+        yield Paragraph(head, style or "strong", whole=False)
+        style = ""
+    words = show(verdict.sentence) if rows > SUMMARY_ROWS else brief_sentence(verdict, cells)
+    yield Paragraph(words, style, whole=rows != SUMMARY_ROWS)
     for step in verdict.next[:1]:
         yield Paragraph(
             f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", item=step, whole=False
         )
+    yield from map(Paragraph, memory_lines(verdict.remembered))
     for one in verdict.evidence:
         if one.text not in verdict.sentence:
             yield Paragraph(evidence_head(one, 0), "dim", item=one, whole=False)

@@ -14,7 +14,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, time_column
+from jobtui.render.columns import Cells, Narrow, TableColumn, TimeLook, fixed, time_column
 from jobtui.render.incidents import (
     RATE_CELLS,
     common_words,
@@ -52,7 +52,7 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     ),
     TableColumn(
         key="what", header="WHAT", cell=lambda one, look: show(one.code), cells=Cells(14, 20, 22),
-        priority=99,
+        priority=75,
     ),
     time_column(
         "first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
@@ -67,8 +67,8 @@ INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
         style=lambda one, look: "dim", priority=50,
     ),
     TableColumn(
-        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), priority=70,
-        cells=Cells(24, 40, 10_000),
+        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), priority=99,
+        cells=Cells(24, 40, 10_000), narrow=(Narrow(60, Cells(20, 40, 10_000)),),
     ),
 )  # fmt: skip
 
@@ -80,7 +80,8 @@ class IncidentsScreen(HeadedScreen):
 
     DEFAULT_CSS = """
     IncidentsScreen TextPane { height: 40%; }
-    IncidentsScreen.-low TextPane, IncidentsScreen.-flat TextPane { display: none; }
+    IncidentsScreen.-low TextPane { height: 20%; }
+    IncidentsScreen.-flat TextPane { display: none; }
     """
 
     def __init__(self, shared: Shared) -> None:

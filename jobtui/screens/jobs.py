@@ -165,7 +165,8 @@ class JobsScreen(JobsFilteringScreen):
     JobsScreen.-tiny OneLine { display: block; }
     JobsScreen WhyList { height: 3; }
     JobsScreen.-tall WhyList { height: 9; }
-    JobsScreen.-low WhyList, JobsScreen.-flat WhyList, JobsScreen.-brief WhyList { display: none; }
+    JobsScreen.-low WhyList { height: 2; max-height: 20%; }
+    JobsScreen.-flat WhyList, JobsScreen.-brief WhyList { display: none; }
     JobsScreen .-last { display: none; }
     JobsScreen.-tall .-last { display: block; }
     JobsScreen.-brief .-last { display: none; }
@@ -250,7 +251,8 @@ class JobsScreen(JobsFilteringScreen):
 
         flags = self.shared.words
         verdict = judged.verdict if judged.job_id == job_id else None
-        parts = summary_parts(job_id, verdict, lambda step: keys_for(step, flags)) if job_id else ()
+        keys, cells, rows = lambda step: keys_for(step, flags), self._why.cells - 2, self._why.rows_high
+        parts = summary_parts(job_id, verdict, keys, cells, rows) if job_id else ()
         self._why.set_text(parts)
 
     def action_detail(self) -> None:

@@ -11,7 +11,7 @@ from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.text import fit, show, width
-from jobtui.render.verdicts import sureness
+from jobtui.render.verdicts import brief_sentence, sureness
 from jobtui.widgets.lines import LineView, Shown
 
 ROOT = "jobs"
@@ -66,7 +66,8 @@ class JobFacts(LineView):
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
             sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
-            words, style, age = show(verdict.sentence), CONCERN_STYLES[verdict.concern], (*sure, *age)
+            style, age = CONCERN_STYLES[verdict.concern], (*sure, *age)
+            words = brief_sentence(verdict, cells - 1 - width_of(age))
         elif self._job is None:
             words, style = NO_RECORD, "warning"
         else:
