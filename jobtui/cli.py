@@ -38,8 +38,6 @@ _Known = Flag | Setting
 
 
 class _Parser:
-    """One pass over the words of a command line."""
-
     def __init__(self, arguments: Sequence[str]) -> None:
         self._rest = list(reversed(arguments))
         # Every way to write a flag, over all commands: a flag may stand before its command

@@ -136,8 +136,6 @@ def leaves(node: Node) -> Iterator[tuple[Word | Comparison, bool]]:
 
 
 class _Reader:
-    """Reads nodes from the start of a text to its end."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self.at = 0

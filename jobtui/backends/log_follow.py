@@ -394,7 +394,6 @@ class Follower:
         return frozenset(log.opened.id for log in self._logs())
 
     def close(self) -> None:
-        """Release every file. May be called twice."""
         for log in self._logs():
             log.opened.close()
         self._older.clear()

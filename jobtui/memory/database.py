@@ -185,8 +185,6 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 class _Reading:
-    """The open database."""
-
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 

@@ -175,7 +175,6 @@ def time_column(
 def in_style(
     style: Callable[[Record, Look], str], *columns: TableColumn[Record, Look]
 ) -> tuple[TableColumn[Record, Look], ...]:
-    """These columns, in this style where they have none of their own."""
     return tuple(
         msgspec.structs.replace(column, style=style) if column.style is no_style else column
         for column in columns
@@ -307,7 +306,7 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
     ),
     text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="whose job it is"),
     text_column("name", "JOB", lambda job: job.name, Cells(14, 22, 40), 90, keeps_ends=True,
-                about="name given by the user", narrow=(Narrow(60, Cells(8, 8, 40)),)),
+                about="name given by the user", narrow=(Narrow(60, Cells(10, 10, 40)),)),
     text_column("app", "APP", lambda job: job.app, Cells(5, 7, 12), 40, about="application"),
     text_column("model", "MODEL", lambda job: job.model, Cells(12, 21, 32), 50, keeps_ends=True,
                 about="what of the application is computed"),
@@ -373,7 +372,6 @@ _SQUEEZED = 6
 
 
 def gap_for(width: int) -> int:
-    """How many blanks stand between two columns of a table `width` cells wide."""
     return 2 if width >= _WIDE else 1
 
 

@@ -89,7 +89,6 @@ def _span(one: Incident, now: Nanos) -> str:
 
 
 def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
-    """A group as a JSON document, texts masked."""
     return {
         "verdict": one.code,
         "verdicts": dict(one.codes),

@@ -102,6 +102,13 @@ def telling(text: str, cells: int) -> str:
     return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
 
 
+def ends_of(job_id: str) -> str:
+    """User and model of an id of Sirepo, which tell most; any other id as it is."""
+    first, _, rest = job_id.partition("-")
+    middle, _, last = rest.rpartition("-")
+    return f"{first}…{last}" if middle else job_id
+
+
 _TELLING = re.compile(
     r"\b(?:error|exception|returncode|exit|stderr|timeout|reply|state|status|situation|await|cancel|opName)="
     r"|\b[Cc]annot|\b[Ff]ailed|\bkilled|\bdenied|\b\w*Error: "

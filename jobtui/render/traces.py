@@ -40,7 +40,7 @@ from jobtui.render.columns import (
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Paragraph
 from jobtui.render.table import Cell, fact_lines, paint, painted
-from jobtui.render.text import NONE, Zone, clock_time, date_time, show
+from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
     WAIT_CELLS,
@@ -106,13 +106,18 @@ TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
     ),
     TableColumn(
         key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-        cells=Cells(20, 20, 38), priority=92, keeps_ends=True, narrow=(Narrow(70, Cells(10, 14, 38)),),
+        cells=Cells(20, 20, 38), priority=92,
+        narrow=(
+            Narrow(160, Cells(20, 20, 20), lambda listed, look: ends_of(_jobs(listed, look))),
+            Narrow(70, Cells(10, 14, 20)),
+        ),
     ),
     text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
     TableColumn(
         key="failed", header="FAILED STEP", cell=lambda listed, look: show(listed.judged.failed),
         sort=text_order(lambda listed: listed.judged.failed), style=lambda listed, look: "error", priority=96,
-        cells=Cells(24, 40, 10_000), narrow=(Narrow(70, Cells(12, 40, 10_000)),),
+        cells=Cells(36, 40, 10_000),
+        narrow=(Narrow(100, Cells(24, 40, 10_000)), Narrow(70, Cells(12, 40, 10_000))),
     ),
     TableColumn(
         key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),

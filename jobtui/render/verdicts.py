@@ -270,7 +270,8 @@ def brief_sentence(verdict: Verdict, cells: int) -> str:
     """The sentence; of a failure only of what it failed, where there is no room for all."""
     sentence = show(verdict.sentence)
     is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
-    return (sentence.partition(": ")[2] or sentence) if is_long else sentence
+    why = sentence.partition(": ")[2] if is_long else ""
+    return why if len(why) > cells // 3 else sentence
 
 
 def summary_parts(

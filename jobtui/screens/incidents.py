@@ -210,8 +210,6 @@ class IncidentsScreen(HeadedScreen):
 
 
 class _Slices:
-    """Yields to the event loop after TURN_S of work."""
-
     def __init__(self) -> None:
         self._began = monotonic()
 

@@ -23,7 +23,7 @@ from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import judge_all, labels
-from jobtui.render.text import Zone, clock_time, date_time, show
+from jobtui.render.text import Zone, clock_time, date_time, ends_of, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
@@ -36,7 +36,7 @@ from jobtui.screens.text import ErrorScreen
 from jobtui.screens.trace_reader import JobTracing
 from jobtui.store.store import Changes
 from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
-from jobtui.widgets.job_facts import JobFacts, ends_of
+from jobtui.widgets.job_facts import JobFacts
 
 SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""

@@ -249,10 +249,9 @@ class JobsScreen(JobsFilteringScreen):
             return  # the first paint does not need it
         from jobtui.render.verdicts import summary_parts
 
-        flags = self.shared.words
         verdict = judged.verdict if judged.job_id == job_id else None
-        keys, cells, rows = lambda step: keys_for(step, flags), self._why.cells - 2, self._why.rows_high
-        parts = summary_parts(job_id, verdict, keys, cells, rows) if job_id else ()
+        keys, cells = lambda step: keys_for(step, self.shared.words), self._why.cells - 2
+        parts = summary_parts(job_id, verdict, keys, cells, self._why.rows_high) if job_id else ()
         self._why.set_text(parts)
 
     def action_detail(self) -> None:
@@ -383,6 +382,7 @@ class JobsScreen(JobsFilteringScreen):
     def show_pause(self) -> None:
         super().show_pause()
         self._show_one_line()
+        self.call_after_refresh(self._show_why)
 
     def set_filter(self, text: str) -> Mistake | None:
         mistake = self._filter.set(text)

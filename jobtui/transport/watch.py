@@ -325,7 +325,6 @@ class DirectoryWatch:
         return names
 
     def close(self) -> None:
-        """May be called twice; in the thread of who waits, if somebody does."""
         with self._lock:
             self._queue.close()
 

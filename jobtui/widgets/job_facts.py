@@ -10,7 +10,7 @@ from jobtui.render.facts import matter, record_line, status_words
 from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
-from jobtui.render.text import fit, show, width
+from jobtui.render.text import ends_of, fit, show, width
 from jobtui.render.verdicts import brief_sentence, sureness
 from jobtui.widgets.lines import LineView, Shown
 
@@ -106,10 +106,3 @@ class JobFacts(LineView):
             age = self._age_spans()
             full, status, bare = ((*part[:-1], *age) for part in (full, status, bare))
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
-
-
-def ends_of(job_id: str) -> str:
-    """User and model of an id of Sirepo, which tell most; any other id as it is."""
-    first, _, rest = job_id.partition("-")
-    middle, _, last = rest.rpartition("-")
-    return f"{first}…{last}" if middle else job_id

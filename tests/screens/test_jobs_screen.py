@@ -75,6 +75,17 @@ async def test_the_job_under_the_cursor_is_explained_below_the_table() -> None:
         await press(pilot, "F", until=lambda: table.count == 9)
 
 
+@pytest.mark.parametrize(("size", "at"), [((120, 40), 1), ((80, 24), 1), ((40, 10), 0)])
+async def test_the_failing_line_is_seen_without_a_key(size: tuple[int, int], at: int) -> None:
+    error = "no such element: crystal3"
+    failed = a_job(1, status=JobStatus.FAILED, error=f"{error}, in beamline 7", ended_at=ago(60))
+    scene = Scene([batch(failed, a_job(2))])
+    async with scene.app.run_test(size=size) as pilot:
+        pane = scene.app.screen.query_one(WhyList)
+        await wait_until(lambda: error in text_of(pane)[at], pilot)
+        assert at == 0 or text_of(pane)[2].startswith(" next  ")
+
+
 async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() -> None:
     plain = [a_job(number, percent=None, host=None) for number in range(1, 4)]
     scene = Scene([batch(*plain)])

@@ -46,11 +46,11 @@ async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
         app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock))
         async with app.run_test(size=SIZE) as pilot:
             await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE), pilot)
-            await press(pilot, "5", until="jobsub_submit")
+            await press(pilot, "5", until="hardWork.step")
             assert f"{url}: " not in text(app)
             silent.close()
             await wait_until(lambda: f"{url}: " in text(app), pilot)
-            assert "jobsub_submit" in text(app)
+            assert "hardWork.step" in text(app)
 
 
 JOB = JobId("5.0@jobsub02.fnal.gov")

@@ -8,9 +8,9 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Paragraph, width_of
-from jobtui.render.text import safe, width, wrapped
+from jobtui.render.text import ends_of, safe, width, wrapped
 from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
-from jobtui.widgets.job_facts import JobFacts, ends_of
+from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id

@@ -115,6 +115,5 @@ class ArchiveDirectory(Keeper):
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))
 
     async def aclose(self) -> None:
-        """Let the thread go. May be called twice."""
         await super().aclose()
         self._worker.close()

@@ -69,7 +69,6 @@ class RunDirs:
         )
 
     def close(self) -> None:
-        """Let the thread go. May be called twice."""
         self._worker.close()
 
 

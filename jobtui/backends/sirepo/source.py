@@ -142,7 +142,6 @@ class ChangeWatch:
         await self._watch.wait(timeout_s)
 
     def close(self) -> None:
-        """May be called twice; in the thread of who waits, if somebody does."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
@@ -200,7 +199,6 @@ class SirepoDb(PolledSource):
         return await self._worker.run(partial(self._detail, job_id))
 
     async def aclose(self) -> None:
-        """Stop watching and let the thread go. May be called twice."""
         await super().aclose()
         self._changes.close()
         await self._worker.finish(self._changes.close)  # what may have begun meanwhile

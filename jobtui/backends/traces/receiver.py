@@ -82,8 +82,6 @@ class Reply(NamedTuple):
 
 
 class _Connection:
-    """One connection, request after request."""
-
     def __init__(
         self, receiver: "Receiver", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
