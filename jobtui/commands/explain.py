@@ -17,12 +17,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
-from jobtui.render.incidents import (
-    INCIDENT_COLUMNS,
-    earlier_words,
-    incident_lines,
-    incident_record,
-)
+from jobtui.render.incidents import INCIDENT_COLUMNS, earlier_words, incident_lines, incident_record
 from jobtui.render.json_output import job_record
 from jobtui.render.text import show
 from jobtui.render.verdicts import (

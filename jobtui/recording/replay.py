@@ -25,16 +25,7 @@ from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
-from jobtui.model.scripts import (
-    Answer,
-    Outcome,
-    ScriptPeriod,
-    ScriptPlace,
-    Tried,
-    Variable,
-    Walked,
-    Wanted,
-)
+from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptPlace, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key, masked_lines
 from jobtui.model.source_errors import SourceUnreachable
@@ -338,10 +329,7 @@ class ReplayedJobReader(SessionJobReader):
     """Answers as they were given when the recording was made."""
 
     def __init__(
-        self,
-        sources: Callable[[], Sequence[Source]],
-        opened: OpenRecording,
-        told: Told = nothing_told,
+        self, sources: Callable[[], Sequence[Source]], opened: OpenRecording, told: Told = nothing_told
     ) -> None:
         super().__init__(sources, _stays, told)
         self._opened = opened

@@ -100,12 +100,7 @@ def time_text(at: Nanos, span: int) -> str:
 
 
 def axis_lines(
-    since: Nanos,
-    until: Nanos,
-    left: int,
-    columns: int,
-    cursor: int | None,
-    failed: Collection[int] = (),
+    since: Nanos, until: Nanos, left: int, columns: int, cursor: int | None, failed: Collection[int] = ()
 ) -> list[Line]:
     """The axis and the times below it, `left` cells further to the right; what `failed` is marked."""
     axis = ["─"] * columns

@@ -13,6 +13,7 @@ import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from select import select
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from rich.color import ColorSystem
@@ -48,6 +49,8 @@ LOOK_S = 0.005
 """How often it is looked whether a line that opens has the keys."""
 MOST_LOOKS = 200
 """After so many looks keys go on to what is there."""
+LOST_S = 10.0
+"""So long a key waits for what the one before it set going, which a fault may have lost."""
 
 Result = TypeVar("Result")
 
@@ -136,18 +139,28 @@ class TerminalApp(LeanApp[Result]):
         super().__init__(lowering)
         self._typed: deque[events.Key | events.Paste] = deque()
         self._is_busy = False
+        self._took_at = 0.0
         self._looks = 0
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self._typed.append(event)
-            if not self._is_busy:
+            if not self._is_busy or monotonic() - self._took_at > LOST_S:
                 self._is_busy = True
                 await self._next_typed()
         else:
             await super().on_event(event)
 
     async def _next_typed(self) -> None:
+        """Take what was typed. A fault here costs what was typed by then, and no key after that."""
+        with contained("taking keys") as taking:
+            await self._take_typed()
+        if taking.fault is not None:
+            self._typed.clear()
+            self._is_busy = False
+
+    async def _take_typed(self) -> None:
+        self._took_at = monotonic()
         while self._typed and self.screen_stack:
             if self.is_opening_input() and self._looks < MOST_LOOKS:
                 self._looks += 1
@@ -169,9 +182,10 @@ class TerminalApp(LeanApp[Result]):
 
     async def _settle(self, rest: Sequence[MessagePump]) -> None:
         """Let each of these do what it has been sent, one after the other; then take the next key."""
-        for at, pump in enumerate(rest, 1):
-            if pump.call_later(self._settle, rest[at:]):
-                return
+        with contained("taking keys"):
+            for at, pump in enumerate(rest, 1):
+                if pump.call_later(self._settle, rest[at:]):
+                    return
         await self._next_typed()
 
     def is_opening_input(self) -> bool:

@@ -322,7 +322,7 @@ async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> 
     assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
 
 
-@pytest.mark.parametrize("stage", ["taking a key", "opening the line for commands"])
+@pytest.mark.parametrize("stage", ["taking a key", "taking keys", "opening the line for commands"])
 async def test_a_key_or_paste_that_raises_costs_itself(
     stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
@@ -336,13 +336,22 @@ async def test_a_key_or_paste_that_raises_costs_itself(
     monkeypatch.setattr(App, "on_event", handling)
     monkeypatch.setattr(JobtuiApp, "opens_input", fail_later)
     async with read() as (scene, pilot):
-        if stage == "taking a key":
+        if stage == "taking keys":
+            looks = iter([fail])
+            monkeypatch.setattr(JobtuiApp, "is_opening_input", lambda app: next(looks, bool)())
+        if stage.startswith("taking"):
             await pilot.press("x")
         else:
             scene.app.post_message(events.Paste("something"))
         await wait_until(expected_faults.all, pilot)
         await press(pilot, "question_mark", until=HelpScreen)
     assert [fault.stage for fault in expected_faults.all()] == [stage]
+
+
+async def test_a_key_does_not_wait_for_ever_for_what_was_lost() -> None:
+    async with read() as (scene, pilot):
+        scene.app._is_busy = True
+        await press(pilot, "question_mark", until=HelpScreen)
 
 
 async def test_a_search_of_the_palette_that_raises_costs_no_other(
