@@ -236,13 +236,14 @@ REPORTS = ("throughput", "utilization", "nodes", "states")
 
 COMMANDS: tuple[Command, ...] = (
     Command("jobs", "the job table", _filter("such as status:running dur>10m user:vn9m"), (_LINES,)),
-    Command("show", "one job: its record, its runs, where its files and logs are", _ID),
-    Command("timeline", "the ops of a job, each with its steps", _ID),
+    Command("show", "one job: its record, its runs, where its files and logs are", _ID, (_LINES,)),
+    Command("timeline", "the ops of a job, each with its steps", _ID, (_LINES,)),
     Command("explain", "what is the matter with a job, why, and what to type next", _ID, (
         Flag("brief", "cause, evidence and next in 1,500 characters of plain text, for a ticket or a chat"),
+        _LINES,
     )),
     Command("compare", "a run beside the last good one, or beside that of another job",
-            Argument("ID", "a job, and perhaps another one to compare it with", many=True)),
+            Argument("ID", "a job, and perhaps another one to compare it with", many=True), (_LINES,)),
     Command("status", "how things stand in one line, for a status bar", None, (
         Flag("prometheus", "the counts in Prometheus' text format"),
     )),
@@ -312,7 +313,7 @@ COMMANDS: tuple[Command, ...] = (
             Argument("TEXT", "a job, or words of a failure", required=False, many=True), (_LINES,)),
     Command("changed", "what is otherwise since a time: failures, and what runs fail or are slower on",
             Argument("TIME", "a time, or two: from T1 to T2, and since T2; or two filters: host:v4 host:v7",
-                     many=True)),
+                     many=True), (_LINES,)),
     Command("replay", "the dashboard on a bundle or recording, or any other command: replay FILE explain ID",
             Argument("FILE", "a bundle, a recording, or its directory; then a command line"), prints=False,
                 wraps=True),
@@ -325,6 +326,7 @@ COMMANDS: tuple[Command, ...] = (
         Flag("unified", "print a difference line by line, not beside each other"),
         _valued("grep", "RE", "instead of a job: which scripts contain this, since --since", Expects.REGEX),
         _valued("user", "U", "only scripts of this user"),
+        _LINES,
     )),
     Command("doctor", "check every configured source: reachable, readable, fresh, understood"),
     Command("demo", "a simulated job system in a temporary directory, or a command on it: demo explain ID",

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from jobtui.analysis.compare import Choice, choose
 from jobtui.backends.registry import Gives, gives
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import judged
 from jobtui.commands.streams import Exit, complain
@@ -45,7 +45,7 @@ async def run(reader: Reader) -> Exit:
         lambda: comparison_record(made),
         CSV_COLUMNS,
         lambda: step_records(made),
-        lambda width, colour: comparison_lines(made, width, colour),
+        lambda width, colour: first([*comparison_lines(made, width, colour)], reader.context),
     )
     return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 

@@ -42,8 +42,11 @@ async def run(reader: Reader) -> Exit:
         if reader.context.flag("brief"):
             yield from brief_lines(job, verdict)
             return
-        yield headline(reader.session.store.with_agent(job), colour)
-        yield from verdict_lines(verdict, colour, width)
+        whole = (
+            headline(reader.session.store.with_agent(job), colour),
+            *verdict_lines(verdict, colour, width),
+        )
+        yield from first("\n".join(whole).split("\n"), reader.context)
 
     report = Report(
         "explain",

@@ -84,12 +84,12 @@ def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
     return lines if table is None else (line.translate(table) for line in lines)
 
 
-def first(rows: Sequence[Row], context: "Context") -> Sequence[Row]:
-    """As many of the rows as are wanted; how many are left out is said."""
+def first(rows: Sequence[Row], context: "Context", *, from_end: bool = False) -> Sequence[Row]:
+    """As many of the rows as are wanted, or of their end; how many are left out is said."""
     left = 0 if context.most is None else len(rows) - context.most
     if left > 0:
         complain(f"and {left:,} more")
-    return rows[: context.most]
+    return rows[max(0, left) :] if from_end else rows[: context.most]
 
 
 def answer(report: Report, reader: "Reader", code: Exit) -> Exit:

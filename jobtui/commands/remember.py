@@ -12,7 +12,7 @@ from jobtui.analysis.recurrence import day_of, finished
 from jobtui.analysis.signature import failure_text
 from jobtui.analysis.times import parse_moment
 from jobtui.commands.context import Context
-from jobtui.commands.printing import Report, print_report
+from jobtui.commands.printing import Report, first, print_report
 from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.memory.database import MOST_SHOWN, Memory
@@ -288,7 +288,7 @@ def run_changed(context: Context) -> Exit:
         },
         CHANGE_CSV,
         lambda: map(change_record, found.changes),
-        lambda width, colour: map(change_words, found.changes),
+        lambda width, colour: map(change_words, first(found.changes, context)),
     )
     print_report(report, context)
     if not found.changes:

@@ -21,7 +21,7 @@ from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.find import SHOWN, Found, resolve
-from jobtui.commands.printing import Report, print_lines, print_report
+from jobtui.commands.printing import Report, first, print_lines, print_report
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.formats.sarchive import parse_wanted
@@ -184,7 +184,7 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | N
         document,
         CSV_COLUMNS,
         records,
-        lambda width, colour: _lines(reader, side, other, diff, width, colour),
+        lambda width, colour: first([*_lines(reader, side, other, diff, width, colour)], reader.context),
     )
 
 

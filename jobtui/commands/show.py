@@ -13,7 +13,7 @@ from jobtui.analysis.keys import slurm_words
 from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import print_jobs
-from jobtui.commands.printing import Report, answer
+from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import DASHBOARD
@@ -116,7 +116,8 @@ async def run(reader: Reader) -> Exit:
     job = reader.session.store.with_agent(found.job)
     noted = await reader.noted_of(job)
     slurm = await reader.slurm_of(job, noted)
-    detail = found.detail
+    if (detail := found.detail) is not None:
+        detail = msgspec.structs.replace(detail, runs=first(detail.runs, reader.context, from_end=True))
     places = [*places_of(reader, job, detail)]
     if noted is not None:
         places.append(Place("on the cluster", noted.directory, note=cluster_words(noted.status)))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from jobtui.analysis.timeline import (
     TimelineRow,
     folds_in,
@@ -11,7 +13,7 @@ from jobtui.analysis.timeline import (
     timeline_rows,
 )
 from jobtui.commands.find import print_not_found, resolve
-from jobtui.commands.printing import Report, SourceNames, answer
+from jobtui.commands.printing import Report, SourceNames, answer, first
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
@@ -46,6 +48,11 @@ async def run(reader: Reader) -> Exit:
     unlinked = correlation.unlinked_of(found.job.id)
     if not ops:
         ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
+    if reader.context.most is not None:
+        steps = sorted((step for op in ops for step in op.steps), key=lambda step: step.at or 0)
+        kept = set(map(id, first(steps, reader.context, from_end=True)))
+        ops = tuple(replace(op, steps=tuple(step for step in op.steps if id(step) in kept)) for op in ops)
+        ops = tuple(op for op in ops if op.steps)
     job = reader.session.store.with_agent(found.job)
     # A new session's may have started the job's agent. Logs show the first characters of the user only
     others = [op for op in correlation.ops() if op.jid is None and op.uid and job.owner.startswith(op.uid)]

@@ -229,6 +229,19 @@ def test_the_first_of_many_rows_are_given_and_the_others_counted(command: str, r
     assert (found.out.count("\n"), " more\n" in found.err) == (2, True), found
 
 
+def test_the_last_steps_and_runs_and_the_first_lines_are_given(run: Runner) -> None:
+    whole, last = (
+        ran(run, ("timeline",), "docker", RESTARTED, "--csv", *most).out.splitlines()
+        for most in ((), ("-n", "5"))
+    )
+    assert len(last) == 6
+    assert {*last} < {*whole}
+    assert len(ran(run, ("show",), "docker", RESTARTED, "--json", "-n", "0").json["runs"]) == 0
+    for command in ("explain", "compare"):
+        all_of_it, part = (ran(run, (command,), "docker", RESTARTED, *most) for most in ((), ("-n", "2")))
+        assert part.out.splitlines() == all_of_it.out.splitlines()[:2]
+
+
 def test_a_user_without_a_terminal_is_a_filtered_table(run: Runner) -> None:
     found = ran(run, (), "docker", "VUlhaMOD", "--json").json
     assert found["schema"] == "jobtui/jobs/1"
