@@ -195,7 +195,6 @@ class Grouping:
         self._looked_at = 0
 
     def add(self, sample: Sample) -> None:
-        """Count a sample, and add a failed one to its group."""
         self._looked_at += 1
         verdict = sample.verdict
         if verdict is None or (verdict.concern is Concern.FINE and not verdict.doubts):

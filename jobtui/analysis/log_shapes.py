@@ -56,7 +56,6 @@ def shape_of(line: LogLine) -> str:
 
 
 def continues(head: LogLine, line: LogLine) -> bool:
-    """Whether a line is a further line of the record that begins with `head`."""
     if line.origin != head.origin or line.is_gap or head.is_gap or has_time(line):
         return False
     return has_time(head) or line.text[:1].isspace()

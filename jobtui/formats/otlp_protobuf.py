@@ -220,7 +220,6 @@ def answer_to(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = 
 
 
 def status_of_error(code: int, message: str, encoding: Encoding) -> bytes:
-    """A `google.rpc.Status`: a code of gRPC and a message."""
     message = _in_words(message)
     if encoding is Encoding.JSON:
         return json.dumps({"code": code, "message": message}).encode()

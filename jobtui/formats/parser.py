@@ -309,7 +309,6 @@ class SiteLogParser:
 
 
 def read_time(text: str) -> Nanos | None:
-    """A local time such as `2026-11-20 17:31:39.707`; None for what is none."""
     return time_of_iso(text, is_local=True) if len(text) == TIME_BYTES else None
 
 

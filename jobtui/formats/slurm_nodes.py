@@ -77,7 +77,6 @@ def _node(line: str) -> Node | None:
 
 
 def partitions_of(printed: bytes) -> tuple[Partition, ...]:
-    """The partitions of `scontrol --oneliner show partition`."""
     return tuple(
         Partition(
             name=said["PartitionName"],

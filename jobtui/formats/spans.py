@@ -77,7 +77,6 @@ class ReadSpans:
 
 
 def kind_of(value: object) -> SpanKind:
-    """The kind of a span by its number, or its name as `SPAN_KIND_SERVER`."""
     return _member(value, KINDS)
 
 

@@ -135,7 +135,6 @@ def split_container(text: str) -> ContainerParts | None:
 
 
 def is_full_id(text: str) -> bool:
-    """Whether `text` has the form of a full op or agent id."""
     return _FULL_ID.fullmatch(text) is not None
 
 

@@ -201,7 +201,6 @@ def without_options(text: str) -> str:
 
 
 def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
-    """Whether the command that has an option at `at` runs a program."""
     command = re.split(r"[\n|;&]", text[max(0, at - _COMMAND_LENGTH) : at])[-1]
     return program.search(command) is not None
 

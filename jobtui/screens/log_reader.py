@@ -101,7 +101,6 @@ class LogReader:
         return self.search is not None and self.search.state is SearchState.RUNNING
 
     def next_hit(self, begin: Place, end: Place, direction: int) -> Place | None:
-        """The nearest hit after `end` or before `begin`."""
         if self.search is None:
             return None
         hits = self.search.hits

@@ -84,7 +84,6 @@ class Session:
             self.add(source)
 
     def add(self, source: Source | Announced) -> None:
-        """Add a source. It is closed with the others."""
         if isinstance(source, Announced):
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)

@@ -39,7 +39,6 @@ class TextSelection(NamedTuple):
         return left if y == first else 0, min(cells, right + 1) if y == last else cells
 
     def marked(self, line: Line, y: int, cells: int) -> Line:
-        """Line `y` with what of it is selected in a style of its own."""
         start, stop = self.columns(y, cells)
         if start >= stop:
             return line

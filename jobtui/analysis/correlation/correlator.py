@@ -155,7 +155,6 @@ class Hearing:
         """Logs without a line with a time after their last damaged place."""
 
     def add(self, records: Sequence[LogRecord]) -> None:
-        """Take in the records of a batch."""
         shapes = {record.shape for record in records}
         self._shapes |= shapes
         if DAMAGED in shapes or self._open:

@@ -163,7 +163,6 @@ class Restarts:
         return next((record for next_key, record in told if op.key < next_key), None)
 
     def _whole(self, log: SupervisorLog) -> SupervisorLog:
-        """What is known of the log of which this one is a copy."""
         origin = self._origin(log.source)
         return log if origin == log.source else self.log(origin)
 

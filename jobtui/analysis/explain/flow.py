@@ -167,7 +167,6 @@ def usual_words(usual: Usual) -> str:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """The quantile of values for a share (nearest rank)."""
     return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]
 
 

@@ -210,7 +210,6 @@ class Known:
         return self._news(0, [], 0)
 
     def take_queue(self, answer: CommandAnswer, now: Nanos) -> Batch:
-        """Learn from an answer of squeue, which was asked `now`."""
         self.queue_at = now
         self.priorities = {}
         jobs, skips, recovered = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
