@@ -49,40 +49,6 @@ class FailingParser(KeepingParser):
         return super().parse(block, offset, line, newest)
 
 
-class Rotating:
-    """A log that is written to, and rotated in each way that is in use. The newest file has number 1."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "x.log"
-        self.path.touch()
-        self.lines: list[str] = []
-
-    def write(self, count: int, *, text: str = "") -> None:
-        with self.path.open("a") as file:
-            for _ in range(count):
-                line = f"@{len(self.lines)} line {len(self.lines)} {text}".rstrip()
-                self.lines.append(line)
-                file.write(f"{line}\n")
-
-    def _shift(self) -> Path:
-        for number in range(30, 0, -1):
-            for ending in ("", *PACK):
-                old = self.path.with_name(f"x.log.{number}{ending}")
-                if old.exists():
-                    old.rename(old.with_name(f"x.log.{number + 1}{ending}"))
-        return self.path.with_name("x.log.1")
-
-    def rename(self) -> Path:
-        self.path.rename(first := self._shift())
-        self.path.touch()
-        return first
-
-    def copy_and_truncate(self) -> Path:
-        shutil.copyfile(self.path, first := self._shift())
-        os.truncate(self.path, 0)
-        return first
-
-
 Steps = Generator[None, None, Path | None]
 """A rotation, step by step; in the end the file that it made, if any."""
 SEEDS = range(50)
@@ -90,16 +56,28 @@ STEP_CHANCE = 0.1
 """How often a rotation goes on while a file is asked for."""
 
 
-class SlowRotating(Rotating):
-    """One whose rotations go on by a step between two questions to the file system, as a seed says."""
+class Rotating:
+    """A log that is written to, and rotated in each way that is in use, by names or numbers.
+
+    Rotations go on by a step between two questions to the file system, as `chance` says.
+    """
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
-        super().__init__(folder)
+        self.path = folder / "x.log"
+        self.path.touch()
+        self.lines: list[str] = []
         self.chance = chance
         self.rotations: deque[Steps] = deque()
         self._newest = chance.choice((self._numbered, self._dated))
         self._days = itertools.count(20261101)
         self._written_at = 0
+
+    def write(self, count: int, *, text: str = "") -> None:
+        with self.path.open("a") as file:
+            for _ in range(count):
+                line = f"@{len(self.lines)} line {len(self.lines)} {text}".rstrip()
+                self.lines.append(line)
+                file.write(f"{line}\n")
 
     def write_some(self, text: str = "") -> None:
         if self.path.exists():
@@ -112,7 +90,7 @@ class SlowRotating(Rotating):
         os.utime(self.path, ns=(self._written_at, self._written_at))
 
     def begin_rotation(self) -> None:
-        self.rotations.append(self.chance.choice((self._rename, self._cut, self._pack_at_once, self._pack))())
+        self.rotations.append(self.chance.choice((self.rename, self.cut, self._pack_at_once, self._pack))())
 
     def go_on(self, most: float = math.inf) -> None:
         """Go on with the rotations, one after the other, by so many steps."""
@@ -150,14 +128,14 @@ class SlowRotating(Rotating):
         yield
         return self.path.with_name(f"x.log-{next(self._days)}")
 
-    def _rename(self) -> Steps:
+    def rename(self) -> Steps:
         newest = yield from self._newest()
         self.path.rename(newest)
         yield
         self.path.touch()
         return newest
 
-    def _cut(self) -> Steps:
+    def cut(self) -> Steps:
         newest = yield from self._newest()
         shutil.copy2(self.path, newest)
         yield
@@ -184,7 +162,7 @@ class SlowRotating(Rotating):
         return packed
 
     def _pack_at_once(self) -> Steps:
-        made = yield from self.chance.choice((self._rename, self._cut))()
+        made = yield from self.chance.choice((self.rename, self.cut))()
         return (yield from self._pack(made))
 
 
@@ -213,7 +191,7 @@ class Polled:
 def test_every_line_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Also when a line is one that nobody foresaw, or reading begins again."""
     chance, now = random.Random(seed), [0.0]
-    log = SlowRotating(tmp_path, chance)
+    log = Rotating(tmp_path, chance)
     limits = Limits(
         block=chance.choice((64, 256 << 10)), line=400, batch=chance.choice((200, 4 << 20)),
         hold_s=1e9, retire_s=chance.choice((10.0, 1e9)),
@@ -238,15 +216,6 @@ def test_every_line_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [("fault of jobtui" in skip.why) for skip in polled.skips] == [True] * bad
 
 
-def pack(path: Path, ending: str) -> None:
-    """As gzip does: another file, with the time of the one that it takes the place of."""
-    status = path.stat()
-    packed = path.with_name(path.name + ending)
-    packed.write_bytes(PACK[ending](path.read_bytes()))
-    os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
-    path.unlink()
-
-
 NAMES = (
     (("x.log.1", "x.log.2.gz", "x.log.10.xz"), ("x.log.10.xz", "x.log.2.gz", "x.log.1")),
     (("x.log-20261121.gz", "x.log-20261122"), ("x.log-20261121.gz", "x.log-20261122")),
@@ -266,20 +235,17 @@ def test_names_of_rotated_files(tmp_path: Path, names: tuple[str, ...], order: t
     assert [path.name for path in rotated(tmp_path / "x.log")] == list(order)
 
 
-def rotated_log(folder: Path, *, behind_s: int = 0) -> Rotating:
-    """A log of 40 lines, ten in each of four files: the oldest two packed, the newest the log itself.
+def rotated_log(folder: Path, *, behind_s: int = 0) -> list[str]:
+    """The 40 lines of a log, ten in each of four files: the oldest two packed, the newest the log itself.
 
     The clock that gives files their times is `behind_s` behind that of the lines.
     """
-    log = Rotating(folder)
-    for nth in range(4):
-        log.write(10)
-        os.utime(log.path, ns=(0, (nth * 10 + 9 - behind_s) * SECOND))
-        if nth < 3:
-            pack_or_not = log.rename()
-            if nth < 2:
-                pack(pack_or_not, ".gz")
-    return log
+    lines = [f"@{number} line {number}" for number in range(40)]
+    for nth, name in enumerate(("x.log.3.gz", "x.log.2.gz", "x.log.1", "x.log")):
+        data = "".join(f"{line}\n" for line in lines[10 * nth :][:10]).encode()
+        (path := folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        os.utime(path, ns=(0, (nth * 10 + 9 - behind_s) * SECOND))
+    return lines
 
 
 async def read_whole(path: Path, start: Start | None = None) -> Reading:
@@ -307,36 +273,36 @@ STARTS = (
 async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
     tmp_path: Path, start: Start, first: int, said: str | None, behind_s: int
 ) -> None:
-    log = rotated_log(tmp_path, behind_s=behind_s)
-    source = LogFile(log.path, parser_factory=KeepingParser, start=start)
+    lines = rotated_log(tmp_path, behind_s=behind_s)
+    source = LogFile(tmp_path / "x.log", parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
-    assert reading.texts == log.lines[first:]
+    assert reading.texts == lines[first:]
     assert (reading.note is None) if said is None else (said in (reading.note or ""))
     assert source.begins_after(Nanos(0)) is (first > 0)
     await source.aclose()
 
 
 async def test_what_is_gone_is_said(tmp_path: Path) -> None:
-    log = rotated_log(tmp_path)
+    lines = rotated_log(tmp_path)
     (tmp_path / "x.log.3.gz").unlink()
-    reading = await read_whole(log.path, start=FromTime(Nanos(5 * SECOND)))
-    assert reading.texts == log.lines[10:]
+    reading = await read_whole(tmp_path / "x.log", start=FromTime(Nanos(5 * SECOND)))
+    assert reading.texts == lines[10:]
     assert "nothing older is there" in (reading.note or "")
 
 
 async def test_of_copies_that_begin_alike_the_first_new_one_goes_on(tmp_path: Path) -> None:
-    log = Rotating(tmp_path)
+    log = Rotating(tmp_path, random.Random(0))
     every_file_begins = "".join(f"what a start writes, line {number}\n" for number in range(50))
     log.path.write_text(every_file_begins)
     source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser)
     reading = Reading(source)
     await reading.drain()
     log.write(3)
-    log.copy_and_truncate()
+    deque(log.cut())
     log.path.write_text(every_file_begins)
     log.write(3)
-    log.copy_and_truncate()
+    deque(log.cut())
     log.write(1)
     await reading.drain()
     await source.aclose()
@@ -346,14 +312,14 @@ async def test_of_copies_that_begin_alike_the_first_new_one_goes_on(tmp_path: Pa
 
 
 async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_path: Path) -> None:
-    log = Rotating(tmp_path)
+    log = Rotating(tmp_path, random.Random(0))
     every_file_begins = "what a start writes into every file\n"
     now = 0.0
     source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
     reading = Reading(source)
     log.path.write_text(every_file_begins)
     await reading.drain()
-    log.rename()
+    deque(log.rename())
     log.path.write_text(every_file_begins)
     log.write(20)
     await reading.drain()
@@ -361,10 +327,10 @@ async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_pa
     await reading.drain()
     log.write(5)
     # The first file is packed and removed; the file system gives the number of its inode to the next one.
-    first = tmp_path / "x.log.1"
-    again = first.rename(tmp_path / "elsewhere")
+    (name,) = {*os.listdir(tmp_path)} - {"x.log"}
+    again = (tmp_path / name).rename(tmp_path / "elsewhere")
     shutil.copyfile(log.path, again)
-    again.rename(first)
+    again.rename(tmp_path / name)
     os.truncate(log.path, 0)
     log.write(1)
     await reading.drain()
@@ -374,21 +340,21 @@ async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_pa
 
 
 async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
-    log = rotated_log(tmp_path)
+    lines = rotated_log(tmp_path)
     (tmp_path / "x.log.2.gz").unlink()
     (tmp_path / "x.log.2.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
-    reading = await read_whole(log.path, start=FromStart())
-    assert reading.texts == log.lines[:10] + log.lines[20:]
+    reading = await read_whole(tmp_path / "x.log", start=FromStart())
+    assert reading.texts == lines[:10] + lines[20:]
     assert reading.skip_count == 1
     assert "zstd" in reading.skips[0].why
 
 
 async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
-    log = rotated_log(tmp_path)
-    source = LogFile(log.path, parser_factory=KeepingParser)
-    offset = sum(len(line) + 1 for line in log.lines[:3])
-    found = await source.lines_from(offset, 2, expect=log.lines[3])
-    assert [raw.text for raw in found] == log.lines[3:5]
+    lines = rotated_log(tmp_path)
+    source = LogFile(tmp_path / "x.log", parser_factory=KeepingParser)
+    offset = sum(len(line) + 1 for line in lines[:3])
+    found = await source.lines_from(offset, 2, expect=lines[3])
+    assert [raw.text for raw in found] == lines[3:5]
     assert await source.lines_from(offset, 2, expect="@77 line 77") == ()
     await source.aclose()
 

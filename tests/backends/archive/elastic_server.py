@@ -4,7 +4,6 @@ It knows `_doc`, points in time, and of `_search` what Elasticsearch 7 to 9 and 
 alike, as far as it is used. It was not compared with a running one.
 """
 
-import gzip
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +62,6 @@ class StrictElastic:
         self.failed_shards: Sequence[Any] = ()
         self.hidden: frozenset[str] = frozenset()
         self.timed_out = False
-        self.packs = False
         self.fault: Callable[[], httpx.Response] | None = None
         self._points: dict[str, dict[str, Mapping[str, Any]]] = {}
 
@@ -91,8 +89,6 @@ class StrictElastic:
                 document = {"_index": self.index, "found": False}
         data = json.dumps(document).encode()
         said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
-        if self.packs and "gzip" in request.headers.get("accept-encoding", ""):
-            said, data = {**said, "content-encoding": "gzip"}, gzip.compress(data)
         return response(status, data, said)
 
     def _answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Any:

@@ -98,11 +98,9 @@ async def test_a_change_of_a_clock_that_is_behind_is_seen(watched: Watched, at: 
     ("fault", "kind", "words"),
     [
         (answers(401, b'{"detail":"x"}'), SourceDenied, "jobtui login balsam"),
-        (answers(403), SourceDenied, "access is forbidden"),
         (answers(404, b"{}"), SourceMissing, "address of a Balsam server"),
         (answers(500, b"Internal Server Error"), SourceUnreachable, ": Internal Server Error"),
         (raises(httpx.ReadTimeout("slow")), SourceUnreachable, "no answer within"),
-        (raises(httpx.ConnectError("refused")), SourceUnreachable, "refused"),
     ],
 )  # fmt: skip
 async def test_a_fault_is_one_line_and_what_was_known_stays(

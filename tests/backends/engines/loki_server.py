@@ -26,7 +26,6 @@ class StrictLoki:
     def __init__(self, lines: list[tuple[int, dict[str, str], str]]) -> None:
         self.lines = lines
         self.sent: list[dict[str, str]] = []
-        self.tenant = ""
         self.warnings: list[str] = []
         self.fault: Callable[[], httpx.Response] | None = None
 
@@ -39,8 +38,6 @@ class StrictLoki:
         if self.fault is not None:
             return self.fault()
         text = {"content-type": "text/plain"}
-        if self.tenant and request.headers.get("x-scope-orgid") != self.tenant:
-            return response(401, b"no org id\n", text)
         path, pairs = request.url.path, parse_qsl(request.url.query.decode(), strict_parsing=True)
         params = dict(pairs)
         assert len(params) == len(pairs)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
 import pytest
 
 from jobtui.backends import engine as engine_module
@@ -194,34 +193,19 @@ async def test_an_index_of_another_kind_is_one_clear_line() -> None:
     await source.aclose()
 
 
-def reply(status: int, body: bytes = b"{}") -> httpx.Response:
-    return response(status, body, {"content-type": "application/json"})
-
-
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("status", "kind", "words"),
     [
-        ((403, b"{}"), "needs `read` on the index"),
-        ((404, b'{"error": {"type": "index_not_found_exception"}}'), "there is no such index"),
-        ((200, b"{}"), "check"),
+        (403, "security_exception", "needs `read` on the index"),
+        (404, "index_not_found_exception", "there is no such index"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_each_fault_is_one_clear_line_without_a_login(fault: tuple[Any, ...], words: str) -> None:
-    elastic = index_of(lines(3), wants_login=True)
-    elastic.fault = lambda: reply(*fault)
-    engine = engine_of(elastic, access=Access(user=LOGIN[0], password=LOGIN[1]))
-    with pytest.raises(SourceError) as raised:
-        await EngineFollowing(engine, At(T0)).rows(10)
-    said = str(raised.value)
-    assert words in said or (words == "check" and URL in said)
-    assert said.startswith(URL)
-    assert "\n" not in said
-    assert LOGIN[1] not in said
-    elastic.fault = None
-    elastic.wants_login = False
-    elastic.packs = True
-    assert len((await EngineFollowing(engine, At(T0)).rows(10))[0]) == 3
+async def test_what_an_index_refuses_is_said(status: int, kind: str, words: str) -> None:
+    elastic = index_of({})
+    said = f'{{"error": {{"type": "{kind}"}}}}'.encode()
+    elastic.fault = lambda: response(status, said, {"content-type": "application/json"})
+    with pytest.raises(SourceError, match=words):
+        await EngineFollowing(engine_of(elastic), At(T0)).rows(10)
 
 
 async def test_keys_come_out_of_files(tmp_path: Any) -> None:

@@ -60,8 +60,6 @@ def jaeger(url: str, access: Access = NO_ACCESS, limits: Limits | None = None) -
 REPLIES = [
     (Answer(404, OTHER_PAGE, "text/html"), SourceMissing, "answers with a web page"),
     (Answer(401, b"no org id", TEXT), SourceDenied, "a login is wanted (401, it says: no org id)"),
-    (Answer(403, b"", None), SourceDenied, "forbidden (403): the login may not read traces there"),
-    (Answer(200, OTHER_PAGE, "text/html"), SourceMissing, "a web page and not with what Jaeger says; check"),
     (Answer(200, b"[1, 2]", JSON), SourceMissing, "not with what Jaeger says ([1, 2])"),
     (Answer(200, b"\x0a\x00\xff", "application/grpc"), SourceMissing, "answers with application/grpc"),
     (Answer(500, json.dumps({"error": {"message": "storage is gone"}}).encode()), SourceError,
