@@ -217,10 +217,6 @@ class Comparison(NamedTuple):
     blind_spots: tuple[str, ...] = ()
 
     @property
-    def first_difference(self) -> StepPair | None:
-        return next((pair for pair in self.steps if pair.parts), None)
-
-    @property
     def slowest(self) -> StepPair | None:
         """The step with the largest extra time in the first run."""
         slower = [pair for pair in self.steps if pair.component is not None and pair.lost_s > 0]

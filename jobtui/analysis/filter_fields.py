@@ -21,7 +21,7 @@ from jobtui.analysis.filter_syntax import (
 )
 from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
 from jobtui.analysis.spelling import nearest
-from jobtui.analysis.times import age, parse_duration, parse_moment
+from jobtui.analysis.times import DAY, age, parse_duration, parse_moment
 from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, here
 from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
@@ -263,7 +263,7 @@ def _time_test(field: Field, op: str, value: Value) -> Test:
     if op == ":":
         op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
     span = lru_cache(maxsize=1)(moment.span)
-    get, compare = field.get, (_OF_DAY if moment.is_day else _IN_SPAN)[op]
+    get, compare = field.get, (_OF_DAY if moment.length == DAY else _IN_SPAN)[op]
 
     def test(job: Job, now: Nanos, context: FilterContext) -> bool:
         at = get(job, now, context)

@@ -69,17 +69,15 @@ def goes_on(head: LogLine, before: LogLine, line: LogLine) -> bool:
     """
     if line.is_gap or head.is_gap:
         return False
-    if continues(head, line) or (line.origin == head.origin and all(map(_is_setting, (before, line)))):
+    if continues(head, line) or (
+        line.origin == head.origin and all(_SETTING.match(message_of(one).lstrip()) for one in (before, line))
+    ):
         return True
     if not line.level is head.level is not Level.ERROR or has_time(line) != has_time(head):
         return False
     if _ROUTINE.search(line.text):
         return _ROUTINE.search(head.text) is not None
     return line.origin == head.origin and shape_of(line) == shape_of(head) != ""
-
-
-def _is_setting(line: LogLine) -> bool:
-    return _SETTING.match(message_of(line).lstrip()) is not None
 
 
 class Facet(NamedTuple):

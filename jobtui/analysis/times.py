@@ -14,9 +14,9 @@ NONE = "–"
 
 _MINUTE_S = 60
 _HOUR_S = 60 * _MINUTE_S
-_DAY_S = 24 * _HOUR_S
+DAY_S = 24 * _HOUR_S
 _COARSE_FROM_S = 10 * _MINUTE_S
-_MOST_S = 100 * 366 * _DAY_S
+_MOST_S = 100 * 366 * DAY_S
 
 
 def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
@@ -53,14 +53,14 @@ def _in_units(seconds: int) -> str:
     if seconds < _HOUR_S:
         minutes, rest = divmod(seconds, _MINUTE_S)
         return f"{minutes}m{rest:02d}s" if rest else f"{minutes}m"
-    if seconds < _DAY_S:
+    if seconds < DAY_S:
         hours, rest = divmod(seconds, _HOUR_S)
         return f"{hours}h{rest // _MINUTE_S:02d}m" if rest >= _MINUTE_S else f"{hours}h"
-    days, rest = divmod(seconds, _DAY_S)
+    days, rest = divmod(seconds, DAY_S)
     return f"{days}d {rest // _HOUR_S}h" if rest >= _HOUR_S and days < 10 else f"{days}d"
 
 
-_UNITS_S = {"s": 1.0, "m": _MINUTE_S, "h": _HOUR_S, "d": _DAY_S, "w": 7 * _DAY_S}
+_UNITS_S = {"s": 1.0, "m": _MINUTE_S, "h": _HOUR_S, "d": DAY_S, "w": 7 * DAY_S}
 _DURATION = (
     r"(?:(?P<w>\d{1,9})w)?(?:(?P<d>\d{1,9})d)?(?:(?P<h>\d{1,9})h)?(?:(?P<m>\d{1,9})m)?"
     r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)s)?"
@@ -76,7 +76,7 @@ def parse_duration(text: str) -> float | None:
     return seconds if seconds <= _MOST_S else None
 
 
-_DAY = 86_400 * SECOND
+DAY = 86_400 * SECOND
 _DATE_TIME = (
     r"(?:(?P<date>\d{4}-\d\d-\d\d)|(?P<day>today|yesterday))?(?:(?:^|[T ])"
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
@@ -105,25 +105,21 @@ class Moment(NamedTuple):
     time_of_day: int = 0
     zone: int | None = None
 
-    @property
-    def is_day(self) -> bool:
-        return self.length == _DAY
-
     def span(self, now: Nanos, offset_s: int = 0) -> TimeSpan:
         """The time it means at `now`; `offset_s` is the zone's offset if none was typed."""
         if self.ago is not None:
             return TimeSpan(Nanos(now - self.ago), Nanos(now - self.ago))
         offset = offset_s * SECOND if self.zone is None else self.zone
-        today = (now + offset) // _DAY
+        today = (now + offset) // DAY
         if self.date is not None:
-            at = self.date * _DAY
+            at = self.date * DAY
         elif self.days_back is not None:
-            at = (today - self.days_back) * _DAY
+            at = (today - self.days_back) * DAY
         else:
-            at = today * _DAY
+            at = today * DAY
         at += self.time_of_day - offset
         if self.date is None and self.days_back is None and at > now:
-            at -= _DAY
+            at -= DAY
         return TimeSpan(Nanos(at), Nanos(at + self.length))
 
 
@@ -139,7 +135,7 @@ def parse_moment(text: str) -> Moment | None:
         return None
     fraction = whole((found["fraction"] or "0").ljust(9, "0"), 0)
     time_of_day = ((hour * 60 + minute) * 60 + second) * SECOND + fraction
-    length = _DAY
+    length = DAY
     if found["hour"] is not None:
         length = 60 * SECOND if found["second"] is None else SECOND if found["fraction"] is None else 1
     zone = _zone(found["zone"])
@@ -149,7 +145,7 @@ def parse_moment(text: str) -> Moment | None:
     if found["date"] is None:
         return Moment(length, time_of_day=time_of_day, zone=zone)
     day = time_of_iso(found["date"])
-    return None if day is None else Moment(length, date=day // _DAY, time_of_day=time_of_day, zone=zone)
+    return None if day is None else Moment(length, date=day // DAY, time_of_day=time_of_day, zone=zone)
 
 
 _LIKE_A_TIME = re.compile(
@@ -177,7 +173,7 @@ def time_near(text: str, here: Nanos, now: Nanos, offset_s: int = 0) -> Nanos | 
         return None
     if moment.date is None and moment.days_back is None:
         offset = offset_s * SECOND if moment.zone is None else moment.zone
-        now = min(now, Nanos(((here + offset) // _DAY + 1) * _DAY - offset - 1))
+        now = min(now, Nanos(((here + offset) // DAY + 1) * DAY - offset - 1))
     return moment.span(now, offset_s).start
 
 

@@ -240,7 +240,7 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
         "trace",
         lambda: traces.trace_record(found, notes),
         CSV_COLUMNS,
-        lambda: traces.cause_records(found),
+        lambda: ({"trace_id": found.tree.trace_id, **traces.cause_record(one)} for one in found.causes),
         lines,
     )
     code = Exit.FAILED if found.has_failed else Exit.ATTENTION if found.is_unfinished else Exit.FINE

@@ -189,10 +189,6 @@ def first_place(at: Nanos) -> Place:
     return int(at) << ORIGIN_BITS + PLACE_BITS
 
 
-def wall_clock() -> Nanos:
-    return Nanos(time.time_ns() // SECOND * SECOND)
-
-
 LINES_KEPT = 100_000
 """Lines held in all; the oldest are dropped."""
 LINES_AT_REST = 5_000
@@ -209,7 +205,7 @@ class MergedLog(HeldLog):
         logs: Mapping[str, Mergeable],
         *,
         offsets: Callable[[], Offsets] = dict,
-        now: Callable[[], Nanos] = wall_clock,
+        now: Callable[[], Nanos] = lambda: Nanos(time.time_ns() // SECOND * SECOND),
     ) -> None:
         self.name = "all"
         self._readings = [MergedReading(name, log, nth, now) for nth, (name, log) in enumerate(logs.items())]

@@ -18,6 +18,16 @@ _BLOCK_KEY = re.compile(
     r"[ \t]*(?:[|>][+\-\d]{0,2}[ \t]*)?(?:[ \t]#.*)?\s*",
     re.IGNORECASE | re.ASCII,
 )
+_ITEM_NAME = re.compile(
+    r"[ \t]*(?:-[ \t]+)?(?:['\"]?(?:name|key|stringValue)['\"]?:[ \t]*['\"]?|['\"]?--?)"
+    rf"[\w.\-]*(?:{SECRET_WORDS})[\w.\-]*['\"]?,?\s*",
+    re.IGNORECASE | re.ASCII,
+)
+_ITEM_VALUE = re.compile(
+    r"[ \t]*(?:['\"]?(?:value|stringValue)['\"]?:[ \t]+(?=[^\s{])|-[ \t]+(?=\S)|(?=['\"][^'\"]*['\"][\s,]*$))"
+)
+_ITEM_GOES_ON = re.compile(r"[ \t]*(?:['\"]?value['\"]?:[ \t]*)?[\s{}\[\],]*")
+"""Environments and arguments in YAML and JSON: the line of a name, and that of its value after it."""
 _LONE_VALUE = re.compile(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", re.ASCII)
 """A line of one word that begins no pair, section or tag."""
 _BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
@@ -30,7 +40,13 @@ def without_blocks(lines: Iterable[str]) -> Iterator[str]:
     record of a log of its own.
     """
     indent: int | None = None
+    is_item = False
     for line in lines:
+        item = _ITEM_VALUE.match(line) if is_item else None
+        is_item = (_ITEM_GOES_ON if is_item else _ITEM_NAME).fullmatch(line) is not None
+        if item is not None:
+            yield item[0] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[item.end() :])
+            continue
         if line.strip():
             found = _RECORD_HEAD.match(line)
             head = found.end() if found else 0

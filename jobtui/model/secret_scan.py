@@ -42,19 +42,21 @@ _ADDRESS = re.compile(
     r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+|/\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:/\d+)?", re.I
 )
 """What a private network has, and no secret looks like."""
-_OF_PATH = re.compile(r"pwd\b|[_-](?:file|path|dir)\b")
+_OF_PATH = re.compile(r"pwd\b|(?:file|path|dir)\b")
 _PATH = re.compile(r"~?/|\.{1,2}/|\$|[A-Za-z]:\\")
 """Names of which the value is a path, and how paths begin."""
 
 _WORD_END = re.compile(r"[\w.\-]*", re.ASCII)
 _SEPARATOR = re.compile(
-    r"(?P<quote>\\*['\"]|%22)?\]?[ \t]*(?:==?|[=\-]>|:=|:(?!:)|%3[dDaA])>?(?(quote)\s*|[ \t]*)"
+    r"(?P<quote>\\*['\"]|%22)?\]?[ \t]*(?:==?|[=\-]>|<-|:=|:(?!:)|%3[dDaA])>?(?(quote)\s*|[ \t]*)"
     r"(?:%22|(?:!!?\w*|&\w+|[|>][+\-]?)[ \t]+(?=[^\s#]))?"
 )
 """What is between a key and its value, with a tag, an anchor or a style of YAML."""
-_OPTION_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\])")
+_OPTION_SEPARATOR = re.compile(
+    r"\\*['\"](?:\}, *\{ *\\*['\"]\w+\\*['\"]: *|, *)(?=[bBuU]?\\*['\"])|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\])"
+)
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
-_OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(,])--?[\w.\-]*$", re.ASCII)
+_OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(\[,])--?[\w.\-]*$", re.ASCII)
 _TAG_HEAD = re.compile(r"<[\w.:\-]*$", re.ASCII)
 _TAG_SEPARATOR = re.compile(">(?=[^<]+</)")
 _ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*\\*['\"][\w.\-]*$", re.ASCII | re.IGNORECASE)
@@ -63,7 +65,9 @@ _ITEM_SEPARATOR = re.compile(
 )
 """Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
+_WORD_HEAD = re.compile(r"\b(?:setenv[ \t]+\w*|machine[ \t]+\S+[ \t]+login[ \t]+\S+[ \t]+)$", re.ASCII)
 _KEY_PLACES = (
+    (_WORD_HEAD, _OPTION_SEPARATOR),
     (_OPTION_HEAD, _OPTION_SEPARATOR),
     (_PAIR_HEAD, _PAIR_SEPARATOR),
     (_ITEM_HEAD, _ITEM_SEPARATOR),
@@ -88,7 +92,7 @@ _LINE_NUMBER = re.compile(r"\d+:")
 _SAID = re.compile(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
     r"|incorrect|lifetime|all|cannot|could|unable|wrong|bad|replayed|rewound|error|input/output|is|was|has|does"
-    r"|must|should|file)(?=[\s.,;:)\]]|$)",
+    r"|must|should|file|cache|socket|helper|plugin|protocol|server|timed)(?=[\s.,;:)\]]|$)",
     re.IGNORECASE,
 )
 """How a program goes on that says something of a credential."""
@@ -123,7 +127,10 @@ _REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
 _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{CUT}?", re.ASCII)
-_PASSWORD = re.compile(r"[^\s/?#'\"@:\\]*:([^\s/?#'\"]+)@")
+_PASSWORD = re.compile(
+    r"(?:[^\s/?#'\"@:\\]*:(?P<own>[^\s/?#'\"]+)|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{20,}))@", re.ASCII
+)
+"""The password in an address, or the token that is its user."""
 _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
 _TORN = re.compile(
     r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
@@ -224,7 +231,8 @@ def _find_other(text: str, found: re.Match[str]) -> _Span:
     at = found.end()
     if found["url"]:
         password = _PASSWORD.match(text, at)
-        return _nothing(at) if password is None else _Span(*password.span(1), password.end(1))
+        name = "user" if password is None or password["own"] is None else "own"
+        return _nothing(at) if password is None else _Span(*password.span(name), password.end(name))
     if found["pem"]:
         closing = _PEM_END.search(text, at)
         end = closing.start() if closing else len(text)

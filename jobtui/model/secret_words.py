@@ -7,13 +7,16 @@ MASK = "***"
 CUT = "…"
 
 AGENT_WORD = "agent[_-]?id"
-KEY_WORD = "api[ _-]?key|(?:access|account|encryption|master|signing|storage)[ _-]?key(?![ _-]?(?:id|name))"
+KEY_WORD = (
+    "api[ ._-]?key|(?:access|account|encryption|master|session|signing|storage)[ ._-]?key"
+    r"(?![ ._-]?(?:id|name))|client-key-data|(?<![a-z])tls\.key(?![a-z])"
+)
 """Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
-    "token(?!i[sz])|secret(?!ar)|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][_-])pass(?![a-z0-9_-])"
+    "token(?!i[sz])|(?<!pull)secret(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][._-])pass(?![a-z0-9_-])"
     "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
-    f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|credential|rediscli_auth"
-    "|(?<![a-z0-9])_auth(?![a-z])|(?:amz|goog)-signature|(?<=[?&;])sig(?:nature)?(?==)"
+    f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|credential(?!_helper)|rediscli_auth|dockerconfigjson"
+    "|(?<![a-z])jwt(?![a-z0-9_-])|(?<![a-z0-9])_auth(?![a-z])|(?:amz|goog)-signature|(?<=[?&;])sig(?:nature)?(?==)"
 )
 """What names of secrets contain; words such as secretary, footprint and tokenizer do not count.
 
@@ -24,7 +27,7 @@ SECRET_FORMS = (
     r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{20,}|AIza[\w-]{30,}"
     r"|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}|[rs]k_live_[A-Za-z0-9]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}"
-    r"|sk-(?:ant|proj)-[\w-]{20,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}|hooks\.slack\.com/services/[\w/]{20,}"
+    r"|sk-(?:(?:ant|proj)-[\w-]{20,}|[A-Za-z0-9]{32,})|AGE-SECRET-KEY-1[A-Z0-9]{50,}|hooks\.slack\.com/services/[\w/]{20,}"
 )
 """Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack, Google, Stripe and others."""
 SECRET_OPTIONS = {
@@ -35,7 +38,7 @@ SECRET_OPTIONS = {
 }  # fmt: skip
 """Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
-COUNT = re.compile("tokens|cookies|token_?(?:count|len|limit|budget)", re.IGNORECASE)
+COUNT = re.compile("tokens|cookies|token_?(?:age|budget|count|expir|len|limit|ttl|type|usage)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
 
 

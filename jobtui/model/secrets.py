@@ -35,11 +35,17 @@ _UNSEEN = re.compile(
 _GITHUB_GATE = re.compile("gh[opsru]_")
 _OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
 _NAME = re.compile(r"[\w.\-]+", re.ASCII)
+_BETWEEN = "', '"
 _KEY_BEGIN = re.compile("-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
 _KEY_END = "-----END "
-_KEY_LINE = re.compile(r"[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)[^\w+/=]*", re.ASCII)
+_KEY_LINE = re.compile(
+    r"(?:[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)"
+    r"|(?P<head>.*[\s|>])[^\w+/=]*(?P<body>[A-Za-z0-9+/=]{16,}))(?:\\+n|[^\w+/=])*",
+    re.ASCII,
+)
+"""A line of a key; one that is in a log has a head of its own."""
 _KEY_BODY = re.compile(
-    r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=[\s'\"\\]*$)", re.ASCII | re.MULTILINE
+    r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=(?:\\+n)?[\s'\",\\]*$)", re.ASCII | re.MULTILINE
 )
 _KEY_REST = re.compile(r"[A-Za-z0-9+/]{16,}={1,2}", re.ASCII)
 _KEY_END_LINE = re.compile(
@@ -58,9 +64,10 @@ def masked_lines(lines: Iterable[str]) -> Iterator[str]:
 
     is_private = False
     for line in without_blocks(lines):
-        is_private = is_private and _KEY_END not in line and _KEY_LINE.fullmatch(line) is not None
-        if is_private:
-            yield MASK
+        found = _KEY_LINE.fullmatch(line) if is_private and _KEY_END not in line else None
+        if found is not None:
+            is_private = found["head"] is None or len(found["body"]) >= _KEY_LENGTH
+            yield (found["head"] or "") + MASK
             continue
         is_private = _KEY_BEGIN.search(line) is not None and _KEY_END not in line
         yield mask_text(line)
@@ -109,12 +116,12 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 
 
 MAY_BE_MASKED = (
-    r"(?i)secret|credential|token|otp|passw|[_-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
-    r"|(?:api|access|account|encryption|master|signing|storage)[ _-]?key"
+    r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
+    r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
-    r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant|proj)-|age-secret|hooks\.slack"
+    r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant-|proj-|[a-z0-9]{32})|age-secret|hooks\.slack"
     r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
     r"|^[\s'\x22|>\\]*[a-z0-9+/]{16,76}={0,2}[\s'\x22\\]*$"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
@@ -187,8 +194,8 @@ _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
 )  # fmt: skip
 _KEY_SIGNS = (
-    "cre", "token", "otp", "pass", "pwd", "cookie", "private", "authoriz", "://", "bearer", "_auth", "sig=",
-    "signature=",
+    "cre", "dockerconf", "token", "otp", "jwt", "pass", "pwd", "cookie", "private", "authoriz", "://",
+    "bearer", "_auth", "sig=", "signature=",
 )  # fmt: skip
 
 
@@ -240,6 +247,13 @@ def _mask_value(value: object, depth: int) -> object:
 def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
     """The entries of a list: behind an option of a command such as `--password` there is its value."""
     values = [*values]
+    texts = [entry for entry in values if isinstance(entry, str)]
+    if len(texts) == len(values) and any("PRIVATE KEY-" in text for text in texts):
+        values = [*masked_lines(texts)]
+    if _holds_any(_OPTION_SIGNS, " ".join(texts).lower()):
+        # as the text of a command would be masked, in which programs have options of their own
+        parts = mask_text(_BETWEEN.join(texts)).split(_BETWEEN)
+        values = [*parts] if len(parts) == len(values) else values
     name = ""
     for at, entry in enumerate(values):
         inner = next(iter(entry.values())) if isinstance(entry, Mapping) and len(entry) == 1 else entry

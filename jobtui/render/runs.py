@@ -171,7 +171,7 @@ def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iter
 
 
 def _said(found: Comparison) -> Iterator[str]:
-    parts, slow = found.first_difference, found.slowest
+    parts, slow = next((pair for pair in found.steps if pair.parts), None), found.slowest
     if parts is not None and parts.is_in_one:
         whose = "this run has" if parts.left is not None else "the good run has"
         known = "as far as is known, " if found.doubts else ""

@@ -475,7 +475,7 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
         "roots": [span.span_id for span in tree.roots],
         "missing_parents": list(tree.missing),
         "error_spans": [span.span_id for span in error_spans(tree)],
-        "root_causes": [_cause(cause) for cause in found.causes],
+        "root_causes": [cause_record(cause) for cause in found.causes],
         "critical_path": {
             name: [
                 fields_of(segment.span, "span_id name service")
@@ -511,15 +511,11 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
     }
 
 
-def cause_records(found: Findings) -> Iterator[Mapping[str, object]]:
-    return ({"trace_id": found.tree.trace_id, **_cause(cause)} for cause in found.causes)
-
-
 def _log_record(log: SpanLog) -> dict[str, object]:
     return fields_of(log, "at span_id level") | {"text": mask_text(log.body)}
 
 
-def _cause(cause: RootCause) -> dict[str, object]:
+def cause_record(cause: RootCause) -> dict[str, object]:
     span = cause.span
     return {
         "span_id": span.span_id,

@@ -246,7 +246,8 @@ class ChartsScreen(JobsFilteringScreen):
         return self._view.words
 
     def action_picture(self) -> None:
-        self.copy(f"{self.shared.command('report', REPORTS[self._kind], '--svg')} > chart.svg")
+        command = self.shared.command("report", REPORTS[self._kind], "--svg")
+        self.copy(f"{command} > chart.svg" if command else "")
 
     def command(self) -> Command:
         return self.shared.command("report", REPORTS[self._kind])

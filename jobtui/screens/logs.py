@@ -349,7 +349,7 @@ class LogsScreen(LogScreen):
 
     def action_follow(self) -> None:
         if self._view.follows:
-            self._view.stop_following()
+            self._view.follows = False
             self._show_status()
         else:
             self._view.go_to(None)

@@ -188,7 +188,8 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def action_back(self) -> None:
         if self._table.marked and not self._filter_text:
-            self._table.forget_marks()
+            self._table.marked.clear()
+            self._table.repaint()
         else:
             super().action_back()
 

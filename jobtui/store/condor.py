@@ -12,6 +12,7 @@ A job may be told of by its event log, by job ads and by its own output; files t
 taken to speak of the one job that has their number.
 """
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -159,7 +160,8 @@ class CondorBook:
         self._submissions: dict[str, CondorFact] = {}
         self._shifts: dict[str, tuple[Nanos, int]] = {}
         self._gaps: dict[str, CondorFact] = {}
-        self._due: dict[str, None] = {}
+        self.due: dict[str, None] = {}
+        """The numbers of jobs that are to be put together."""
         self._ids: dict[str, tuple[JobId, ...]] = {}
         self._gone: set[JobId] = set()
         self._over: dict[str, None] = {}
@@ -167,8 +169,8 @@ class CondorBook:
         self.dropped = 0
         """Facts that were dropped."""
 
-    def add(self, facts: Iterable[CondorFact]) -> CondorNews:
-        """Take in facts of any jobs, in the order in which each file has them."""
+    def add(self, facts: Iterable[CondorFact], at_once: int = sys.maxsize) -> CondorNews:
+        """Take in facts of any jobs, in the order in which each file has them, and put jobs together."""
         for fact in facts:
             if fact.job:
                 self._take_of_job(fact)
@@ -181,12 +183,17 @@ class CondorBook:
                     self.dropped += 1
             elif fact.what == LOG_GAP:
                 self._gaps[fact.source] = fact
-                self._due.update(self._in_file[fact.source])
+                self.due.update(self._in_file[fact.source])
+        return self.put_together(at_once)
+
+    def put_together(self, at_once: int) -> CondorNews:
+        """The next jobs of which something else is known, until `at_once` facts were looked at."""
         jobs: dict[JobId, Job] = {}
         changes: dict[JobId, tuple[StateChange, ...]] = {}
-        while self._due:
-            number, _ = self._due.popitem()
+        while self.due and at_once > 0:
+            number, _ = self.due.popitem()
             found = self._jobs_of(number)
+            at_once -= 1 + sum(map(len, found.values()))
             self._gone.update(job_id for job_id in self._ids.pop(number, ()) if job_id not in found)
             if found:
                 self._ids[number] = tuple(found)
@@ -277,7 +284,7 @@ class CondorBook:
         self._count += known is None
         self._in_file[source][number] = None
         self._in_cluster[cluster][number] = None
-        self._due[number] = None
+        self.due[number] = None
         if len(own) > MOST_OF_JOB:  # the middle of what one file says of it goes
             keys = [key for key, fact in own.items() if fact.what not in PASSING]
             middle = keys[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
@@ -289,7 +296,7 @@ class CondorBook:
             self._over.setdefault(number)
         if is_of_jobsub(fact) and cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
-            self._due.update(self._in_cluster[cluster])
+            self.due.update(self._in_cluster[cluster])
         if fact.teller is Teller.AD or fact.what in ONCE:
             self._learn_zones(number)
         if self._count > self._most:
@@ -303,7 +310,7 @@ class CondorBook:
                 if known is None or (at, shift) > known:
                     self._shifts[source] = at, shift
                     if known is None or known[1] != shift:
-                        self._due.update(self._in_file[source])
+                        self.due.update(self._in_file[source])
 
     def _keep_within(self) -> None:
         """Drop the facts of jobs that ended first, and of a cluster without jobs all that is known."""
@@ -316,7 +323,7 @@ class CondorBook:
                 self._count -= len(facts)
                 self.dropped += len(facts)
             self._over.pop(number, None)
-            self._due.pop(number, None)
+            self.due.pop(number, None)
             self._gone.update(self._ids.pop(number, ()))
             cluster = _cluster(number)
             self._in_cluster[cluster].pop(number, None)

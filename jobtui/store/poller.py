@@ -131,6 +131,9 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
         store.apply(source, left)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is found again below, where it is counted
         await _apply_singly(store, source, batch, error)
+    while store.is_behind:
+        await asyncio.sleep(0)
+        store.put_together()
 
 
 async def _apply_singly(store: Store, source: str, batch: Batch, error: Exception) -> None:

@@ -207,6 +207,8 @@ class CorrelationSnapshot(Correlation):
 
 
 ORIGINS_KEPT = 10_000
+CONDOR_AT_ONCE = 1_000
+"""Facts looked at in one go to put jobs of HTCondor together, which takes 30 ms."""
 SKIPS_KEPT = 20
 
 
@@ -369,7 +371,7 @@ class Store:
         newest_at = self._newest_at(batch, new.keys(), went)
         changed |= went
         if batch.condor:
-            put_together, replaced = self._renew(self.condor.add(batch.condor))
+            put_together, replaced = self._renew(self.condor.add(batch.condor, CONDOR_AT_ONCE))
             changed, gone = changed | put_together, gone | replaced
         self.changes.forget(batch.deleted)
         if batch.is_whole_frame:
@@ -418,6 +420,14 @@ class Store:
                     source, state=more.state, skipped=more.skipped, last_skips=more.last_skips
                 )
         return self._tell(Changes(frozenset(known), sources=True))
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether jobs of HTCondor are left that `put_together` has to make of the facts."""
+        return self._condor is not None and bool(self._condor.due)
+
+    def put_together(self) -> None:
+        self._tell(Changes(*self._renew(self.condor.put_together(CONDOR_AT_ONCE))))
 
     def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""

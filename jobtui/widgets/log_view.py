@@ -254,9 +254,6 @@ class LogView(LineView):
         else:
             self._jump_to(place, self.rows_high // 3)
 
-    def stop_following(self) -> None:
-        self.follows = False
-
     def reload(self) -> None:
         self._jump_to(None if self.follows else self.place, self._cursor - self._top)
 

@@ -49,21 +49,16 @@ class RecordList(RowView, Generic[Record]):
     def record(self) -> Record | None:
         return self.records[self.cursor] if self.records else None
 
-    @property
-    def held_at(self) -> int | None:
-        """Where the record is now on which somebody put the cursor, None where there is none."""
-        keys = enumerate(map(self.key_of, self.records)) if self._held is not None else ()
-        return next((at for at, key in keys if key == self._held), None)
-
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         """Show these; on the first row the cursor stays with whatever comes first.
 
         With `at` it is put on that row, and who put it there needs no message.
         """
         self.records = tuple(records)
+        keys = enumerate(map(self.key_of, self.records)) if self._held is not None else ()
         if at is not None:
             self.cursor = at
-        elif (held := self.held_at) is not None:
+        elif (held := next((n for n, key in keys if key == self._held), None)) is not None:
             self.top += held - self.cursor
             self.cursor = held
         self.keep_in_view()
@@ -121,10 +116,6 @@ class RecordTable(RecordList[Record]):
             self.marked ^= {self.key_of(self.record)}
             self.move(Move.DOWN)
             self.repaint()
-
-    def forget_marks(self) -> None:
-        self.marked.clear()
-        self.repaint()
 
     def key_of(self, record: Record) -> Hashable:
         return self._key_of(record)

@@ -209,7 +209,9 @@ class Waterfall(RowView):
         if picture is self._picture:
             return  # it is told of again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
-        key, is_untouched = self._key, self._is_untouched
+        key = self._key
+        # nobody has moved since it was opened: what failed may be known only by now
+        is_untouched = key == self._begun and not self._is_scrolled
         self._picture = picture
         tree = picture.found.tree
         self._marks.meet(tree.services)
@@ -361,11 +363,6 @@ class Waterfall(RowView):
             return
         if self._begun is None or first in failed_keys(picture.found, at_end=False):
             self._begin(picture)
-
-    @property
-    def _is_untouched(self) -> bool:
-        """Whether nobody has moved since it was opened: what failed may be known only by now."""
-        return self._key == self._begun and not self._is_scrolled
 
     def _stay_at(self, key: LineKey | None) -> None:
         index = self._shown.index_of(key) if self._shown and key else None

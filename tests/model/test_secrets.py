@@ -217,6 +217,9 @@ def test_a_key_is_masked_up_to_where_it_ends_in_lines() -> None:
     begin, end = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
     lines = ["echo", begin, "Proc-Type: 4,ENCRYPTED", "", "c2hvcnQ", end, "done"]
     assert [*masked_lines(lines)] == ["echo", begin, MASK, MASK, MASK, end, "done"]
+    logged = [f"Nov 20 20:34:30 h a[1]: {word}" for word in (begin, "aB1" * 21, "c2hvcnQxMjM0NTY3OA=", end)]
+    assert [*masked_lines(logged)] == [logged[0], *["Nov 20 20:34:30 h a[1]: ***"] * 2, logged[3]]
+    assert mask_document(logged) == [*masked_lines(logged)]
     cut = ["echo", begin, "c2hvcnQ", "echo 'all is well'", "c2hvcnQ"]
     assert [*masked_lines(cut)] == ["echo", begin, MASK, *cut[3:]], "a key that was cut off hides no more"
 

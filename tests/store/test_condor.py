@@ -21,6 +21,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.store import condor as condor_book
 from jobtui.store import poller
+from jobtui.store import store as store_module
 from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
@@ -541,21 +542,31 @@ def rounds(count: int, zone: str = "Z") -> str:
     )
 
 
-async def test_others_have_their_turn_while_facts_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_have_their_turn_while_facts_are_taken_in_and_a_zone_is_learnt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(poller, "FACTS_AT_ONCE", 10)
+    monkeypatch.setattr(store_module, "CONDOR_AT_ONCE", 20)
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
-    source = ScriptedSource([Batch(cursor="1", condor=tuple(facts_of(rounds(1).encode())))])
-    known: list[int] = []
+    end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
+    *before, last = facts_of(
+        (rounds(1, zone="") + event(5, "2026-11-20 10:40:00", "", end, job=NUMBERS[0])).encode()
+    )
+    source = ScriptedSource([Batch(cursor="1", condor=tuple(before)), Batch(cursor="2", condor=(last,))])
+    known: list[tuple[int, int]] = []
 
     async def other() -> None:
-        while len(store.jobs) < JOBS:
-            known.append(len(store.jobs))
+        while store.is_behind or len(known) < 2 or known[-1] != (JOBS, JOBS):
+            times = [to_rfc3339(job.updated_at) for job in store.jobs.values() if job.updated_at is not None]
+            known.append((len(times), sum("T16:" in time for time in times)))
             await asyncio.sleep(0)
 
     watching = asyncio.create_task(other())
-    await Poller(source, store).poll_once()
+    for _ in range(2):
+        await Poller(source, store).poll_once()
     await watching
-    assert {10, 20, 30} <= set(known)
+    assert {10, 20, 30} <= {count for count, _ in known}
+    assert {10, 20, 30} <= {moved for _, moved in known}
 
 
 def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> None:

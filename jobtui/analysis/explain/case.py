@@ -283,11 +283,6 @@ class Case:
             return self.job.mode == "sbatch"
         return self.run is not None and self.run.driver == "SbatchDriver"
 
-    @property
-    def tells_progress(self) -> bool:
-        is_parallel = self.job is not None and self.job.mode == "parallel"
-        return is_parallel or sum(step.step == "status running" for step in self.steps) > 1
-
     def last(self, *marks: Mark) -> Step | None:
         return next((step for step in reversed(self.steps) if mark_of(step) in marks), None)
 

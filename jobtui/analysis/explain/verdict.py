@@ -289,7 +289,7 @@ def _clock_doubts(health: SourceHealth, now: Nanos, told: Iterable[Nanos] = ()) 
     """Doubts about impossible times: later than now, or already old when they came."""
     there = health.now_at(now)
     ahead_s = max((seconds_between(there, at) for at in told), default=0.0)
-    late_s = health.news_late_s
+    late_s = min(health.news_late, default=None)  # negative if its clock is ahead
     if ahead_s > CLOCK_S:
         yield f"the clock of {health.name} is ahead: it tells of what happens in {age(ahead_s)}"
     elif late_s is not None and late_s > CLOCK_S:

@@ -65,10 +65,6 @@ class BalsamCase(NamedTuple):
     """How many nodes it asked for, 0 where its record was not read."""
 
     @property
-    def last_change(self) -> StateChange | None:
-        return self.changes[-1] if self.changes else None
-
-    @property
     def since(self) -> Nanos | None:
         return self.changes[-1].at if self.changes else self.job.updated_at
 
@@ -142,7 +138,7 @@ def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin:
 
 def _failed(matter: BalsamCase) -> Said:
     """What ended it is told by the state that it came from, and nothing of an earlier run."""
-    last = matter.last_change
+    last = matter.changes[-1] if matter.changes else None
     if last is None or last.after != FAILED:
         reason = matter.job.error or "no reason is given"
         doubts = ("the event that tells how it failed was not read",)

@@ -404,7 +404,9 @@ def runs(case: Case) -> Finding:
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
     # a program that tells its progress, in a log that tells nothing either: neither is known to live
-    is_all_silent = case.tells_progress and not case.is_supervisor_heard_after(step, QUIET_S)
+    tells_progress = case.job is not None and case.job.mode == "parallel"
+    tells_progress = tells_progress or sum(one.step == "status running" for one in case.steps) > 1
+    is_all_silent = tells_progress and not case.is_supervisor_heard_after(step, QUIET_S)
     is_due = limit is not None and ran is not None and ran >= limit  # it may have been canceled by now
     is_unsure = killed is not None or (not is_alive and (case.is_log_behind or is_all_silent or is_due))
     return Finding(
