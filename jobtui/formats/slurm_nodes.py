@@ -6,7 +6,7 @@ Names of fields hold no blank; the reason of a node, which a person wrote, comes
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.formats.slurm import duration_of, fields_of_line, text_of, time_of
@@ -163,10 +163,14 @@ def gres_of(text: str) -> dict[str, int]:
     return found
 
 
-def tally_of(nodes: Iterable[Node], wants: Wants) -> NodeTally:
+def allowed_nodes(nodes: Iterable[Node], wants: Wants) -> list[Node]:
+    """The nodes that a job may run on."""
+    mine = (node for node in nodes if wants.partitions & set(node.partitions.split(",")))
+    return [node for node in mine if not wants.only or node.name in wants.only]
+
+
+def tally_of(mine: Sequence[Node], wants: Wants) -> NodeTally:
     """Of the nodes that a job may run on, how many cannot be had for which reason; each counts once."""
-    mine = [node for node in nodes if wants.partitions & set(node.partitions.split(","))]
-    mine = [node for node in mine if not wants.only or node.name in wants.only]
     counts = Counter[str]()
     reasons: dict[str, list[str]] = {}
     for node in mine:

@@ -61,6 +61,9 @@ def refined(pending: Pending) -> Pending:
     if nodes.free + nodes.full < nodes.wanted:
         words = "nodes that are down, drained or reserved"
         return msgspec.structs.replace(pending, category=Category.NODES, words=words)
+    is_away = bool(nodes.down or nodes.drained or nodes.reserved)
+    if pending.category is Category.NODES and not is_away and nodes.free < nodes.wanted:
+        return msgspec.structs.replace(pending, category=Category.RESOURCES, words="free nodes")
     return pending
 
 

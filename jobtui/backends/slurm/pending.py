@@ -14,6 +14,7 @@ import msgspec
 from jobtui.backends.slurm.client import Commands
 from jobtui.formats.slurm import text_of
 from jobtui.formats.slurm_nodes import (
+    allowed_nodes,
     expanded,
     is_of_qos,
     license_of,
@@ -149,14 +150,16 @@ def _answered(
             if (begin := reservation_of(printed)) is not None:
                 changed |= {"eligible_at": begin, "note": f"it begins at {to_rfc3339(begin)}"}
         case _:
-            changed["nodes"] = tally_of(nodes_of(printed), wants_of(said))
-            partitions = set(job.partition.split(","))
-            holders = [one for one in running if one.partition in partitions]
+            wants = wants_of(said)
+            nodes = allowed_nodes(nodes_of(printed), wants)
+            changed["nodes"] = tally_of(nodes, wants)
+            allowed = {node.name for node in nodes}
+            partitions = {name for node in nodes for name in node.partitions.split(",")}
+            there = (one for one in running if one.partition in partitions)
+            holders = [one for one in there if not allowed.isdisjoint(expanded(one.nodes))]
     ends = sorted(holders, key=lambda one: one.ended_at or one.started_at or 0)
-    changed |= {
-        "holders": tuple(map(_held, ends[:MOST_HOLDERS])),
-        "holder_count": len(holders),
-    }
+    changed["holders"] = tuple(map(_held, ends[:MOST_HOLDERS]))
+    changed["holder_count"] = len(holders)
     return msgspec.structs.replace(known, **changed)
 
 
@@ -207,7 +210,14 @@ def chain_of(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> tuple[tuple[str, st
     found: dict[str, str] = {}
     waiting = [job]
     while waiting and len(found) < MOST_CHAIN:
-        for number, how in _NEEDED.findall(waiting.pop(0).dependency):
+        one = waiting.pop(0)
+        needs = _NEEDED.findall(one.dependency)
+        if "singleton" in one.dependency:
+            # it waits for what its user submitted earlier under the same name
+            like = (other for other in jobs.values() if (other.user, other.name) == (one.user, one.name))
+            earlier = (other for other in like if whole(other.raw, 0) < whole(one.raw, 0))
+            needs += [(other.id, "") for other in earlier if other.status.is_live]
+        for number, how in needs:
             needed = by_number.get(number)
             if number in found:
                 continue

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from jobtui.analysis.correlation import NothingRead
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.pending import refined
 from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.slurm.pending import Queue, _answered, chain_of
+from jobtui.backends.slurm.pending import pending_of as slurm_pending
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.formats.slurm_nodes import (
     Wants,
@@ -275,6 +278,39 @@ def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
 def test_nodes_tell_what_the_reason_hides(tally: dict[str, Any], category: str, is_stuck: bool) -> None:
     found = refined(Pending(category=Category.PRIORITY, nodes=NodeTally(**tally)))
     assert (found.category, found.is_stuck) == (category, is_stuck)
+
+
+@pytest.mark.parametrize(
+    ("tally", "category"),
+    [({"full": 3}, "resources"), ({"full": 2, "drained": 1}, "nodes"), ({"free": 3}, "nodes")],
+)
+def test_full_nodes_are_not_called_down(tally: dict[str, Any], category: str) -> None:
+    """Slurm gives a job of two partitions the reason of nodes that are down or reserved in either case."""
+    found = refined(Pending(category=Category.NODES, nodes=NodeTally(total=3, wanted=2, **tally)))
+    assert found.category == category
+
+
+async def test_who_is_waited_for_is_found_by_nodes_and_by_name(cluster: StandIn) -> None:
+    """Not by the partition: others share its nodes. A singleton waits for its namesakes."""
+    cluster.waiting()
+    reading = Reading()
+    await reading.read()
+    queue = await reading.source._queue()
+    one = queue.jobs[IDS["resources"]]
+    alone = msgspec.structs.replace(one, dependency="singleton(unfulfilled)", name="x", raw="900", id="900")
+    earlier = msgspec.structs.replace(alone, dependency="", raw="899", id="899")
+    later = msgspec.structs.replace(earlier, raw="901", id="901")
+    other = msgspec.structs.replace(earlier, raw="898", id="898", user="ana")
+    known = {job.id: job for job in (alone, earlier, later, other)}
+    assert chain_of(alone, known) == (("899", "PENDING (Resources)"),)
+    elsewhere = {key: msgspec.structs.replace(job, partition="limited") for key, job in queue.jobs.items()}
+    fields = {"Partition": "debug", "NumNodes": "2", "NumCPUs": "64"}
+    printed = CAPTURED["scontrol"]["node"].encode()
+    found = [
+        _answered(slurm_pending(one.id, one, queue), one, fields, Queue(jobs, {}), printed).holder_count
+        for jobs in (queue.jobs, elsewhere)
+    ]
+    assert found == [1, 1]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
