@@ -149,13 +149,6 @@ Row = Mapping[str, str]
 PART_BYTES = 1 << 18
 
 
-class Table(NamedTuple):
-    """The rows of a table, and what of it made no sense."""
-
-    rows: list[dict[str, str]]
-    skips: tuple[Skip, ...] = ()
-
-
 Pieces = tuple[Iterator[tuple[str, ...]], tuple[Skip, ...]]
 """The rows of a table as they come, and what of it made no sense."""
 
@@ -183,9 +176,9 @@ def _fields(printed: bytes, separator: str) -> Iterator[str]:
     yield from printed[at:].decode("utf-8", "replace").split(separator)
 
 
-def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
-    rows, skips = pieces_of(printed, separator, len(fields), where)
-    return Table([dict(zip(fields, row, strict=True)) for row in rows], skips)
+def rows_of(printed: bytes, separator: str, fields: Sequence[str]) -> list[dict[str, str]]:
+    rows, _ = pieces_of(printed, separator, len(fields), "")
+    return [dict(zip(fields, row, strict=True)) for row in rows]
 
 
 Convert = Callable[[str], object]

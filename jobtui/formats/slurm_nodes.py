@@ -13,7 +13,7 @@ from jobtui.formats.slurm import duration_of, fields_of_line, text_of, time_of
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.numbers import real, whole
 from jobtui.model.pending import Limit, NodeTally
-from jobtui.model.slurm import LIMIT, SET_APART, Controller, Node, Partition, words_of_resource
+from jobtui.model.slurm import LIMIT, SET_APART, Controller, Node, Partition, words_of
 
 MOST_NODES = 100_000
 MOST_REASONS = 5
@@ -257,7 +257,7 @@ def limit_told(printed: bytes, word: str, *, user: str, account: str, qos: str) 
             is_own, scope = (True, own) if own is not None else (len(of_users) == 1, "".join(of_users[:1]))
         if (found := _value(scope, name, resource)) is not None:
             most, used = found
-            what = "minutes" if counted == "Wall" else words_of_resource(limit["what"])
+            what = "minutes" if counted == "Wall" else words_of("resources", limit["what"]) or limit["what"]
             return Limit(of=of, name=name, what=what, most=most, used=used if is_own else None)
     return None
 

@@ -1,7 +1,6 @@
 """Jobs and nodes as Slurm tells of them, whichever command was asked, in whichever form it answered."""
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -36,16 +35,10 @@ BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
 """States in which the exit code tells how the program ended; in others each command tells another one."""
 
 
-NOT_STARTED: Mapping[int, str] = {
-    36: "its credential was refused", 39: "its credential had expired", 40: "its credential was revoked",
-    42: "the directory for its script could not be made", 46: "its environment could not be set up",
-    48: "its user or group could not be set", 52: "its program could not be executed",
-    53: "its output, errors or input file could not be opened", 54: "the prolog failed on a node",
-    63: "its container could not be set up", 64: "it could not be bound to its CPUs",
-}  # fmt: skip
-"""Why slurmd started nothing, by the signal that Slurm writes then: its own error number, 4004 to 4032, of
-which the status of a process keeps the lowest seven bits. A real-time signal that ended a program looks the
-same."""
+def words_of(kind: str, word: str | int) -> str | None:
+    """What one of Slurm's words or numbers means, by a table of `slurm.toml`; None for one not known."""
+    words: str | None = tables_of("jobtui.model", "slurm")[kind].get(str(word))
+    return words
 
 
 class Exit(NamedTuple):
@@ -126,7 +119,7 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         if self.status is not JobStatus.FAILED or self.exit is None:
             return ""
         ran = any(step.max_rss or step.id not in ("batch", "extern") for step in self.steps)
-        return "" if ran else NOT_STARTED.get(self.exit.signal, "")
+        return "" if ran else words_of("not_started", self.exit.signal) or ""
 
     @property
     def is_rest(self) -> bool:
@@ -148,14 +141,6 @@ LIMIT = re.compile(
     r"(?:NotSatisfied)?(?:Limit)?",
     re.ASCII,
 )
-_PER: Mapping[str | None, str] = {
-    "User": "its user has all the {what} that {whose} gives to one",
-    "Account": "its account has all the {what} that {whose} gives to one",
-    "Job": "it asks for more {what} than {whose} gives to a job",
-    "Node": "it asks for more {what} on a node than {whose} gives",
-    None: "{whose} has all the {what} it may have",
-}
-_LEAST = "it asks for fewer {what} than {whose} wants of a job"
 STUCK_PER = frozenset({"Job", "Node"})
 """Limits that a job is over by itself, so that waiting does not help."""
 
@@ -172,22 +157,10 @@ def reason_of(word: str) -> Reason:
         return Reason(word)
     what = tables["resources"][limit["what"]] + (", counted in minutes," if limit["minutes"] else "")
     is_least = limit["whose"] == "QOSMin"
-    words = (_LEAST if is_least else _PER[limit["each"]]).format(
-        what=what, whose=tables["whose"][limit["whose"]]
-    )
+    words = tables["limits"]["least" if is_least else limit["each"] or "all"]
+    words = words.format(what=what, whose=tables["whose"][limit["whose"]])
     is_stuck = is_least or limit["each"] in STUCK_PER
     return Reason(f"a limit: {words}", is_stuck, Category.LIMIT)
-
-
-def words_of_resource(what: str) -> str:
-    """Of what a limit is, by its part of Slurm's word for it: `Cpu`, `Jobs`."""
-    words: str = tables_of("jobtui.model", "slurm")["resources"].get(what, what)
-    return words
-
-
-def ended_words(word: str) -> str | None:
-    words: str | None = tables_of("jobtui.model", "slurm")["ended"].get(word)
-    return words
 
 
 BROKEN = frozenset({"DOWN", "UNKNOWN", "ERROR", "FUTURE", "INVAL", "INVALID", "INVALID_REG", "FAIL"})

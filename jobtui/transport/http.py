@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from jobtui.model.numbers import read_json, whole
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport.files import read_given
@@ -100,19 +100,6 @@ class ServerKind(NamedTuple):
     explain: Callable[[Answer], tuple[type[SourceError], str] | None] = lambda answer: None
 
 
-STATUSES: Mapping[int, tuple[type[SourceError], str]] = {
-    400: (SourceUnreachable, "refused what was asked (400): {told}"),
-    401: (SourceDenied, "{login_is} ({status}{says}); {login}"),
-    403: (SourceDenied, "access is forbidden (403): {forbidden}"),
-    404: (SourceMissing, "there is no {product} there (404); {address}"),
-    407: (SourceDenied, "{login_is} ({status}{says}); {login}"),
-    429: (SourceUnreachable, "is asked too much (429): wait {wait}"),
-    501: (SourceMissing, "there is no {product} there (501); {address}"),
-    502: (SourceUnreachable, "the proxy before it does not reach it (502); {down}"),
-    503: (SourceUnreachable, "is not ready (503): it starts, or is too busy; wait {wait}"),
-    504: (SourceUnreachable, "the proxy before it got no answer (504); {down}"),
-}
-"""Answers that are none, and the line to show."""
 BUSY = frozenset({429, 503})
 
 _LOGIN = re.compile(r"log-?\s?in|sign-?\s?in|sso\b|saml|oauth|openid|password|account", re.IGNORECASE)
@@ -257,7 +244,9 @@ class HttpClient:
         elif answer.status == 200 or (answer.status in (400, 404, 500) and answer.is_page):
             kind, line = _no_document(answer)
         else:
-            kind, line = STATUSES.get(answer.status, (SourceUnreachable, "failed ({status}): {told}"))
+            statuses = tables_of("jobtui.transport", "faults")["statuses"]
+            named, line = statuses.get(str(answer.status), ("unreachable", "failed ({status}): {told}"))
+            kind = KINDS[named]
         wait_s = _seconds_in(answer.headers.get("retry-after"))
         told = in_words(answer.body)
         logs_in = False

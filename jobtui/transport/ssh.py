@@ -26,7 +26,7 @@ from urllib.parse import unquote, urlsplit
 
 from jobtui.model.commands import Command, command_line
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.tables import tables_of
 
 READ_BYTES = 64 << 10
@@ -237,14 +237,6 @@ class KnownFault(NamedTuple):
     said: str
     kind: type[SourceError]
     line: str
-
-
-KINDS: Mapping[str, type[SourceError]] = {
-    "denied": SourceDenied,
-    "missing": SourceMissing,
-    "unreachable": SourceUnreachable,
-    "error": SourceError,
-}
 
 
 def faults_of(

@@ -20,14 +20,14 @@ LINES = "|\n"
 def psv_rows(name: str) -> list[dict[str, str]]:
     """The rows of a table with a heading; no field of these holds a newline or the separator."""
     heading, _, body = (CAPTURES / name).read_text().partition("\n")
-    return rows_of(body.replace("\n", LINES).encode(), "|", heading.split("|"), name).rows
+    return rows_of(body.replace("\n", LINES).encode(), "|", heading.split("|"))
 
 
 def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:
     """The jobs of each captured answer, by id."""
     squeue = (CAPTURES / "squeue.txt").read_text().replace("\n", LINES).encode()
     found: dict[str, list[SlurmJob | None]] = {
-        "squeue.txt": [queued_job(row) for row in rows_of(squeue, "|", SQUEUE_FIELDS, "squeue").rows],
+        "squeue.txt": [queued_job(row) for row in rows_of(squeue, "|", SQUEUE_FIELDS)],
         **{name: list(map(accounted_job, psv_rows(name))) for name in ("sacct.psv", "sacct-all.psv")},
         **{
             name: [job for job, _ in shown_jobs((CAPTURES / name).read_text())]

@@ -11,8 +11,8 @@ from jobtui.formats.slurm import (
     SQUEUE,
     ends_in_json,
     jobs_with_steps,
+    pieces_of,
     queued_job,
-    rows_of,
     shown_jobs,
 )
 from jobtui.model.clock import SECOND
@@ -67,10 +67,10 @@ def test_a_table_keeps_any_name(name: str, after: str) -> None:
     name, after = name.replace(separator, ""), after.replace(separator, "")
     row = {field: "" for field in SQUEUE} | {"%i": "7_3", "%T": "FAILED", "%j": name, "%Z": after}
     whole = "".join(f"{''.join(value + separator for value in row.values())}\n" for _ in range(2))
-    table = rows_of(whole.encode("utf-8", "replace"), separator, tuple(SQUEUE), "squeue")
-    assert not table.skips
-    for found in table.rows:
-        job = queued_job(found)
+    rows, skips = pieces_of(whole.encode("utf-8", "replace"), separator, len(SQUEUE), "squeue")
+    assert not skips
+    for found in rows:
+        job = queued_job(dict(zip(SQUEUE, found, strict=True)))
         assert job is not None
         assert (job.id, job.name.encode("utf-8", "replace")) == ("7_3", name.encode("utf-8", "replace"))
 
@@ -78,10 +78,10 @@ def test_a_table_keeps_any_name(name: str, after: str) -> None:
 @pytest.mark.parametrize("kept", range(32))
 def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
     row = "".join(f"{value}~" for value in ("1", "name", "RUNNING"))
-    table = rows_of(f"{row}\n{row}"[:kept].encode(), "~", ("%i", "%j", "%T"), "squeue")
-    assert len(table.rows) == (kept >= len(row)) + (kept > 2 * len(row))
+    rows, skips = pieces_of(f"{row}\n{row}"[:kept].encode(), "~", 3, "squeue")
+    assert len(list(rows)) == (kept >= len(row)) + (kept > 2 * len(row))
     is_whole = kept in (0, len(row), len(row) + 1, 2 * len(row) + 1)
-    assert len(table.skips) == (0 if is_whole else 1)
+    assert len(skips) == (0 if is_whole else 1)
 
 
 def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:

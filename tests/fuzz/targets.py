@@ -172,7 +172,7 @@ def _ads(data: bytes) -> None:
 def _slurm_rows(data: bytes) -> None:
     fields = data.partition(b"\n")[0].decode("utf-8", "replace").split("|")
     for names in (tuple(fields), tuple(SQUEUE), tuple(SACCT)):
-        rows = rows_of(data, "|", names, "squeue").rows
+        rows = rows_of(data, "|", names)
         jobs_with_steps(rows)
         for row in rows:
             queued_job(row)
@@ -195,7 +195,7 @@ def _slurm_nodes(data: bytes) -> None:
 def _slurm_pending(data: bytes) -> None:
     """Why jobs wait: rows of squeue, then what scontrol answers, whatever it was asked."""
     text, _, printed = data.partition(b"\n\n")
-    rows = rows_of(text, "|", tuple(SQUEUE), "squeue").rows[:20]
+    rows = rows_of(text, "|", tuple(SQUEUE))[:20]
     jobs = {job.id: job for row in rows if (job := queued_job(row)) is not None}
     queue = Queue(jobs, dict.fromkeys(jobs, 1))
     said = fields_of_line(_text(printed))

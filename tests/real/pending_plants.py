@@ -161,4 +161,4 @@ def _show(name: str) -> tuple[str, ...]:
 
 
 def _rows(printed: str, fields: tuple[str, ...]) -> list[dict[str, str]]:
-    return rows_of(printed.encode(), SEPARATOR, fields, "").rows
+    return rows_of(printed.encode(), SEPARATOR, fields)

@@ -25,9 +25,9 @@ from jobtui.model.slurm import (
     HELD_STATES,
     LEFT,
     NODE_NOT_KNOWN,
-    NOT_STARTED,
     STEP_COLUMNS,
     reason_of,
+    words_of,
 )
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
@@ -70,7 +70,7 @@ class SlurmCase(NamedTuple):
 
     def not_started(self, signal: int) -> str | None:
         """Why slurmd started nothing, where the record does not tell that something ran."""
-        return self.facts.get("not started") if self.facts else NOT_STARTED.get(signal)
+        return self.facts.get("not started") if self.facts else words_of("not_started", signal)
 
     def for_(self) -> str:
         seconds = self.job.waited_s(self.now)
@@ -207,7 +207,9 @@ def _failed(matter: SlurmCase) -> Said:
         return _out_of_memory(matter)
     if signal or 0 < code - BY_SHELL <= SIGNALS:
         number = signal or code - BY_SHELL
-        how = f"killed by signal {signal}, a real-time signal" if signal in NOT_STARTED else job.error
+        how = job.error
+        if words_of("not_started", signal):
+            how = f"killed by signal {signal}, a real-time signal"
         if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
             sentence = f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}."
             doubts = ("Slurm names only the signal: nothing says who sent it",)

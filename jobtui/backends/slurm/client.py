@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.source_errors import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.ssh import (
-    KINDS,
     KnownFault,
     LocalShell,
     Shell,

@@ -70,8 +70,8 @@ async def fetch_detail(
         # accounting knows a component that was canceled in the queue by its own number only
         number = next((job.raw for job, _ in shown if "+" in native and job.id == native), native)
         answer = await commands.accounted_job(number)
-        table = rows_of(answer.printed, answer.separator, (*SACCT, *STEP_FIELDS), commands.name)
-        accounted = jobs_with_steps(table.rows)
+        fields = (*SACCT, *STEP_FIELDS)
+        accounted = jobs_with_steps(rows_of(answer.printed, answer.separator, fields))
     except NoAccounting:
         accounted = []
     except SourceError as error:

@@ -21,7 +21,7 @@ from jobtui.model.ids import jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import whole
 from jobtui.model.pending import ReasonSeen
-from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, ended_words, reason_of
+from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with the id that it has there."""
@@ -29,29 +29,6 @@ BY_SHELL = 128
 """A shell gives this and the signal's number as exit code when a signal ended the last command."""
 OUT_OF_MEMORY = 125
 """What Slurm writes in place of a signal for a job that was out of memory."""
-
-_PHASES = {
-    "COMPLETING": "its nodes are being cleared",
-    "CONFIGURING": "its nodes are being made ready",
-    "POWER_UP_NODE": "its nodes are being switched on",
-    "RESIZING": "it is being resized",
-    "SIGNALING": "it is being sent a signal",
-    "STAGE_OUT": "its data is taken out of the burst buffer",
-    "STOPPED": "it was stopped by a signal and keeps its nodes",
-    "SUSPENDED": "it is suspended",
-}
-"""What is to be said of a job that has its nodes and does not simply run."""
-
-_WHY = {
-    "BOOT_FAIL": "its nodes did not start",
-    "DEADLINE": "its deadline was over",
-    "LAUNCH_FAILED": "it could not be launched",
-    "NODE_FAIL": "a node of it failed",
-    "OUT_OF_MEMORY": "out of memory",
-    "PREEMPTED": "preempted: a job of higher priority took its nodes",
-    "RECONFIG_FAIL": "a node of it could not be set up again",
-}
-"""Why a job ended in such a state."""
 
 
 def key_of(job: SlurmJob) -> str:
@@ -71,7 +48,7 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
     if job.status is JobStatus.PENDING:
         message: str | None = reason.words
     else:
-        message = canceled_words(job) if job.status is JobStatus.CANCELED else _PHASES.get(job.state)
+        message = canceled_words(job) if job.status is JobStatus.CANCELED else words_of("phases", job.state)
     sirepo = jid_of_run_dir(job.directory) if job.directory else None
     return Job(
         id=system_job_id(label, key_of(job)),
@@ -116,19 +93,19 @@ def error_of(job: SlurmJob) -> str | None:
         return None
     if job.state == "TIMEOUT":
         return f"over its time limit of {job.limit_s / 60:g} min" if job.limit_s else "over its time limit"
-    if job.state in _WHY:
-        return _WHY[job.state]
+    if why := words_of("ended_as", job.state):
+        return why
     if job.not_started:
         return f"not started: {job.not_started}"
     word = job.reason.partition(":")[0]
-    return exit_words(job.exit) or ended_words(word) or "no reason is given"
+    return exit_words(job.exit) or words_of("ended", word) or "no reason is given"
 
 
 def exit_words(exit_: Exit | None) -> str:
     if exit_ is None or not any(exit_):
         return ""
     if exit_.signal == OUT_OF_MEMORY:
-        return _WHY["OUT_OF_MEMORY"]
+        return words_of("ended_as", "OUT_OF_MEMORY") or ""
     if exit_.signal:
         return f"killed by signal {signal_name(exit_.signal)}"
     if exit_.code > BY_SHELL and (name := _name_of(exit_.code - BY_SHELL)):
