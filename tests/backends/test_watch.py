@@ -169,6 +169,7 @@ def telling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Whether the kernel tells of changes here."""
     if request.param == "silent":
         monkeypatch.setattr(watches, "silent_file_system", lambda _: "nfs")
+        monkeypatch.setattr(watches, "LOOK_S", 0.05)
 
 
 @pytest.fixture
@@ -244,9 +245,9 @@ async def test_what_happened_between_two_waits_is_told_at_once(watched: Watched)
 
 
 async def test_nothing_looks_while_nothing_happens(watched: Watched) -> None:
-    await watched.watch.changed(0.5)
+    await watched.watch.changed(0.2)
     assert watched.looks == 1
-    waiting = asyncio.create_task(watched.watch.changed(0.5))
+    waiting = asyncio.create_task(watched.watch.changed(0.2))
     for number in range(50):  # beside it, which is none of its matter
         append(watched.path.with_name(f"{number}.log"))
         await asyncio.sleep(0)

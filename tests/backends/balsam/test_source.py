@@ -261,16 +261,6 @@ def tell(balsam: RecordedBalsam, number: int, job: int, at: str, before: str, af
     balsam.events.append(an_event(number, job, f"2026-11-20T{at}", before, after))
 
 
-def before_the_crash(balsam: RecordedBalsam) -> None:
-    """A job that ran and finished, and one that was made, after the backup."""
-    a_job(balsam, NEW_JOB, "JOB_FINISHED", "19:10:04")
-    a_job(balsam, NEW_JOB + 1, "STAGED_IN", "19:10:05")
-    tell(balsam, BACKUP_ID - 1, NEW_JOB, "19:09:00", "STAGED_IN", "PREPROCESSED")
-    tell(balsam, BACKUP_ID, NEW_JOB, "19:10:00", "PREPROCESSED", "RUNNING")
-    tell(balsam, BACKUP_ID + 1, NEW_JOB, "19:10:03", "RUNNING", "RUN_DONE")
-    tell(balsam, BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
-
-
 async def read(watched: Watched, polls: int = 12) -> None:
     await watched.poll(polls)
     await watched.poller.catch_up()
@@ -280,41 +270,47 @@ def known(watched: Watched, number: int) -> Job:
     return watched.store.jobs[JobId(f"balsam/{number}")]
 
 
-class Crashed(Watched):
-    """A server that was restored from a backup; `before` are the events that it told before."""
-
-    before: list[Record]
-
-
-async def after_the_crash() -> Crashed:
-    watched = Crashed()
-    before_the_crash(watched.server)
-    watched.before = list(watched.server.events)
+async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -> None:
+    """A job finished and one was made after the backup; then it ran again, under ids of lost events."""
+    watched = Watched()
+    server = watched.server
+    a_job(server, NEW_JOB, "JOB_FINISHED", "19:10:04")
+    a_job(server, NEW_JOB + 1, "STAGED_IN", "19:10:05")
+    tell(server, BACKUP_ID - 1, NEW_JOB, "19:09:00", "STAGED_IN", "PREPROCESSED")
+    tell(server, BACKUP_ID, NEW_JOB, "19:10:00", "PREPROCESSED", "RUNNING")
+    tell(server, BACKUP_ID + 1, NEW_JOB, "19:10:03", "RUNNING", "RUN_DONE")
+    tell(server, BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
+    before = list(server.events)
     await watched.poller.catch_up()
-    restored(watched.server)
+    server.events = [row for row in server.events if row["id"] < BACKUP_ID]
+    server.jobs = [row for row in server.jobs if row["id"] != NEW_JOB + 1]
+    a_job(server, NEW_JOB, "RUNNING", "19:29:01")
+    tell(server, BACKUP_ID, NEW_JOB, "19:29:00", "PREPROCESSED", "RUNNING")
     await read(watched, 3)
-    return watched
-
-
-def restored(balsam: RecordedBalsam) -> None:
-    """The backup, and what happened since: the job ran again, under ids of lost events."""
-    balsam.events = [row for row in balsam.events if row["id"] < BACKUP_ID]
-    balsam.jobs = [row for row in balsam.jobs if row["id"] != NEW_JOB + 1]
-    a_job(balsam, NEW_JOB, "RUNNING", "19:29:01")
-    tell(balsam, BACKUP_ID, NEW_JOB, "19:29:00", "PREPROCESSED", "RUNNING")
-
-
-async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
-    watched = await after_the_crash()
     job = known(watched, NEW_JOB)
-    assert (job.status, job.native_status) == (JobStatus.RUNNING, "RUNNING")
-    assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), None)
-    assert set(watched.store.jobs) == {f"balsam/{row['id']}" for row in watched.server.jobs}
+    assert (job.native_status, job.started_at, job.ended_at) == (
+        "RUNNING",
+        nanos("2026-11-20T19:29:00"),
+        None,
+    )
+    assert set(watched.store.jobs) == {f"balsam/{row['id']}" for row in server.jobs}
     # What was seen to happen did happen; each counts once
     told = [(one.id, one.at) for one in watched.store.changes.all()]
-    rows = {(row["id"], nanos(row["timestamp"])) for row in [*watched.before, *watched.server.events]}
-    assert sorted(told) == sorted(rows)
+    assert sorted(told) == sorted({(row["id"], nanos(row["timestamp"])) for row in [*before, *server.events]})
     assert "event ids went back, seen at 19:30Z" in (watched.health.note or "")
+    asked = len(server.requests)
+    a_job(server, NEW_JOB, "JOB_FINISHED", "19:29:31")
+    tell(server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
+    await watched.poll(4)
+    own = watched.store.changes.of_job(job.id)
+    assert known(watched, NEW_JOB).ended_at == nanos("2026-11-20T19:29:30")
+    assert [(stay.begin, stay.end) for stay in stays_of(own, {"RUNNING"})] == [
+        (nanos("2026-11-20T19:10:00"), nanos("2026-11-20T19:10:03")),
+        (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30")),
+    ]
+    assert len(by_run(own)) == 2
+    await watched.poll(20)
+    assert len(server.requests) - asked < 60, "it is noticed once, and not read again for ever"
 
 
 async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
@@ -330,26 +326,6 @@ async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
     await read(watched, 3 + FRAME_EVERY)
     assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
     assert "or set up again? all was read again" in (watched.health.note or "")
-
-
-async def test_it_goes_on_from_there_and_runs_are_those_that_were() -> None:
-    watched = await after_the_crash()
-    asked = len(watched.server.requests)
-    a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
-    tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
-    await watched.poll(4)
-    job = known(watched, NEW_JOB)
-    assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30"))
-    own = watched.store.changes.of_job(job.id)
-    ran = [(stay.begin, stay.end) for stay in stays_of(own, {"RUNNING"})]
-    assert ran == [
-        (nanos("2026-11-20T19:10:00"), nanos("2026-11-20T19:10:03")),
-        (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30")),
-    ]
-    assert len(by_run(own)) == 2
-    # It is noticed once, and not read again for ever
-    await watched.poll(20)
-    assert len(watched.server.requests) - asked < 60
 
 
 WAY = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")

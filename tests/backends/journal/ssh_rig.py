@@ -34,7 +34,7 @@ Host *
   IdentitiesOnly yes
   UserKnownHostsFile {root}/known_hosts
   GlobalKnownHostsFile /dev/null
-  StrictHostKeyChecking {checking}
+  StrictHostKeyChecking accept-new
 """
 
 
@@ -73,23 +73,16 @@ class Sshd:
         """What names a path on this host."""
         return f"ssh://{getpass.getuser()}@{self.address}:{self.port}{quote(str(path))}"
 
-    def prepare(self, *, passwords: str = "no", more: str = "") -> None:
+    def prepare(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
         for name in ("host_key", "user_key"):
             if not (self.root / name).exists():
-                self.make_key(name)
-        settings = SSHD_CONFIG.format(
-            port=self.port, address=self.address, root=self.root, passwords=passwords, more=more
-        )
+                command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.root / name)]
+                subprocess.run(command, check=True, timeout=60)
+        settings = SSHD_CONFIG.format(port=self.port, address=self.address, root=self.root)
         (self.root / "sshd_config").write_text(settings)
-
-    def make_key(self, name: str) -> None:
-        for old in (self.root / name, self.root / f"{name}.pub"):
-            old.unlink(missing_ok=True)
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.root / name)]
-        subprocess.run(command, check=True, timeout=60)
 
     def start(self) -> None:
         command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
@@ -146,10 +139,9 @@ class SshClient:
     root: Path
     sockets: Path
 
-    def settings(self, keys: Path, *, checking: str = "accept-new", more: str = "") -> None:
+    def settings(self, keys: Path) -> None:
         """Use the keys and the known hosts in a directory."""
-        text = SSH_CONFIG.format(root=keys, checking=checking) + more
-        (self.root / "config").write_text(text)
+        (self.root / "config").write_text(SSH_CONFIG.format(root=keys))
 
     def replace(self, script: str) -> None:
         """Have a script in place of ssh; `-G` still tells nothing."""

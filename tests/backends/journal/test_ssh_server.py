@@ -1,5 +1,6 @@
-"""The journal of a host behind a real sshd: noise, refusals, hostile names, shells, shared connections."""
+"""The journal of another host: noise, hostile names, login shells, and the connections of a real sshd."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -8,10 +9,10 @@ import pytest
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Beside, Head, JournalCondition, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
+from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient, Sshd, a_server, needs_sshd
 from tests.waiting import wait_until
 
-pytestmark = [needs_sshd, needs_journal_tools]
+pytestmark = needs_journal_tools
 
 HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
 
@@ -30,18 +31,12 @@ async def messages(journal: JournalctlReader) -> list[str]:
     return [entry.message for entry in found.entries]
 
 
-def restart(server: Sshd, more: str) -> None:
-    server.die()
-    server.prepare(more=more)
-    server.start()
-
-
 @pytest.mark.parametrize("shell", ["dash", "zsh", "csh", "fish"])
-async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str) -> None:
+async def test_any_login_shell_will_do(client: SshClient, directory: Path, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}: apt-get install {shell}")
-    restart(server, f'ForceCommand exec {shell} -c "$SSH_ORIGINAL_COMMAND"')
-    journal = JournalctlReader(f"{server.spec}{directory}")
+    client.replace(f'for last; do :; done; exec {shell} -c "$last"')
+    journal = JournalctlReader(f"ssh://cori{directory}")
     found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
     assert [(entry.message, entry.container) for entry in found.entries] == [("hostile", HOSTILE)]
     assert not list(Path.home().glob("owned"))
@@ -50,30 +45,29 @@ async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str
     await journal.aclose()
 
 
-async def test_what_a_login_prints_is_no_entry(server: Sshd, directory: Path, tmp_path: Path) -> None:
-    banner = tmp_path / "banner"
-    banner.write_text("__CURSOR=no entry\n\n" * 50)
+async def test_what_a_login_prints_is_no_entry(client: SshClient, directory: Path) -> None:
     noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
-    restart(server, f'Banner {banner}\nForceCommand {noise}; eval "$SSH_ORIGINAL_COMMAND"')
-    journal = JournalctlReader(f"{server.spec}{directory}")
+    client.replace(f"{noise}; echo Welcome >&2; {RUNS_HERE}")
+    journal = JournalctlReader(f"ssh://cori{directory}")
     assert await journal.condition() == JournalCondition(files=1)
     assert sorted((await journal.values("CONTAINER_NAME"))["CONTAINER_NAME"]) == [HOSTILE, "srj"]
     assert await messages(journal) == ["line 0", "line 1", "line 2"]
 
 
-async def test_connections_are_shared_and_ended(server: Sshd, directory: Path, client: SshClient) -> None:
-    journal = JournalctlReader(f"{server.spec}{directory}")
-    follow = journal.follow(Head(), ())
-    while not (await follow.take(100)).at_edge:
-        pass
-    await journal.backward(Tail(), (), 2)
-    sockets = list((client.sockets / "jobtui").iterdir())
-    assert len(sockets) == 1
-    assert sockets[0].stat().st_mode & 0o077 == 0
-    assert await messages(journal) == ["line 0", "line 1", "line 2"]
-    await wait_until(lambda: "journalctl" in commands(server))
-    await follow.aclose()
-    await wait_until(lambda: "journalctl" not in commands(server))
+@needs_sshd
+async def test_connections_are_shared_and_ended(directory: Path) -> None:
+    with a_server() as server:
+        journal = JournalctlReader(f"{server.spec}{directory}")
+        follow = journal.follow(Head(), ())
+        while not (await follow.take(100)).at_edge:
+            pass
+        await journal.backward(Tail(), (), 2)
+        (control,) = os.listdir(place := f"{os.environ['XDG_RUNTIME_DIR']}/jobtui")
+        assert os.stat(f"{place}/{control}").st_mode & 0o077 == 0
+        assert await messages(journal) == ["line 0", "line 1", "line 2"]
+        await wait_until(lambda: "journalctl" in commands(server))
+        await follow.aclose()
+        await wait_until(lambda: "journalctl" not in commands(server))
 
 
 def commands(server: Sshd) -> list[str]:

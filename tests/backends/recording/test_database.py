@@ -147,6 +147,11 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
         Recording(path)
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.recording.writer.WRITE_EVERY_S", 0.05)
+
+
 SOURCE = ScriptedSource(name="a.log", kind="logfile")
 
 
