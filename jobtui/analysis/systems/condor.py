@@ -51,8 +51,8 @@ SILENT_S = 7 * 86_400
 """A live job of which nothing was told for so long may be over."""
 TIMEOUT_STATUS = "124"
 """What `timeout`, with which jobsub runs a program for so long at most, ends with."""
-ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs")
-"""Attributes of a job ad that say what a machine must have."""
+ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements")
+"""Attributes of a job ad that say what a machine must have, as they are written."""
 WORDS: Mapping[str, str] = {
     **{kind.name: kind.words for kind in EVENTS.values()},
     BEGIN: "its program begins",
@@ -120,8 +120,8 @@ def _pending(matter: CondorCase, category: Category, words: str, **more: Any) ->
     """Why it waits. The negotiator's own word on that is in the job's ad; expressions are not evaluated."""
     ad = matter.last("ad")
     said = ad.values if ad is not None else {}
-    asked = ", ".join(f"{name} = {said[name]}" for name in ASKED if name in said)
-    rejected = said.get("LastRejMatchReason", "")
+    asked = ", ".join(f"{name} = {said[name]:.200}" for name in ASKED if name in said)
+    rejected = said.get("LastRejMatchReason", "").strip()
     turn = matter.life.turns[-1].fact if matter.life.turns else None
     notes = (
         f"the negotiator last said: {rejected}" if rejected else "",
@@ -132,7 +132,7 @@ def _pending(matter: CondorCase, category: Category, words: str, **more: Any) ->
         reason=matter.life.state,
         words=words,
         since=turn.at if turn is not None else matter.job.queued_at,
-        note="; ".join(notes) if category is Category.MACHINE else "",
+        note="; ".join(filter(None, notes)) if category is Category.MACHINE else "",
         **more,
     )
 

@@ -1,5 +1,7 @@
 """Verdicts on jobs of HTCondor: every state, what made them, and where files disagree."""
 
+import json
+
 import pytest
 
 from jobtui.analysis.explain.case import SURE, Evidence
@@ -10,7 +12,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Concern, Verdict
-from tests.condor import JOB, book_of, event, executing, facts_of, submitted
+from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
 
 NOW = Nanos(1_795_172_400 * SECOND)
 """2026-11-20T11:00:00Z"""
@@ -142,6 +144,17 @@ def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
     detail = book.detail(JobId(JOB))
     assert detail is not None
     assert [(run.status, run.error) for run in detail.runs] == [(JobStatus.FAILED, "exit status 3")]
+
+
+@pytest.mark.parametrize("rejected", ["", "no match found "])
+def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
+    ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": f"{SCHEDD}#7.0#1", "JobStatus": 1,
+          "QDate": 1_795_000_000, "RequestMemory": 900_000, "Requirements": 'TARGET.Arch == "ARM"'}  # fmt: skip
+    text = json.dumps([ad | ({"LastRejMatchReason": rejected} if rejected else {})])
+    pending = explained(*told(facts_of(text.encode()))).pending
+    assert pending is not None
+    asked = 'it asks for RequestMemory = 900000, Requirements = TARGET.Arch == "ARM"'
+    assert pending.note == (f"the negotiator last said: no match found; {asked}" if rejected else asked)
 
 
 @pytest.mark.parametrize(("status", "code"), [(3, Code.COMPLETED), (0, Code.PROGRAM_FAILED)])
