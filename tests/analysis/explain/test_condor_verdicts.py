@@ -149,7 +149,8 @@ def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
 @pytest.mark.parametrize("rejected", ["", "no match found "])
 def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
     ad = {"MyType": "Job", "ClusterId": 7, "ProcId": 0, "GlobalJobId": f"{SCHEDD}#7.0#1", "JobStatus": 1,
-          "QDate": 1_795_000_000, "RequestMemory": 900_000, "Requirements": 'TARGET.Arch == "ARM"'}  # fmt: skip
+          "QDate": 1_795_000_000, "RequestMemory": 900_000,
+          "Requirements": 'TARGET.Arch == "ARM"'}  # fmt: skip
     text = json.dumps([ad | ({"LastRejMatchReason": rejected} if rejected else {})])
     pending = explained(*told(facts_of(text.encode()))).pending
     assert pending is not None
