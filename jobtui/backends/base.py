@@ -44,11 +44,12 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     source no longer has, `deleted` those that their system no longer knows at all. `clusters` are all nodes
     of one, `reasons` what pending jobs wait for. `spans` and `span_logs` belong to traces, `condor` are facts
     about jobs of HTCondor. `cursor` is opaque to all but the source.
-    `more` asks for the next poll at once. `count` is the number of records that were examined, also of those
-    that nobody needs. `skip_count` counts all skipped input, `skipped` names some of it, and `recovered`
-    counts input that was skipped before and is good now. `note` says what the source left out on purpose.
-    `begins_at` is the time from which a log was read if its beginning was not. `ahead_s` is how far the clock
-    of the source is ahead of ours. `is_whole_frame`: there are no other sites and allocations.
+    `more` asks for the next poll at once, `left` is how many records are known to come then. `count` is the
+    number of records that were examined, also of those that nobody needs. `skip_count` counts all skipped
+    input, `skipped` names some of it, and `recovered` counts input that was skipped before and is good now.
+    `note` says what the source left out on purpose. `begins_at` is the time from which a log was read if its
+    beginning was not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there
+    are no other sites and allocations.
     """
 
     cursor: str
@@ -69,6 +70,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     recovered: int = 0
     count: int = 0
     more: bool = False
+    left: int = 0
     is_whole_frame: bool = False
     note: str | None = None
     begins_at: Nanos | None = None

@@ -38,7 +38,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import condor_id
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, SourceState, progress
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
@@ -272,18 +272,16 @@ class Reader:
 
         if (before := signal.getsignal(signal.SIGINT)) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, interrupt)
-        progress = asyncio.ensure_future(
-            show_progress(words or (lambda: f"{sum(source.records for source in self.sources):,} records"))
-        )
+        shown = asyncio.ensure_future(show_progress(words or (lambda: f"{progress(self.sources)} records")))
         try:
             return await task
         except asyncio.CancelledError:
             self.partial = True
             return None
         finally:
-            progress.cancel()
+            shown.cancel()
             with suppress(asyncio.CancelledError):
-                await progress
+                await shown
             if before is not signal.SIG_IGN:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -42,7 +42,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     `asked_at` is when it was first asked, `read_at` when it was last read. `records` and `skipped` count
     since the start; `last_skips` are the newest of the skipped. `note` says what was left out on purpose,
     and `begins_at` is the time from which it was read if its beginning was not. `is_behind`: there is more
-    to read now. `was_at_end`: it was read to its end once. `ahead_s` is how far its clock is ahead of ours.
+    to read now, `left` records where that is known. `was_at_end`: it was read to its end once. `ahead_s` is
+    how far its clock is ahead of ours.
     `newest_at` is the time of its newest record, by its own clock.
     `news_late` is how many seconds old its newest record was when it came, for the last few polls. Something
     new came `news` times since it was read to its end, last at `news_at`; `pause_s` is the usual pause.
@@ -60,6 +61,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
     begins_at: Nanos | None = None
     is_behind: bool = False
+    left: int = 0
     ahead_s: float = 0.0
     was_at_end: bool = False
     newest_at: Nanos | None = None
@@ -117,6 +119,14 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     def lag_s(self, now: Nanos) -> float | None:
         """The age of what it shows in seconds; None if it was never read."""
         return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))
+
+
+def progress(sources: Iterable[SourceHealth]) -> str:
+    """How many records were read, and of how many where that is known."""
+    read = left = 0
+    for source in sources:
+        read, left = read + source.records, left + source.left
+    return f"{read:,} of {read + left:,}" if left else f"{read:,}"
 
 
 ClockOf = Callable[[str, Nanos], Nanos]

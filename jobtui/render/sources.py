@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.counts import ProfileState
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, SourceState, progress
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Span, width_of
 from jobtui.render.text import age, fit, show
@@ -73,6 +73,8 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
     if (silent_s := source.silent_s(now)) >= LATE_S:
         return Judgement(f"no answer for {age(silent_s)}", "warning")
+    if source.is_first_read and (lag_s or 0.0) < LATE_S:
+        return Judgement(f"reading {progress((source,))}", "")
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
         return Judgement(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)

@@ -175,7 +175,7 @@ class JobsScreen(JobsFilteringScreen):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._preview_text = ""
+        self._preview_text = self._more = ""
         self._preview_timer: Timer | None = None
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
@@ -347,7 +347,7 @@ class JobsScreen(JobsFilteringScreen):
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
         table, text = self._table, self._filter.text
-        more = "+" if any(source.is_first_read for source in self._strip.sources) else ""
+        more = self._more
         key, reverse = table.sorted_by
         order = "urgent first" if key is None else f"by {key}"
         hidden = table.total - table.count
@@ -366,11 +366,11 @@ class JobsScreen(JobsFilteringScreen):
         self._rule.set_class(bool(text or table.selected), "-needed")
 
     def _show_surroundings(self) -> None:
-        now = self.shared.now()
-        self._header.set_counts(
-            self._table.rows.tally.counts(now), len(self._table.rows.needy), self.shared.new_failures
-        )
+        rows, now = self._table.rows, self.shared.now()
         self._strip.sources = self.shared.store.sources()
+        self._more = "+" if any(source.is_first_read for source in self._strip.sources) else ""
+        new = self.shared.new_failures
+        self._header.set_counts(rows.tally.counts(now), len(rows.needy), new, self._more)
         self._show_words()
         self._show_one_line()
 

@@ -477,6 +477,7 @@ class Store:
             note=batch.note if batch.note is not None else before.note,
             begins_at=batch.begins_at if batch.begins_at is not None else before.begins_at,
             is_behind=batch.more,
+            left=batch.left,
             ahead_s=batch.ahead_s or before.ahead_s,
             was_at_end=before.was_at_end or (bool(batch.cursor) and not batch.more),
             newest_at=max(filter(None, (before.newest_at, newest_at)), default=None),

@@ -154,14 +154,15 @@ class Header(LineView):
         self.title = title
         self._counts: Counts | None = None
         self._attention = self._new_failures = 0
+        self._more = ""
 
-    def set_counts(self, counts: Counts, attention: int, new_failures: int = 0) -> None:
-        """Show these counts; `attention` is how many jobs need a person.
+    def set_counts(self, counts: Counts, attention: int, new_failures: int = 0, more: str = "") -> None:
+        """Show these counts; `attention` is how many jobs need a person, `more` follows each count.
 
         `new_failures` is how many failed since the user last pressed a key.
         """
         self._counts = counts
-        self._attention, self._new_failures = attention, new_failures
+        self._attention, self._new_failures, self._more = attention, new_failures, more
         self.repaint()
 
     def line(self, y: int) -> Line:
@@ -173,7 +174,7 @@ class Header(LineView):
         paces = [pace_line(pace, with_ends=with_ends) if pace else () for with_ends in (True, False)]
         counts: list[Span] = []
         for _, words, number, style in self._parts():
-            counts += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
+            counts += [GAP, Span(f"{number:,}{self._more} {words}", style if number else "dim")]
         rights = [(*counts, *pace, clock) for pace in (*paces, ())]
         for right in (*rights, (*self.glyphs(), clock), self.glyphs(), ()):
             for text in titles:
@@ -196,7 +197,7 @@ class Header(LineView):
     def glyphs(self) -> Line:
         spans: list[Span] = []
         for glyph, _, number, style in self._parts():
-            spans += [Span(" "), Span(f"{glyph}{number:,}", style if number else "dim")]
+            spans += [Span(" "), Span(f"{glyph}{number:,}{self._more}", style if number else "dim")]
         return (*spans, Span(" ")) if spans else ()
 
 

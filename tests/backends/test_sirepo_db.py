@@ -80,7 +80,7 @@ async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytes
     monkeypatch.setattr(os, "listdir", listing := Mock(wraps=os.listdir))
     batches = await reader.catch_up()
     assert listing.call_count == 1
-    assert [batch.count for batch in batches] == [3, 4, 3]
+    assert [(batch.count, batch.left) for batch in batches] == [(3, 7), (4, 3), (3, 0)]
     first, *rest = [[job.id for job in batch.jobs] for batch in batches]
     assert first == sorted(first)
     assert [job_id for part in rest for job_id in part] == [

@@ -17,6 +17,7 @@ NAMED = SourceHealth(
     name="gone.log", kind="logfile", state=SourceState.DOWN, error="gone.log: no such file; check the path"
 )
 NEVER = SourceHealth(name="/srv/none.log", kind="logfile", state=SourceState.DOWN, error="permission denied")
+READING = msgspec.structs.replace(DB, records=26_000, left=74_000, is_behind=True)
 STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
 
 
@@ -32,6 +33,8 @@ STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
         (DOWN, "down, last read 2m10s ago", "error"),
         (NEVER, "down", "error"),
         (STARTING, "starting", "dim"),
+        (READING, "reading 26,000 of 100,000", ""),
+        (msgspec.structs.replace(READING, left=0), "reading 26,000", ""),
         (msgspec.structs.replace(STARTING, asked_at=ago(3)), "starting", "dim"),
         (msgspec.structs.replace(STARTING, asked_at=ago(70)), "no answer for 1m10s", "warning"),
         (msgspec.structs.replace(DB, asked_at=ago(70)), "<5s", "dim"),

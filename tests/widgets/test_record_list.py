@@ -32,6 +32,10 @@ COUNTS = Counts({status: 0 for status in JobStatus} | {JobStatus.RUNNING: 12, Jo
 async def test_the_header_says_what_there_is_room_for(clock: FixedClock, cells: int, said: list[str]) -> None:
     header = Header(clock.now, "jobtui")
     async with WidgetApp(header).run_test(size=(cells, 3)) as pilot:
+        header.set_counts(COUNTS, 2, more="+")
+        await pilot.pause()
+        text = text_of(header)[0]
+        assert text.count("+") == 4 * ("12" in text)
         header.set_counts(COUNTS, 2)
         await pilot.pause()
         text = text_of(header)[0]

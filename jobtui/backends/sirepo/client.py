@@ -245,4 +245,5 @@ class JobFiles:
             recovered=recovered,
             count=count,
             more=bool(self._waiting),
+            left=len(self._waiting) or max(0, len(self._listed) - len(self._stamps)),
         )
