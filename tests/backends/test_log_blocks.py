@@ -234,22 +234,6 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     assert place_of(b"", 7) is None
 
 
-async def test_lines_are_read_from_a_place_as_long_as_they_are_the_ones_expected(tmp_path: Path) -> None:
-    path = tmp_path / "supervisor.log"
-    path.write_bytes(b"".join(b"line %d\n" % nth for nth in range(1, 1_001)))
-    log, offset = LogFile(path), path.read_bytes().index(b"line 999\n")
-    found = await log.lines_from(offset, 5, line=999, expect="line 999")
-    assert [(raw.line, raw.offset, raw.text) for raw in found] == [
-        (999, offset, "line 999"),
-        (1000, offset + 9, "line 1000"),
-    ]
-    assert [raw.text for raw in await log.lines_from(0, 2)] == ["line 1", "line 2"]
-    assert await log.lines_from(offset, 1, expect="line 501") == ()
-    assert await log.lines_from(1 << 40, 1, expect="line") == ()
-    with pytest.raises(SourceMissing):
-        await LogFile(tmp_path / "none").lines_from(0, 1)
-
-
 def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
     data = b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
     here, after = lines_from(MemoryBytes(data), 0, 2)

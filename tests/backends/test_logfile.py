@@ -236,15 +236,6 @@ async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None
     assert opened.reading.skip_count == 1
 
 
-async def test_batches_are_bounded(path: Path) -> None:
-    write(path, b"line\n" * 100_000)
-    opened = Opened(path, Limits(block=4096, batch_records=2_000))
-    assert await opened.reading.poll()
-    assert 2_000 <= len(opened.reading.records) < 3_000
-    await opened.reading.drain()
-    assert len(opened.reading.records) == 100_000
-
-
 @pytest.mark.parametrize("limits", [Limits(block=64, batch=1_000), Limits(block=200, batch_records=1)])
 async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(limits: Limits) -> None:
     assert len(CAPTURED_LOGS) > 10

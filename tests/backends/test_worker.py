@@ -33,18 +33,6 @@ async def test_calls_run_in_order_in_one_other_thread() -> None:
     await wait_until(lambda: "test worker" not in {thread.name for thread in threading.enumerate()})
 
 
-async def test_what_a_call_raises_comes_out_and_ends_nothing() -> None:
-    worker = Worker("test")
-
-    def fail() -> None:
-        raise KeyError("x")
-
-    with pytest.raises(KeyError):
-        await worker.run(fail)
-    assert await worker.run(lambda: 7) == 7
-    worker.close()
-
-
 async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
     worker = Worker("test")
     go_on, began = threading.Event(), threading.Event()

@@ -14,7 +14,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.source_errors import SourceError, SourceUnreachable
+from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Span, SpanLog
 from jobtui.store import store as store_module
 from jobtui.store.condor import CondorBook
@@ -152,33 +152,6 @@ def test_a_snapshot_stays_as_it_was() -> None:
     assert still.sources()[0].state is SourceState.OK
     with pytest.raises(NotImplementedError):
         still.correlation.feed(())
-
-
-async def test_catching_up_reads_until_there_is_no_more() -> None:
-    store = an_empty_store()
-    script = [
-        Batch(cursor="1", jobs=(JOB,), more=True),
-        Batch(cursor="2", count=7, more=True),
-        Batch(cursor="3"),
-    ]
-    await Poller(ScriptedSource(script), store).catch_up()
-    assert store.job(JOB.id) == JOB
-    assert store.sources()[0].records == 7
-
-
-async def test_a_source_that_breaks_off_comes_back() -> None:
-    store = an_empty_store()
-    script: list[Batch | SourceError] = [
-        Batch(cursor="1", jobs=(JOB,)),
-        SourceUnreachable("refused"),
-        Batch(cursor="2"),
-    ]
-    poller = Poller(ScriptedSource(script), store)
-    states = []
-    for _ in script:
-        await poller.poll_once()
-        states.append(store.sources()[0].state)
-    assert states == [SourceState.OK, SourceState.DOWN, SourceState.OK]
 
 
 async def test_a_source_that_cannot_wait_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,9 +104,8 @@ async def test_a_change_of_a_clock_that_is_behind_is_seen(watched: Watched, at: 
     ],
 )  # fmt: skip
 async def test_a_fault_is_one_line_and_what_was_known_stays(
-    fault: Callable[[httpx.Request], httpx.Response], kind: type[SourceError], words: str
+    watched: Watched, fault: Callable[[httpx.Request], httpx.Response], kind: type[SourceError], words: str
 ) -> None:
-    watched = await caught_up()
     jobs, changes = dict(watched.store.jobs), len(watched.store.changes)
     watched.server.faults = [fault]
     with pytest.raises(kind, match=words) as caught:
@@ -140,9 +139,8 @@ async def test_a_state_without_an_event_is_asked_about_once(watched: Watched) ->
     assert len(asked) == 1
 
 
-async def test_more_than_a_page_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_than_a_page_of_one_instant(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk update stamps thousands of rows alike: no page comes for ever, and none is left out."""
-    watched = await caught_up()
     monkeypatch.setattr("jobtui.backends.balsam.poll.PAGE_ROWS", 10)
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
@@ -313,10 +311,8 @@ async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -
     assert len(server.requests) - asked < 60, "it is noticed once, and not read again for ever"
 
 
-async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
+async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites(watched: Watched) -> None:
     """Its ids begin at 1 again, and those of events and jobs happen to be none that were seen."""
-    watched = Watched()
-    await watched.poller.catch_up()
     server = watched.server
     a_job(server, NEW_JOB, "STAGED_IN", "19:25:01")
     server.jobs = [row for row in server.jobs if row["id"] == NEW_JOB]
@@ -433,11 +429,11 @@ async def test_an_allocation_begins_with_the_last_runs_of_its_jobs_in_a_report_t
         ("RUNNING", "RESYNC_EVERY"),
     ],
 )
-async def test_a_deleted_job_is_gone(state: str, every: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_deleted_job_is_gone(
+    watched: Watched, state: str, every: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(f"jobtui.backends.balsam.source.{every}", 3)
     monkeypatch.setattr("jobtui.backends.balsam.poll.IDS_AT_ONCE", 10)
-    watched = Watched()
-    await watched.poller.catch_up()
     row = next(row for row in watched.server.jobs if row["state"] == state)
     watched.server.jobs.remove(row)
     watched.server.events[:] = [one for one in watched.server.events if one["job_id"] != row["id"]]
@@ -447,9 +443,7 @@ async def test_a_deleted_job_is_gone(state: str, every: str, monkeypatch: pytest
     assert {change.job_id for change in watched.store.changes.all()} <= left
 
 
-async def test_allocations_and_sites_that_were_deleted_are_gone() -> None:
-    watched = Watched()
-    await watched.poller.catch_up()
+async def test_allocations_and_sites_that_were_deleted_are_gone(watched: Watched) -> None:
     server = watched.server
     server.batch_jobs.pop()
     server.sites.pop()
@@ -515,9 +509,7 @@ def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
     assert len(found.rows) + len(found.skips) == 1
 
 
-async def test_an_event_of_no_time_is_counted_and_one_far_ahead_hides_none() -> None:
-    watched = Watched()
-    await watched.poller.catch_up()
+async def test_an_event_of_no_time_or_far_ahead_hides_none(watched: Watched) -> None:
     job = watched.server.jobs[0]["id"]
     watched.server.events += [
         an_event(90_000, job, "9999-12-31T23:59:59", "RUNNING", "RUN_DONE"),
@@ -527,8 +519,6 @@ async def test_an_event_of_no_time_is_counted_and_one_far_ahead_hides_none() -> 
     watched.server.events.append(an_event(90_002, job, "2026-11-20T19:30:00", "RUNNING", "RUN_DONE"))
     await read(watched, 12)
     assert 90_002 in {one.id for one in watched.store.changes.all()}
-    assert watched.source is not None
-    assert isinstance(watched.source._clock, FixedClock)
 
 
 async def test_a_job_can_be_opened_while_a_poll_waits(watched: Watched) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -45,19 +44,6 @@ async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
         Running(["/nowhere/program"], {})
 
 
-async def test_it_has_neither_input_nor_terminal() -> None:
-    running = Running(
-        [
-            sys.executable,
-            "-c",
-            "import sys\nprint(repr(sys.stdin.read()))\ntry: open('/dev/tty')\nexcept OSError: print('none')",
-        ],
-        {},
-    )
-    assert await all_of(running) == b"''\nnone\n"
-    await running.stop()
-
-
 async def test_what_is_not_read_makes_it_wait(tmp_path: Path) -> None:
     done = tmp_path / "done"
     running = shell(f"head -c 3000000 /dev/zero; touch {done}; echo end")
@@ -89,14 +75,6 @@ async def test_stopping_ends_it_also_when_it_does_not_listen_and_what_it_started
     pid = int(await running.read())
     await running.stop()
     assert not is_alive(pid)
-
-
-async def test_reading_can_be_given_up_and_taken_up_again() -> None:
-    running = shell("sleep 0.2; echo late; sleep 600")
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(running.read(), 0.01)
-    assert await running.read() == b"late\n"
-    await running.stop()
 
 
 async def test_a_cancelling_while_it_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
