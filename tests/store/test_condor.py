@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import time
+import tomllib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +27,7 @@ from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
+from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource
 from tests.tracing import CAPTURES
 
@@ -125,33 +127,14 @@ def test_in_whatever_order_files_are_read_the_job_is_the_same(order: tuple[int, 
     assert (job.owner, job.name, job.system) == ("me", "a.sh", "jobsub")
 
 
-@pytest.mark.parametrize(
-    ("log", "status", "native", "alert"),
-    [
-        (submitted(), "pending", "IDLE", None),
-        (submitted() + executing(), "running", "RUNNING", None),
-        (submitted() + executing() + ENDED, "failed", "COMPLETED", None),
-        (executing() + event(12, LATER, "Job was held.", "no room", "Code 34 Subcode 0"),
-         "pending", "HELD", "held: no room"),
-        (executing() + event(12, LATER, "Job was held."),
-         "pending", "HELD", "held: no reason is given"),
-        (executing() + event(22, LATER, "Job disconnected, attempting to reconnect", "cut"),
-         "running", "RUNNING", "its execute host is disconnected"),
-        (executing() + event(24, LATER, "Job reconnection failed", "cut"), "pending", "IDLE", None),
-        (executing() + event(10, LATER, "Job was suspended."), "running", "SUSPENDED", None),
-        (executing() + event(9, LATER, "Job was aborted.", "by me"), "canceled", "REMOVED", None),
-        (executing() + ENDED.replace("value 3", "value 0"),
-         "completed", "COMPLETED", None),
-        (BEGIN, "running", "RUNNING", None),
-        (BEGIN + END.format(0), "completed", "COMPLETED", None),
-        (BEGIN + END.format(124), "failed", "COMPLETED", None),
-        (BEGIN + "signal_exit received signal TERM\n", "failed", "COMPLETED", None),
-        ("Use job id 7.0@s.example.org to retrieve output\n", "pending", "IDLE", None),
-    ],
-)  # fmt: skip
-def test_the_state_of_a_job(log: str, status: str, native: str, alert: str | None) -> None:
-    (job,) = jobs_of(facts_of(log.encode())).values()
-    assert (job.status.value, job.native_status, job.alert) == (status, native, alert)
+STATES = tomllib.loads((FIXTURES / "condor_states.toml").read_text())
+
+
+@pytest.mark.parametrize("case", STATES)
+def test_the_state_of_a_job(case: str) -> None:
+    told = STATES[case]
+    (job,) = jobs_of(facts_of(told["log"].encode())).values()
+    assert (job.status, job.native_status, job.alert) == (told["status"], told["native"], told.get("alert"))
 
 
 def test_what_a_worker_says_later_does_not_wake_a_job_that_is_over() -> None:
