@@ -292,7 +292,6 @@ def word_test(node: Word, texts: Texts[Record]) -> Test[Record]:
 
 
 def text_test(texts: Texts[Record], op: str, words: Sequence[str]) -> Test[Record]:
-    """Whether one of the texts holds one of the words, which are in small letters, is one, or is none."""
     if op == ":":
         return lambda record: any(word in text.lower() for text in texts(record) for word in words)
     found: Test[Record] = lambda record: any(text.lower() in words for text in texts(record))  # noqa: E731

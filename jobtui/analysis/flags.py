@@ -130,7 +130,6 @@ def limit_s(job: Job) -> float | None:
 
 
 def slot_of(text: str) -> tuple[Code, str, str] | None:
-    """The slot that a text names: its verdict, its short name, and words for it."""
     low = text.lower()
     return next((row[1:] for row in SLOTS if any(sign in low for sign in row[0])), None)
 

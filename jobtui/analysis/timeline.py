@@ -283,7 +283,6 @@ def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
 
 
 def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:
-    """How often the next `together` rows repeat."""
     pattern = [(row.lane, row.text) for row in rows[first : first + together]]
     end = first
     if not any(row.is_bad for row in rows[first : first + together]):

@@ -6,6 +6,7 @@ from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
+from jobtui.analysis.paths import Reach
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.open import spelled
 from jobtui.commands.printing import Report, answer, first
@@ -65,7 +66,8 @@ async def explained(reader: Reader, found: Found) -> Verdict:
     if config.begins[:1] == ("demo",):  # its files go away once this is printed
         return on_sources(verdict, flags, lambda path: None)
     ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
-    return await with_steps_here(verdict, flags, found.job, found.detail, ops)
+    reach = Reach(config.mounts, config.hosts)
+    return await with_steps_here(verdict, flags, found.job, found.detail, ops, reach, reader.sources)
 
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:

@@ -129,13 +129,11 @@ class ConfigFile:
         }
 
     def sections(self, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
-        """The top and every profile: its keys, its table, and whether it holds with this profile."""
         yield (), self.document or {}, True
         for name, table in self.profiles().items():
             yield (PROFILES, name), table, name == profile
 
     def tables(self, name: str, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
-        """The tables of this name at the top and in profiles, in the same way; what is none is a mistake."""
         for keys, section, holds in self.sections(profile):
             if name not in section:
                 continue

@@ -29,7 +29,6 @@ _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
 
 
 def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
-    """The names in a list of nodes: `n1`, `n2`, `m07` of `n[1-2],m07`; no more than `most`."""
     found: list[str] = []
     for head, ranges, tail in _LIST.findall(nodes):
         if not head and not ranges and not tail:
@@ -46,7 +45,6 @@ def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
 
 
 def nodes_of(printed: bytes) -> tuple[Node, ...]:
-    """The nodes of `scontrol --oneliner --details show node`."""
     lines = printed.decode("utf-8", "replace").split("\n")
     return tuple(node for line in lines[:MOST_NODES] if (node := _node(line)) is not None)
 
@@ -190,7 +188,6 @@ def tally_of(mine: Sequence[Node], wants: Wants) -> NodeTally:
 
 
 def _how(node: Node, wants: Wants) -> str:
-    """Under which field of a `NodeTally` a node is counted."""
     if node.is_down:
         return "down"
     if node.is_drained:

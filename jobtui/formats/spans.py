@@ -443,7 +443,6 @@ def begins_with_spans(head: bytes) -> bool:
 
 
 def is_line_of_json(head: bytes) -> bool:
-    """Whether the beginning of a file is a document on a line of its own."""
     first, newline, _ = head.partition(b"\n")
     return bool(newline) and first[:1] == b"{" and _is_document(first)
 

@@ -394,7 +394,6 @@ class JournalPages(Log):
                 yield Piece(lines, whole[-1].cursor if whole else None, some is None)
 
     def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
-        """Piece before piece, from the end of the microsecond on that holds `place`."""
         limit = place + (1 << ORDINAL_BITS)
         return self.pieces(At(time_at(limit)), limit, back=True)
 

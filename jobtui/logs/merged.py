@@ -185,7 +185,6 @@ def reading_of(line: LogLine) -> int:
 
 
 def first_place(at: Nanos) -> Place:
-    """The place of the first line of this time, whichever log it is of."""
     return int(at) << ORIGIN_BITS + PLACE_BITS
 
 

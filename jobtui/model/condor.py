@@ -53,7 +53,6 @@ class CondorId(NamedTuple):
 
     @property
     def number(self) -> str:
-        """Cluster and process, without the schedd."""
         return str(self.cluster) if self.proc is None else f"{self.cluster}.{self.proc}"
 
     @property

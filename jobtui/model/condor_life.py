@@ -128,7 +128,6 @@ class CondorLife:
         return status
 
     def is_good(self, end: "CondorExit") -> bool:
-        """Whether an end is a good one: with status 0, or with the one that the job calls success."""
         success = self.values.get("JobSuccessExitCode")
         return end.is_good if success is None or end.signal else end.status == success
 

@@ -165,7 +165,6 @@ def rows_of(
 
 
 def is_fault(error: BaseException) -> bool:
-    """Whether an exception is a fault. So is a cancellation that nobody asked for."""
     if not isinstance(error, asyncio.CancelledError):
         return isinstance(error, Exception)
     try:

@@ -142,7 +142,6 @@ class Hits:
         self.low = low
 
     def forget_from(self, place: Place) -> None:
-        """Forget what was found at `place` and after it, as that is to be searched again."""
         del self._above[bisect_left(self._above, place) :]
         self.high = min(self.high, place)
 

@@ -43,5 +43,4 @@ _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
 
 
 def is_count(name: str, value: str) -> bool:
-    """Whether this is how many tokens, and no token."""
     return _NUMBER.fullmatch(value) is not None and COUNT.search(name) is not None

@@ -112,7 +112,6 @@ def seen_record(seen: Seen | None) -> Document | None:
 
 
 def listed_record(seen: Seen) -> Document:
-    """The same with its days and one text as it was written."""
     return {**(seen_record(seen) or {}), "new": seen.is_new, **fields_of(seen, "days example job")}
 
 

@@ -89,7 +89,6 @@ class JobTab(Container):
         """Let ages go on."""
 
     def panes(self) -> Sequence[RowView]:
-        """What the cursor can be in: one or two, of which one has the keys."""
         return ()
 
     def move(self, move: Move) -> None:

@@ -109,7 +109,9 @@ class JobVerdict:
 
         self._made_at = monotonic()
         known, words = explain(evidence), self._shared.words
-        verdict = await with_steps_here(known, words, evidence.job, evidence.detail, evidence.ops)
+        reach, sources = self._shared.reach, self._shared.store.sources()
+        told = evidence.job, evidence.detail, evidence.ops
+        verdict = await with_steps_here(known, words, *told, reach, sources)
         if job_id == self.job_id:
             self.verdict = verdict
             self._told()

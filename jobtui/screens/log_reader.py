@@ -130,7 +130,6 @@ class LogReader:
         return left if nearest is not None and begin <= nearest < end else begin
 
     def search_words(self, begin: Place, end: Place) -> str:
-        """How the search stands, "14 of 52": which hit is in the line at `begin` .. `end`."""
         if self.search is None:
             return ""
         if self.search.state is SearchState.FAILED:

@@ -3,9 +3,12 @@
 import asyncio
 import os
 import posixpath
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import re
+import shlex
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -37,7 +40,9 @@ from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.commands import Command
 from jobtui.model.faults import contained
+from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, FilePart, JobReader, Noted, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -81,7 +86,6 @@ CLOCKS_APART_S = 60
 
 
 def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
-    """A cause that was found in a part of a file, with the line's number in the whole file."""
     before = part.lines_before
 
     def number(line: int | None) -> int | None:
@@ -144,10 +148,20 @@ async def noted_of(
     return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
 
+_SSH = re.compile(r"ssh://(?P<name>(?:[^@/]*@)?(?P<host>[^:/]+))(?::(?P<port>\d+))?")
+
+
 async def with_steps_here(
-    verdict: Verdict, flags: Sequence[str], job: Job | None, detail: JobDetail | None, ops: Sequence[Op]
+    verdict: Verdict,
+    flags: Sequence[str],
+    job: Job | None,
+    detail: JobDetail | None,
+    ops: Sequence[Op],
+    reach: Reach,
+    sources: Iterable[SourceHealth],
 ) -> Verdict:
-    """The verdict with what can be typed here: jobtui's commands with these flags, files that are there.
+    """The verdict with what can be typed here: jobtui's commands with these flags, files that are there, and
+    hosts to which a source or [hosts] leads over ssh.
 
     They are looked for in a thread, as a file system may hang.
     """
@@ -161,7 +175,28 @@ async def with_steps_here(
         places = (path, *(os.path.join(directory, name) for directory in dirs))
         return next(filter(os.path.isfile, places), None)
 
-    return await asyncio.to_thread(on_sources, verdict, flags, seen)
+    own = os.uname().nodename
+    places = {own: "", own.partition(".")[0]: ""}
+    for name, spec in (*((source.name, source.name) for source in sources), *reach.hosts.items()):
+        if found := _SSH.search(spec):
+            places |= {name: found[0], found["host"]: found[0]}
+    typed = partial(typed_here, places, places.get(job.source, "") if job is not None else "")
+    return await asyncio.to_thread(on_sources, verdict, flags, seen, typed)
+
+
+def typed_here(places: Mapping[str, str], cluster: str, command: Command) -> Command:
+    """A command as it can be typed here; "" where no ssh to its host or no such program is known."""
+    program, *words = shlex.split(command)
+    is_ssh = program == "ssh"
+    place, line = (spec_of_host(words[0], places), words[1]) if is_ssh else (cluster, str(command))
+    if place and (found := _SSH.fullmatch(place)) is not None:
+        port = ("-p", found["port"]) if found["port"] else ()
+        return Command("ssh", *port, found["name"], line)
+    program, *words = shlex.split(line)
+    is_here = os.path.isdir(words[0]) if program == "cd" else shutil.which(program) is not None
+    if place is None or not is_here:
+        return Command()
+    return Command(program, *words) if is_ssh else command
 
 
 async def with_memory(evidence: Evidence, job_reader: JobReader) -> Evidence:

@@ -210,7 +210,6 @@ def _size(answer: TraceAnswer) -> int:
 
 
 async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
-    """What `call` returns that looks at every span of a trace."""
     if trace is None or len(trace.spans) < SPANS_AT_ONCE:
         await asyncio.sleep(0)
         return call()

@@ -328,7 +328,6 @@ class Store:
         return self._condor
 
     def name_profiles(self, profiles: Mapping[str, str]) -> None:
-        """Say which of several profiles names each source, by the name of the source."""
         self.profiles = profiles
         for name, health in self._health.items():
             self._health[name] = replace(health, profile=profiles.get(name, ""))
@@ -347,7 +346,6 @@ class Store:
         return lambda: self._listeners.remove(listener)
 
     def apply(self, source: str, batch: Batch) -> Changes:
-        """Take in one batch of a source. Applying it twice changes nothing more."""
         streams = {record.source for record in batch.records}
         streams.update(other.source for job in batch.jobs for other in job.others or ())
         for stream in streams - {source} - self.origins.keys():

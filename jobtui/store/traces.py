@@ -198,7 +198,6 @@ class TraceBook:
 
 
 def _is_among(span: Span, known: Iterable[Span]) -> bool:
-    """Whether a span is known, perhaps with times that are not rounded."""
     return any(span == one or _is_rounded(span, one) or _is_rounded(one, span) for one in known)
 
 

@@ -315,7 +315,6 @@ _SUFFIX = rf"(?:\.(\d{{1,4}}|old)|[-._]{_DATE})"
 
 
 def _age(suffix: str) -> tuple[bool, tuple[int, str]]:
-    """Whether a suffix is a date, and what sorts those of its kind."""
     if len(suffix) <= len("9999"):
         return False, (0 if suffix == "old" else -whole(suffix, 0), "")
     return True, (0, re.sub(r"\D", "", suffix))

@@ -193,7 +193,6 @@ class Talk:
         return self._running.said
 
     async def _to_mark(self, most: int, silence_s: float | None) -> bytes:
-        """What comes before the next mark, the first `most` bytes of it."""
         mark = f"{self._mark}{self._number}\n".encode()
         self._number += 1
         found = bytearray()

@@ -266,7 +266,6 @@ class Watch:
 
 
 def _identity(path: str) -> FileId:
-    """Which file a name leads to; none is a file, too."""
     try:
         status = os.stat(path)
     except OSError:

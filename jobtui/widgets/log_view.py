@@ -91,7 +91,6 @@ class LogView(LineView):
 
     @property
     def time(self) -> Nanos | None:
-        """The time of the line under the cursor, or of the nearest one that has one."""
         return self._window.time_at(self._cursor)
 
     @property

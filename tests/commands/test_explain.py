@@ -10,7 +10,9 @@ import pytest
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
+from jobtui.model.commands import Command
 from jobtui.model.verdicts import CONCERNS, Code
+from jobtui.session.evidence import typed_here
 from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, CONFIDENT, played
@@ -197,8 +199,8 @@ def test_commands_are_short_where_the_shell_has_the_sources(
 
 NEXT = {
     "supervisor_restarted": [" logs -", "timeline"], "canceled_by_user": ["timeline"],
-    "agent_lost": ["logs --agent=", "docker inspect", "journalctl -k", "timeline"],
-    "killed_by_signal": ["journalctl -k", "compare", "logs"], "timed_out": ["compare", "logs"],
+    "agent_lost": ["logs --agent=", "timeline"],
+    "killed_by_signal": ["compare", "logs"], "timed_out": ["compare", "logs"],
     "prepare_failed": ["logs", "compare"], "sbatch_failed": ["logs", "compare"], "completed": [],
 }  # fmt: skip
 """What is offered for the verdicts on the captured jobs, of which no file is here."""
@@ -212,6 +214,25 @@ def test_what_is_offered_is_by_the_verdict(capture: str, jid: str, run: Runner) 
     wanted = NEXT.get(said["verdict"], [])
     assert len(found) <= 4
     assert all(words in command for words, command in zip(wanted, found, strict=is_known))
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        (Command("env", "-k", host="v4.a.org"), 'ssh -p 22 op@v4 "env -k"'),
+        (Command("env", "-k", host="v4"), 'ssh -p 22 op@v4 "env -k"'),
+        (Command("env", "-k", host="here"), "env -k"),
+        (Command("env", "-k", host="v5.a.org"), ""),
+        (Command("env", "-k"), "env -k"),
+        (Command("no-such-program", "-k"), ""),
+        (Command("no-such-program", "-k", host="here"), ""),
+        (Command("env", within="/"), "cd / && env"),
+        (Command("env", within="/no/such"), ""),
+    ],
+)
+def test_a_command_is_offered_where_its_host_and_program_are_known(command: Command, typed: str) -> None:
+    assert typed_here({"v4": "ssh://op@v4:22", "here": ""}, "", command) == typed.replace('"', "'")
+    assert typed_here({}, "ssh://hpc", Command("sacct", "-j", "7")) == "ssh hpc 'sacct -j 7'"
 
 
 @pytest.mark.parametrize("name", INCIDENTS)

@@ -95,7 +95,6 @@ class OpTrack:
         return self.agent == agent.agent and self.kind == agent.kind and self.belongs_to_user(agent.uid)
 
     def belongs_to_user(self, uid: str) -> bool:
-        """Whether it may be an op of the user with this id or beginning of an id."""
         mine = self.uid
         return not mine or not uid or mine.startswith(uid) or uid.startswith(mine)
 

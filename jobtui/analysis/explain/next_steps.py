@@ -25,11 +25,15 @@ def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
 
 
 def on_sources(
-    verdict: Verdict, flags: Sequence[str], seen: Callable[[str], str | None] = lambda path: path
+    verdict: Verdict,
+    flags: Sequence[str],
+    seen: Callable[[str], str | None] = lambda path: path,
+    typed: Callable[[Command], Command] = lambda command: command,
 ) -> Verdict:
     """The verdict with at most MOST steps. jobtui's own commands have these flags.
 
-    `seen` gives the path of a file on this machine; a file without one is not offered.
+    `seen` gives the path of a file on this machine, `typed` another program's command as it can be typed
+    here; a file without a path, and a command that cannot be typed, are not offered.
     """
     offered = {}
     for step in verdict.next:
@@ -40,6 +44,8 @@ def on_sources(
             there = seen(words[-1])
             command = Command() if there is None else Command(*words[:-1], about=[there])
             step = step._replace(command=command)
+        elif step.command:
+            step = step._replace(command=typed(step.command))
         if step.command:
             offered[step.command] = step
     return msgspec.structs.replace(verdict, next=tuple(offered.values())[:MOST])

@@ -134,7 +134,6 @@ def failed_on_cluster(case: Case) -> Finding | None:
 
 
 def program_failed(case: Case) -> Finding:
-    """It failed, and nothing says that anything but its program failed."""
     error = _error(case)
     run = case.run
     ran = case.ran_s

@@ -81,7 +81,6 @@ def login_needed(case: Case) -> Finding | None:
 
 
 def slot(case: Case) -> Finding | None:
-    """A run that waits for a slot, by its lines or by its record."""
     wait = case.last(Mark.SLOT_WAIT)
     is_logged = wait is not None and case.last(Mark.SLOT_WAIT, Mark.SLOT_GOT, Mark.SENT) is wait
     message = case.record.message if case.record is not None else None

@@ -95,7 +95,6 @@ class SpanRun:
 
     @cached_property
     def total_ns(self) -> int:
-        """What all of them took, nanoseconds."""
         return sum(max(0, span.duration_ns or 0) for span in self.spans)
 
     @cached_property

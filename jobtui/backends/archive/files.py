@@ -187,7 +187,6 @@ def _check_within(root: str, target: str) -> None:
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Let what goes wrong with a path be NotRead."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -199,7 +199,6 @@ class EventCache:
         return since if until is None else max(since, Nanos(until - LATE_S * SECOND))
 
     async def keep(self, changes: Sequence[StateChange], whole: Stretch | None = None) -> None:
-        """Keep events; `whole` is a stretch of which by now all are kept."""
         if changes:
             await self._run(lambda: self._add(changes))
         if whole is not None and whole.since <= whole.until:

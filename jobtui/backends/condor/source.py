@@ -204,7 +204,6 @@ class CondorFile(PolledFile[ReadPlace]):
         return Skip(f"{self.name}, byte {offset}", why)
 
     def _interpret(self, form: Form, data: bytes, begin: ReadPlace, *, is_all: bool = False) -> FactsRead:
-        """What a block says. With `is_all` nothing follows it."""
         newest = Nanos(begin.look.mtime_ns if begin.look is not None else 0)
         read = self._reader.read(form, data, begin.offset, begin.line, newest, to_end=is_all)
         if not begin.rotation and not begin.part:

@@ -172,7 +172,6 @@ def _partition_words(partition: Partition) -> str:
 
 
 def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
-    """Whether a job that runs counts for the limit that another runs into."""
     limit = LIMIT.fullmatch(job.reason)
     if limit is None or limit["each"] in STUCK_PER:
         return False
