@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,22 +54,7 @@ async def pending_of(reading: Reading, number: str) -> Pending:
     return pending
 
 
-WORDS = {
-    "resources": ("It is the first of the 4 that wait for nodes of debug", "1 free, 1 full"),
-    "last": ("3 are ahead of it: they are 13 (nobody, 64 CPUs, 2 nodes)",),
-    "no-feature": ('1 node with the feature "fast", which no node has', "will not begin by itself"),
-    "no-gres": ("1 node with gpu:4, which no node has",),
-    "drained": ("nodes that are down, drained or reserved", "n5: disk: replace sda; n7: swap fan"),
-    "after-after": ("It needs 18 (PENDING (Dependency)), 9 (RUNNING)",),
-    "qos-jobs": ("QOS onejob allows 1 job (MaxJobsPU), of which 1 is taken. Held by 2 (nobody",),
-    "account-cpus": ("Account capped allows 2 CPUs (GrpTRES), of which 2 are taken. Held by 4",),
-    "user-jobs": ("User nobody in account single allows 1 job",),
-    "qos-wall": ("QOS brief allows 5 minutes (MaxWallPJ)",),
-    "unlicensed": ("The cluster allows 2 matlab, of which 2 are taken. Held by 7",),
-    "reserved": ("It begins at 2026-",),
-    "too-many-nodes": ("Partition limited is up and gives a job at most 1 node for 10 min",),
-    "partition-down": ("Partition closed is down",),
-}  # fmt: skip
+WORDS = tomllib.loads((CAPTURES / "waiting_said.toml").read_text())
 
 
 async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn) -> None:
