@@ -1,7 +1,7 @@
 """What explaining a job gives: a verdict, how sure it is, and what it rests on."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -10,55 +10,7 @@ from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Op, Step
-from jobtui.model.pending import Pending
-
-
-class Code(StrEnum):
-    """What is the matter with a job. The words are stable; scripts depend on them."""
-
-    RUNNING = "running"
-    COMPLETED = "completed"
-    WAITING_OP_SLOT = "waiting_op_slot"
-    WAITING_RUN_DIR_SLOT = "waiting_run_dir_slot"
-    WAITING_CPU_SLOT = "waiting_cpu_slot"
-    AGENT_STARTING = "agent_starting"
-    AGENT_NEVER_STARTED = "agent_never_started"
-    AGENT_LOST = "agent_lost"
-    SUPERVISOR_RESTARTED = "supervisor_restarted"
-    TIMED_OUT = "timed_out"
-    CANCELED_BY_USER = "canceled_by_user"
-    PROGRAM_FAILED = "program_failed"
-    KILLED_BY_SIGNAL = "killed_by_signal"
-    PREPARE_FAILED = "prepare_failed"
-    SBATCH_LOGIN_NEEDED = "sbatch_login_needed"
-    SBATCH_QUEUED = "sbatch_queued"
-    SBATCH_FAILED = "sbatch_failed"
-    RUN_DIR_GONE = "run_dir_gone"
-    NEVER_RUN = "never_run"
-    PURGED = "purged"
-    STALE_RECORD = "stale_record"
-    REPLY_LOST = "reply_lost"
-    CANCEL_UNCONFIRMED = "cancel_unconfirmed"
-    WAITING_PARENTS = "waiting_parents"
-    STAGING = "staging"
-    STAGING_FAILED = "staging_failed"
-    POSTPROCESS_FAILED = "postprocess_failed"
-    WAITING_ALLOCATION = "waiting_allocation"
-    NO_ALLOCATION = "no_allocation"
-    ALLOCATION_KILLED = "allocation_killed"
-    LAUNCHER_STALE = "launcher_stale"
-    SITE_AGENT_DOWN = "site_agent_down"
-    SLURM_QUEUED = "slurm_queued"
-    HELD = "held"
-    NEVER_STARTS = "never_starts"
-    REQUEUED = "requeued"
-    CANCELED = "canceled"
-    OUT_OF_MEMORY = "out_of_memory"
-    NODE_FAILED = "node_failed"
-    PREEMPTED = "preempted"
-    LAUNCH_FAILED = "launch_failed"
-    IDLE = "idle"
-    UNKNOWN = "unknown"
+from jobtui.model.pending import Category, Pending
 
 
 class Concern(StrEnum):
@@ -70,22 +22,65 @@ class Concern(StrEnum):
     OPEN = "open"
 
 
-_CONCERNS = {
-    Concern.FINE: """
-        running completed waiting_op_slot waiting_run_dir_slot waiting_cpu_slot agent_starting sbatch_queued
-        canceled_by_user never_run purged waiting_parents staging waiting_allocation slurm_queued requeued
-        canceled idle""",
-    Concern.FAILED: """
-        agent_lost supervisor_restarted timed_out program_failed killed_by_signal prepare_failed run_dir_gone
-        sbatch_failed postprocess_failed allocation_killed out_of_memory node_failed preempted
-        launch_failed""",
-    Concern.STUCK: """
-        agent_never_started sbatch_login_needed stale_record reply_lost cancel_unconfirmed staging_failed
-        no_allocation launcher_stale site_agent_down held never_starts""",
-    Concern.OPEN: "unknown",
-}
-CONCERNS = {Code(word): concern for concern, words in _CONCERNS.items() for word in words.split()}
-"""What each verdict asks of whoever reads it."""
+class Code(StrEnum):
+    """What is the matter with a job. The words are stable; scripts depend on them.
+
+    Each with what it asks of whoever reads it, and what kind of thing a job waits for, where its system
+    tells no more.
+    """
+
+    _value_: str
+    concern: Concern
+    category: Category
+
+    def __new__(cls, word: str, concern: Concern, category: Category = Category.OTHER) -> Self:
+        code = str.__new__(cls, word)
+        code._value_, code.concern, code.category = word, concern, category
+        return code
+
+    RUNNING = "running", Concern.FINE
+    COMPLETED = "completed", Concern.FINE
+    WAITING_OP_SLOT = "waiting_op_slot", Concern.FINE, Category.SLOT
+    WAITING_RUN_DIR_SLOT = "waiting_run_dir_slot", Concern.FINE, Category.SLOT
+    WAITING_CPU_SLOT = "waiting_cpu_slot", Concern.FINE, Category.SLOT
+    AGENT_STARTING = "agent_starting", Concern.FINE, Category.AGENT
+    AGENT_NEVER_STARTED = "agent_never_started", Concern.STUCK, Category.AGENT
+    AGENT_LOST = "agent_lost", Concern.FAILED
+    SUPERVISOR_RESTARTED = "supervisor_restarted", Concern.FAILED
+    TIMED_OUT = "timed_out", Concern.FAILED
+    CANCELED_BY_USER = "canceled_by_user", Concern.FINE
+    PROGRAM_FAILED = "program_failed", Concern.FAILED
+    KILLED_BY_SIGNAL = "killed_by_signal", Concern.FAILED
+    PREPARE_FAILED = "prepare_failed", Concern.FAILED
+    SBATCH_LOGIN_NEEDED = "sbatch_login_needed", Concern.STUCK, Category.LOGIN
+    SBATCH_QUEUED = "sbatch_queued", Concern.FINE, Category.RESOURCES
+    SBATCH_FAILED = "sbatch_failed", Concern.FAILED
+    RUN_DIR_GONE = "run_dir_gone", Concern.FAILED
+    NEVER_RUN = "never_run", Concern.FINE
+    PURGED = "purged", Concern.FINE
+    STALE_RECORD = "stale_record", Concern.STUCK
+    REPLY_LOST = "reply_lost", Concern.STUCK
+    CANCEL_UNCONFIRMED = "cancel_unconfirmed", Concern.STUCK
+    WAITING_PARENTS = "waiting_parents", Concern.FINE, Category.DEPENDENCY
+    STAGING = "staging", Concern.FINE, Category.TRANSFER
+    STAGING_FAILED = "staging_failed", Concern.STUCK, Category.TRANSFER
+    POSTPROCESS_FAILED = "postprocess_failed", Concern.FAILED
+    WAITING_ALLOCATION = "waiting_allocation", Concern.FINE, Category.ALLOCATION
+    NO_ALLOCATION = "no_allocation", Concern.STUCK, Category.ALLOCATION
+    ALLOCATION_KILLED = "allocation_killed", Concern.FAILED
+    LAUNCHER_STALE = "launcher_stale", Concern.STUCK
+    SITE_AGENT_DOWN = "site_agent_down", Concern.STUCK, Category.SITE
+    SLURM_QUEUED = "slurm_queued", Concern.FINE
+    HELD = "held", Concern.STUCK, Category.HELD
+    NEVER_STARTS = "never_starts", Concern.STUCK
+    REQUEUED = "requeued", Concern.FINE, Category.RETRY
+    CANCELED = "canceled", Concern.FINE
+    OUT_OF_MEMORY = "out_of_memory", Concern.FAILED
+    NODE_FAILED = "node_failed", Concern.FAILED
+    PREEMPTED = "preempted", Concern.FAILED
+    LAUNCH_FAILED = "launch_failed", Concern.FAILED
+    IDLE = "idle", Concern.FINE, Category.MACHINE
+    UNKNOWN = "unknown", Concern.OPEN
 
 
 RELIABLE = 0.8
@@ -252,7 +247,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def concern(self) -> Concern:
-        return CONCERNS[self.code]
+        return self.code.concern
 
     @property
     def is_reliably_bad(self) -> bool:

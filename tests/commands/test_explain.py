@@ -11,7 +11,7 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
-from jobtui.model.verdicts import CONCERNS, Code
+from jobtui.model.verdicts import Code
 from jobtui.session.evidence import typed_here
 from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
@@ -54,7 +54,7 @@ def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
         assert ran.json["confidence"] >= CONFIDENT
         assert ran.json["evidence"]
         assert ran.json["contradictions"] == []
-        assert ran.code == EXITS[CONCERNS[code]]
+        assert ran.code == EXITS[code.concern]
 
 
 def test_it_says_what_a_tired_person_needs(run: Runner) -> None:

@@ -7,6 +7,7 @@ loses lines.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Self
 
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
@@ -15,60 +16,48 @@ from jobtui.model.verdicts import Usual
 
 
 class Mark(StrEnum):
-    """A step of the flow, in the words of verdicts."""
+    """A step of the flow, in the words of verdicts, and the words of a timeline that mean it."""
 
-    REQUESTED = "the request"
-    CREATED = "the op's creation"
-    ASSIGNED = "the driver's assignment"
-    AGENT_START = "the agent's start"
-    AGENT_WAIT = "the wait for the agent"
-    AGENT_ALIVE = "the agent's first message"
-    SLOT_WAIT = "the wait for a slot"
-    SLOT_GOT = "the slot"
-    SENT = "the op's sending"
-    REPLY_WAIT = "the wait for the reply"
-    ARRIVED = "the op's arrival at the agent"
-    STARTED = "the start of job_cmd"
-    STDERR = "what job_cmd wrote on stderr"
-    EXITED = "the exit of job_cmd"
-    REPLIED = "the agent's reply"
-    UPDATED = "news of the run"
+    _value_: str
+    words: tuple[str, ...]
+
+    def __new__(cls, value: str, *words: str) -> Self:
+        mark = str.__new__(cls, value)
+        mark._value_, mark.words = value, words
+        return mark
+
+    REQUESTED = "the request", "request", "analysis wanted"
+    CREATED = "the op's creation", "op created"
+    ASSIGNED = "the driver's assignment", "driver assigned"
+    AGENT_START = "the agent's start", "agent start"
+    AGENT_WAIT = "the wait for the agent", "waits for the agent", "agent start delayed"
+    AGENT_ALIVE = "the agent's first message", "agent alive"
+    SLOT_WAIT = "the wait for a slot", "waits for a slot", "waits for the run dir"
+    SLOT_GOT = "the slot", "got the slot"
+    SENT = "the op's sending", "sent"
+    REPLY_WAIT = "the wait for the reply", "waits for the reply"
+    ARRIVED = "the op's arrival at the agent", "arrived"
+    STARTED = "the start of job_cmd", "job_cmd started"
+    STDERR = "what job_cmd wrote on stderr", "job_cmd wrote", "job_cmd raised"
+    EXITED = "the exit of job_cmd", "job_cmd exited", "job_cmd ended"
+    REPLIED = "the agent's reply", "reply"
+    UPDATED = "news of the run", "update", "status"
     FINAL = "the end of the run"
-    CANCEL = "the cancel"
-    TIME_LIMIT = "the time limit"
-    KILLED = "the kill of job_cmd"
-    AGENT_TIMEOUT = "the end of the wait for the agent"
-    AGENT_GONE = "the loss of the agent"
-    RESTARTED = "the supervisor's restart"
-    FOUND_GONE = "the cancel after the supervisor's restart"
-    REFUSED = "the failure of the request"
-    GIVEN_UP = "the op's end without a reply"
-    RUN_STATUS = "the answer to run_status"
-    NOT_DELIVERED = "the failed sending"
-    SBATCH_REFUSED = "sbatch's refusal"
+    CANCEL = "the cancel", "canceled by the user", "canceled", "cancel"
+    TIME_LIMIT = "the time limit", "canceled by the time limit", "time limit reached"
+    KILLED = "the kill of job_cmd", "kills job_cmd", "cancels job_cmd", "scancel"
+    AGENT_TIMEOUT = "the end of the wait for the agent", "agent did not start in time"
+    AGENT_GONE = "the loss of the agent", "agent lost", "agent exited", "agent killed"
+    RESTARTED = "the supervisor's restart", "supervisor restarted"
+    FOUND_GONE = "the cancel after the supervisor's restart", "canceled, was live when the supervisor stopped"
+    REFUSED = "the failure of the request", "request failed", "exception in the supervisor", "op failed"
+    GIVEN_UP = "the op's end without a reply", "destroyed, no reply", "given up before it was sent"
+    RUN_STATUS = "the answer to run_status", "run_status result"
+    NOT_DELIVERED = "the failed sending", "not delivered"
+    SBATCH_REFUSED = "sbatch's refusal", "sbatch refused"
 
 
-_WORDS: Mapping[Mark, tuple[str, ...]] = {
-    Mark.REQUESTED: ("request", "analysis wanted"), Mark.CREATED: ("op created",),
-    Mark.ASSIGNED: ("driver assigned",), Mark.AGENT_START: ("agent start",),
-    Mark.AGENT_WAIT: ("waits for the agent", "agent start delayed"), Mark.AGENT_ALIVE: ("agent alive",),
-    Mark.SLOT_WAIT: ("waits for a slot", "waits for the run dir"), Mark.SLOT_GOT: ("got the slot",),
-    Mark.SENT: ("sent",), Mark.REPLY_WAIT: ("waits for the reply",), Mark.ARRIVED: ("arrived",),
-    Mark.STARTED: ("job_cmd started",), Mark.STDERR: ("job_cmd wrote", "job_cmd raised"),
-    Mark.EXITED: ("job_cmd exited", "job_cmd ended"),
-    Mark.KILLED: ("kills job_cmd", "cancels job_cmd", "scancel"), Mark.REPLIED: ("reply",),
-    Mark.UPDATED: ("update", "status"), Mark.CANCEL: ("canceled by the user", "canceled", "cancel"),
-    Mark.TIME_LIMIT: ("canceled by the time limit", "time limit reached"),
-    Mark.AGENT_TIMEOUT: ("agent did not start in time",),
-    Mark.AGENT_GONE: ("agent lost", "agent exited", "agent killed"),
-    Mark.FOUND_GONE: ("canceled, was live when the supervisor stopped",),
-    Mark.RESTARTED: ("supervisor restarted",),
-    Mark.REFUSED: ("request failed", "exception in the supervisor", "op failed"),
-    Mark.GIVEN_UP: ("destroyed, no reply", "given up before it was sent"),
-    Mark.RUN_STATUS: ("run_status result",), Mark.NOT_DELIVERED: ("not delivered",),
-    Mark.SBATCH_REFUSED: ("sbatch refused",),
-}  # fmt: skip
-WORDS: Mapping[str, Mark] = {word: mark for mark, words in _WORDS.items() for word in words}
+WORDS: Mapping[str, Mark] = {word: mark for mark in Mark for word in mark.words}
 """The step of the flow for the words of a timeline. Longer words come before shorter ones."""
 
 FINAL_WORDS: Mapping[str, str] = {

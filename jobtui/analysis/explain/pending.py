@@ -1,6 +1,6 @@
 """Why a job waits, in words: the one sentence that every system's verdict on a pending job is made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
@@ -11,16 +11,6 @@ from jobtui.model.numbers import counted
 from jobtui.model.pending import Category, HeldBy, NodeTally, Pending
 from jobtui.model.verdicts import Chain, Code
 
-CATEGORIES: Mapping[Code, Category] = {
-    Code.WAITING_PARENTS: Category.DEPENDENCY, Code.STAGING: Category.TRANSFER, Code.HELD: Category.HELD,
-    Code.STAGING_FAILED: Category.TRANSFER, Code.WAITING_ALLOCATION: Category.ALLOCATION,
-    Code.NO_ALLOCATION: Category.ALLOCATION, Code.SITE_AGENT_DOWN: Category.SITE, Code.IDLE: Category.MACHINE,
-    Code.WAITING_OP_SLOT: Category.SLOT, Code.WAITING_RUN_DIR_SLOT: Category.SLOT,
-    Code.WAITING_CPU_SLOT: Category.SLOT, Code.REQUEUED: Category.RETRY, Code.AGENT_STARTING: Category.AGENT,
-    Code.AGENT_NEVER_STARTED: Category.AGENT, Code.SBATCH_LOGIN_NEEDED: Category.LOGIN,
-    Code.SBATCH_QUEUED: Category.RESOURCES,
-}  # fmt: skip
-"""What kind of thing a job waits for, by the verdict, where its system tells no more."""
 MOST_TOLD = 3
 KEEPS_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
 
@@ -30,7 +20,7 @@ def pending_by(code: Code, job: Job) -> Pending | None:
     if job.status is not JobStatus.PENDING:
         return None
     return Pending(
-        category=CATEGORIES.get(code, Category.OTHER),
+        category=code.category,
         reason=job.reason,
         words=job.message or "",
         since=job.queued_at,

@@ -12,7 +12,7 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
-from jobtui.model.verdicts import CONCERNS, Cause, Code
+from jobtui.model.verdicts import Cause, Code
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import ROOT
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, written_at
@@ -61,10 +61,6 @@ def test_incidents_get_the_right_verdict(name: str) -> None:
         verdict = explain(play.evidence())
         assert verdict.code == play.expected, (play.jid, verdict)
         assert bool(verdict.contradictions) == (name in AT_ODDS), verdict
-
-
-def test_every_verdict_says_what_it_asks_of_a_person() -> None:
-    assert set(CONCERNS) == set(Code)
 
 
 def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
