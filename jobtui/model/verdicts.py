@@ -83,6 +83,8 @@ class Code(StrEnum):
     UNKNOWN = "unknown", Concern.OPEN
 
 
+AS_KNOWN = "As far as is known: "
+"""In a sentence that begins with a doubt: what follows is the rest."""
 RELIABLE = 0.8
 """From so much confidence on a verdict may be relied on."""
 

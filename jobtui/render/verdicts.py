@@ -14,7 +14,17 @@ from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.pending import HeldBy, Pending
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Chain, Concern, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.model.verdicts import (
+    AS_KNOWN,
+    Chain,
+    Concern,
+    Contradiction,
+    Fact,
+    Holder,
+    NextStep,
+    Verdict,
+    Wait,
+)
 from jobtui.render.json_output import fields_of, text_or_null, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.spans import Paragraph
@@ -268,7 +278,8 @@ SUMMARY_ROWS = 3
 
 def brief_sentence(verdict: Verdict, cells: int) -> str:
     """The sentence; of a failure only of what it failed, where there is no room for all."""
-    sentence = show(verdict.sentence)
+    before, known, after = show(verdict.sentence).partition(AS_KNOWN)
+    sentence = after if known else before
     is_long = cells_of(sentence) > cells and verdict.concern is Concern.FAILED
     why = sentence.partition(": ")[2] if is_long else ""
     return why if len(why) > cells // 3 else sentence

@@ -25,7 +25,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import Heard
-from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
+from jobtui.model.verdicts import AS_KNOWN, Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -148,7 +148,7 @@ def explain(evidence: Evidence) -> Verdict:
     first = "; ".join(doubts)
     return msgspec.structs.replace(
         found,
-        sentence=f"{first[:1].upper()}{first[1:]}. As far as is known: {found.sentence}",
+        sentence=f"{first[:1].upper()}{first[1:]}. {AS_KNOWN}{found.sentence}",
         confidence=min(found.confidence, GUESS),
         doubts=doubts,
     )
