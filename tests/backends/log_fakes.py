@@ -20,6 +20,17 @@ from tests.waiting import LONG_S
 QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
 
+class MemoryBytes:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self.data[offset : offset + size]
+
+    def next_data(self, offset: int) -> int:
+        return offset
+
+
 class KeepingParser:
     def __init__(self, source: str) -> None:
         self.source = source

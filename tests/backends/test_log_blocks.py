@@ -27,23 +27,10 @@ from jobtui.transport.blocks import (
     offset_of_time,
 )
 from jobtui.transport.files import open_file
-from tests.backends.log_fakes import KeepingParser, Parsers, Reading
+from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers, Reading
 from tests.conftest import NOW
 
 SMALL = Limits(block=40, line=120, skip=300)
-
-
-class MemoryBytes:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.largest = 0
-
-    def read(self, offset: int, size: int) -> bytes:
-        self.largest = max(self.largest, size)
-        return self.data[offset : offset + size]
-
-    def next_data(self, offset: int) -> int:
-        return offset
 
 
 def read_all(data: bytes, limits: Limits = SMALL) -> tuple[BlockReader, list[Block]]:

@@ -21,20 +21,9 @@ from jobtui.model.pages import Level, LogLine, LogUnreadable
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.analysis.captured import ROOT
 from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
+from tests.backends.log_fakes import MemoryBytes
+from tests.backends.log_reading import END, all_before
 from tests.waiting import LONG_S
-
-END = 1 << 60
-
-
-class Bytes:
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def read(self, offset: int, size: int) -> bytes:
-        return self.data[offset : offset + size]
-
-    def next_data(self, offset: int) -> int:
-        return offset
 
 
 def no_time(line: bytes) -> Nanos | None:
@@ -52,22 +41,10 @@ def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
         file.write(text)
 
 
-async def whole_text(pages: LogPages) -> list[str]:
-    extent = await pages.look()
-    lines: list[str] = []
-    place = extent.end
-    while True:
-        page = await pages.before(place, 7)
-        lines[:0] = [line.text for line in page.lines]
-        if page.at_edge:
-            return lines
-        place = page.lines[0].place
-
-
 @given(st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"")), max_size=30), st.booleans())
 def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finished: bool) -> None:
     data = b"\n".join(parts) + (b"\n" if finished and parts else b"")
-    reader = PageReader(Bytes(data), 100, no_time)
+    reader = PageReader(MemoryBytes(data), 100, no_time)
     size = len(data)
     down: list[LogLine] = []
     at = 0
@@ -87,7 +64,7 @@ def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finishe
 def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
     data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
-    reader = PageReader(Bytes(data), 0, no_time)
+    reader = PageReader(MemoryBytes(data), 0, no_time)
     at, lines = len(data), list[LogLine]()
     while page := reader.before(at, len(data), 5):
         lines[:0] = page
@@ -95,11 +72,11 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     assert [line.place for line in lines[1:]] == [line.end for line in lines[:-1]]
     assert (lines[0].text, lines[-1].text) == ("first", "last")
     monkeypatch.undo()
-    reader = PageReader(Bytes(b"y" * 100_000 + b"\n"), 0, no_time)
+    reader = PageReader(MemoryBytes(b"y" * 100_000 + b"\n"), 0, no_time)
     (line,) = reader.after(0, 100_001, 5)
     assert len(line.text) == RAW_LINE_BYTES
     assert line.note == "100,000 bytes in this line"
-    reader = PageReader(Bytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
+    reader = PageReader(MemoryBytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
     line = reader.after(2, 5_007, 5)[0]
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")
 
@@ -126,7 +103,7 @@ async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: Lo
     after = await pages.look()
     assert after.event == "rotated"
     assert (after.begin, after.end > before.end) == (0, True)
-    assert [text.split()[-1] for text in (await whole_text(pages))[-4:]] == ["9", "late", "50", "51"]
+    assert [line.text.split()[-1] for line in (await all_before(pages, 7))[-4:]] == ["9", "late", "50", "51"]
     place = (await pages.before(after.end, 3)).lines[0].place
     assert [line.text.split()[-1] for line in (await pages.after(place, 3)).lines] == ["late", "50", "51"]
 
@@ -139,7 +116,7 @@ async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: 
     after = await pages.look()
     assert after.event == "was cut off or rewritten"
     assert after.begin >= before.end
-    assert await whole_text(pages) == text.splitlines()
+    assert [line.text for line in await all_before(pages, 7)] == text.splitlines()
 
 
 async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) -> None:
@@ -225,7 +202,7 @@ def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int
     data = b"".join(line + b"\n" for line in lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line_index, "FINE_BLOCK", block)
-        index = LineIndex(Bytes(data), len(data), no_time)
+        index = LineIndex(MemoryBytes(data), len(data), no_time)
     while index.step(len(data)):
         pass
     wanted = sum(level_of(line.decode()) is Level.ERROR for line in lines)

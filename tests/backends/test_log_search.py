@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.logs import search as log_search
 from jobtui.logs import search as search_program
+from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.merged import MergedLog
 from jobtui.logs.pages import LogPages
 from jobtui.logs.search import FileSearch, ripgrep
-from jobtui.model.pages import Hits, LogSearch, Query, SearchState, query_of
+from jobtui.model.pages import Hits, Log, SearchState
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
+from tests.backends.log_reading import END, all_found, asked, searched
 from tests.excerpts import FIXTURES
+from tests.journal_memory import MemoryJournal
 
 WORDS = ("alpha", "Beta", "gamma [x]", "ε Straße", "-e", "--pre=sh", "$(touch x)", "a.c", "\x1b[31m")
 
@@ -43,36 +47,6 @@ def write(pages: LogPages, data: bytes, mode: str = "wb") -> None:
         file.write(data)
 
 
-def asked(typed: str) -> Query:
-    query = query_of(typed)
-    assert query is not None
-    return query
-
-
-async def searched(pages: LogPages, typed: str, around: int = 0) -> LogSearch:
-    await pages.look()
-    search = pages.search(asked(typed), around)
-    await search.run()
-    search.cancel()
-    return search
-
-
-async def texts(pages: LogPages, search: LogSearch) -> list[str]:
-    """The lines found, walked through forwards; the same backwards."""
-    found, place = [], 0
-    while (hit := search.hits.next_after(place)) is not None:
-        line = (await pages.after(hit, 1)).lines[0]
-        found.append(line.text)
-        place = line.end
-    back, place = [], 1 << 60
-    while (hit := search.hits.last_before(place)) is not None:
-        line = (await pages.after(hit, 1)).lines[0]
-        back.append(line.text)
-        place = line.place
-    assert back == found[::-1]
-    return found
-
-
 def a_log(pages: LogPages) -> list[str]:
     rng = random.Random(1)
     lines = [f"{n} {rng.choice(WORDS)} {rng.choice(WORDS)}" for n in range(200)]
@@ -90,7 +64,7 @@ async def test_a_text_is_found_as_it_stands(
     fold = str.casefold if typed == typed.lower() else str
     search = await searched(pages, typed, around)
     assert search.state is SearchState.DONE
-    assert await texts(pages, search) == [line for line in lines if fold(typed) in fold(line)]
+    assert await all_found(pages, search) == [line for line in lines if fold(typed) in fold(line)]
     assert os.listdir(tmp_path) == ["x.log"]
 
 
@@ -106,11 +80,11 @@ async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, t
         assert search.state is SearchState.FAILED
         assert search.problem
         return
-    assert await texts(pages, search) == wanted
+    assert await all_found(pages, search) == wanted
 
 
 @with_and_without_ripgrep
-@pytest.mark.parametrize("kind", ["file", "packed", "merged"])
+@pytest.mark.parametrize("kind", ["file", "packed", "merged", "journal"])
 @pytest.mark.parametrize("typed", MASKED["found"])
 async def test_what_is_masked_cannot_be_searched_for(
     tmp_path: Path, installed: bool, kind: str, typed: str
@@ -119,19 +93,17 @@ async def test_what_is_masked_cannot_be_searched_for(
     text = "".join(f"{line}\n" for line in lines).encode()
     path = tmp_path / ("x.log.gz" if kind == "packed" else "x.log")
     path.write_bytes(gzip.compress(text) if kind == "packed" else text)
-    pages = LogPages(path)
-    log = MergedLog({"x": pages}) if kind == "merged" else pages
-    extent = await log.look()
-    search = log.search(asked(typed), extent.end)
-    await search.run()
+    log: Log = LogPages(path)
+    if kind == "merged":
+        log = MergedLog({"x": LogPages(path)})
+    if kind == "journal":
+        journal = MemoryJournal()
+        for line in lines:
+            journal.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
+        log = JournalPages("x", journal.reader, Selection(StreamNames("x"), Wanted(), None, ()))
+    search = await searched(log, typed, END)
     assert search.state is SearchState.DONE
-    found, place = [], 0
-    while (hit := search.hits.next_after(place)) is not None:
-        (line,) = (await log.after(hit, 1)).lines
-        found.append(lines.index(line.text))
-        place = line.end
-    assert found == MASKED["found"][typed]
-    search.cancel()
+    assert [lines.index(line) for line in await all_found(log, search)] == MASKED["found"][typed]
     await log.aclose()
 
 
@@ -176,7 +148,7 @@ async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, 
     write(pages, b"dle 2\nplain\nneedle 3", "ab")
     await pages.look()
     await search.extend()
-    assert await texts(pages, search) == ["needle 1", "needle 2", "needle 3"]
+    assert await all_found(pages, search) == ["needle 1", "needle 2", "needle 3"]
     await search.extend()
     assert len(search.hits) == 3
     search.cancel()

@@ -23,14 +23,14 @@ from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.merged import Mergeable, MergedLog
 from jobtui.logs.pages import LogPages
 from jobtui.model.clock import MONTHS, SECOND, FixedClock, Nanos, Offset, to_rfc3339
-from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Query, SearchState
+from jobtui.model.pages import Extent, Level, LogUnreadable, SearchState
 from tests.analysis.captured import NEWEST, ROOT
+from tests.backends.log_reading import END, all_before, searched
 from tests.journal_memory import T0, MemoryJournal
 from tests.polling import polled
 from tests.waiting import LONG_S
 
 UNIT = "sirepo_job_supervisor.service"
-LAST = 1 << 300
 
 
 def journal_pages(journal: MemoryJournal, name: str = "v3") -> JournalPages:
@@ -99,15 +99,6 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     assert all(places.get(line.text, line.place) == line.place for line in merged.lines)
 
 
-async def past_of(merged: MergedLog) -> list[LogLine]:
-    seen: list[LogLine] = []
-    place = LAST
-    while not (page := await merged.before(place, 700)).at_edge:
-        seen[:0] = page.lines
-        place = page.lines[0].place
-    return [*page.lines, *seen]
-
-
 async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: Make) -> None:
     busy, quiet = MemoryJournal(), MemoryJournal()
     for n in range(6_000):
@@ -117,7 +108,7 @@ async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: 
     merged = merged_of({"busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")})
     await merged.look()
     assert words(merged)[0] == "5000"  # not the quiet one's lines from before
-    seen = await past_of(merged)
+    seen = await all_before(merged, 700)
     assert len(seen) == 7_600
     assert [line.place for line in seen] == sorted({line.place for line in seen})
     assert [line.text for line in seen if "busy" in line.text] == [f"busy {n}" for n in range(6_000)]
@@ -205,7 +196,7 @@ async def test_order_that_clocks_cannot_prove_is_marked(merged_of: Make) -> None
     offsets = {("v3", "v7"): Offset(-0.2, 0.4)}
     merged = merged_of({"a": journal_pages(one), "b": journal_pages(other)}, offsets=lambda: offsets)
     extent = await merged.look()
-    page = await merged.before(LAST, 10)
+    page = await merged.before(END, 10)
     assert [(line.text, line.unproven) for line in page.lines] == [
         ("a", False), ("b", True), ("c", False), ("d", False), ("e", False),
     ]  # fmt: skip
@@ -241,7 +232,7 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     async with asyncio.timeout(LONG_S):
         while len(whole := merged.lines) < 8_001:  # a log that answers late comes with a later look
             await merged.look()
-            await merged.before(LAST, 9_000)
+            await merged.before(END, 9_000)
     assert len(whole) == 8_001
     quiet.broken = "connection refused"
     clock.advance(9_000)
@@ -255,7 +246,7 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     write(busy, 8_000, "busy 8000")
     await merged.look()
     assert words(merged)[-1] == "8000"
-    seen = await past_of(merged)
+    seen = await all_before(merged, 700)
     assert [held for held in seen if held.is_gap] == gaps
     assert [held.text for held in seen if not held.is_gap] == [held.text for held in whole] + ["busy 8000"]
     assert [held.place for held in seen] == sorted({held.place for held in seen})
@@ -416,8 +407,7 @@ async def test_the_log_of_real_copies_can_be_read_and_searched() -> None:
     by_place = {line.place: line.text for line in page.lines}
     for record in batch.records:
         assert record.text.split("\n")[0][:50] in by_place[record.offset]
-    search = log.search(Query("sbatch_login", False, True), extent.begin)
-    await search.run()
+    search = await searched(log, "sbatch_login", extent.begin)
     assert (search.state, len(search.hits)) == (SearchState.DONE, text.count("opName=sbatch_login"))
     before = await log.before(extent.end, 3)
     assert before.lines == page.lines[-3:]

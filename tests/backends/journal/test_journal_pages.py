@@ -10,14 +10,14 @@ from jobtui.logs import journal as journal_log
 from jobtui.logs.journal import GOES_ON, JournalPages, Selection, matches_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import place_at
-from jobtui.model.pages import LogLine, LogUnreadable, SearchState, query_of
+from jobtui.model.pages import LogLine, LogUnreadable, SearchState
 from jobtui.transport.blocks import RAW_LINE_BYTES
+from tests.backends.log_reading import END, all_after, all_before, all_found, asked, searched
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import LONG_S
 
 UNIT = "sirepo_job_supervisor.service"
 STREAM = Stream(StreamKind.UNIT, UNIT, "v3")
-LAST = 1 << 200
 
 
 def filled(count: int, step_s: float = 1.0) -> MemoryJournal:
@@ -52,32 +52,18 @@ async def pages(journal: MemoryJournal) -> AsyncIterator[JournalPages]:
 
 async def test_it_begins_at_the_end_and_goes_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
     extent = await pages.look()
-    page = await pages.before(LAST, 50)
+    page = await pages.before(END, 50)
     assert numbers(page.lines) == list(range(2_950, 3_000))
     assert not page.at_edge
     assert extent.end == page.lines[-1].end
     while await pages.work():
         pass
     assert (await pages.look()).begin == place_at(T0)
-    seen: list[LogLine] = []
-    place = LAST
-    while True:
-        page = await pages.before(place, 170)
-        seen[:0] = page.lines
-        place = page.lines[0].place
-        if page.at_edge:
-            break
+    seen = await all_before(pages, 170)
     assert numbers(seen) == list(range(3_000))
     places = [line.place for line in seen]
     assert places == sorted(set(places))
-    again: list[LogLine] = []
-    while True:
-        page = await pages.after(place, 130)
-        again += page.lines
-        place = page.lines[-1].end
-        if page.at_edge:
-            break
-    assert again == seen
+    assert await all_after(pages, places[0], 130) == seen
 
 
 async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides() -> None:
@@ -91,7 +77,7 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
     pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
     await pages.look()
     backward: list[LogLine] = []
-    while (page := await pages.before(backward[0].place if backward else LAST, 1)).lines:
+    while (page := await pages.before(backward[0].place if backward else END, 1)).lines:
         backward[:0] = page.lines
     forward = (await pages.after(0, 50)).lines
     for lines in (backward, list(forward)):
@@ -125,11 +111,11 @@ async def test_a_journal_without_an_entry_of_the_stream_loses_none_of_the_first(
     journal.write("other", unit="sshd.service", host="v3")
     pages = pages_of(journal)
     assert (await pages.look()).end == 0
-    assert (await pages.before(LAST, 5)).lines == ()
+    assert (await pages.before(END, 5)).lines == ()
     for n in range(500):
         journal.write(f"line {n}", unit=UNIT, host="v3", pid=7)
     await pages.look()
-    assert numbers((await pages.before(LAST, 1_000)).lines) == list(range(500))
+    assert numbers((await pages.before(END, 1_000)).lines) == list(range(500))
     await pages.aclose()
 
 
@@ -139,7 +125,7 @@ async def test_entries_of_the_same_microsecond_have_one_place_each_from_both_sid
         journal.write(f"line {n}", n // 7, unit=UNIT, host="v3", pid=7)
     pages = pages_of(journal)
     await pages.look()
-    page = await pages.before(LAST, 2_000)
+    page = await pages.before(END, 2_000)
     assert numbers(page.lines) == list(range(2_000))
     fresh = pages_of(journal)
     await fresh.look()
@@ -155,7 +141,7 @@ async def test_a_clock_that_is_set_back_keeps_the_order() -> None:
         journal.write(f"line {n}", n if n < 500 else n - 300, unit=UNIT, host="v3", pid=7)
     pages = pages_of(journal)
     await pages.look()
-    page = await pages.before(LAST, 900)
+    page = await pages.before(END, 900)
     assert numbers(page.lines) == list(range(900))
     places = [line.place for line in page.lines]
     assert places == sorted(set(places))
@@ -165,47 +151,15 @@ async def test_a_clock_that_is_set_back_keeps_the_order() -> None:
 @pytest.mark.parametrize("typed", ["line 12", "~ne 12\\d*$"])
 @pytest.mark.parametrize("around", [0, 1_200, 3_000])
 async def test_search(pages: JournalPages, typed: str, around: int) -> None:
-    extent = await pages.look()
-    query = query_of(typed)
-    assert query is not None
-    search = pages.search(query, place_at(Nanos(T0 + around * SECOND)))
-    await search.run()
+    search = await searched(pages, typed, place_at(Nanos(T0 + around * SECOND)))
     assert search.state is SearchState.DONE
-    wanted = [n for n in range(3_000) if f"line {n}".startswith("line 12")]
-    assert len(search.hits) == len(wanted)
-    hit = search.hits.next_after(extent.begin)
-    found = []
-    while hit is not None:
-        (line,) = (await pages.after(hit, 1)).lines
-        found += numbers([line])
-        hit = search.hits.next_after(line.end)
-    assert found == wanted
-    search.cancel()
-
-
-@pytest.mark.parametrize(
-    ("typed", "count"), [("hunter2", 1), ("password=", 1), ("~password=[^h]", 1), ("*", 1)]
-)
-async def test_what_is_masked_cannot_be_searched_for(typed: str, count: int) -> None:
-    journal = MemoryJournal()
-    for text in ("password=hunter2", "hunter2", "plain"):
-        journal.write(text, unit=UNIT, host="v3", pid=7)
-    pages = pages_of(journal)
-    extent = await pages.look()
-    query = query_of(typed)
-    assert query is not None
-    search = pages.search(query, extent.end)
-    await search.run()
-    assert (search.state, len(search.hits)) == (SearchState.DONE, count)
-    search.cancel()
-    await pages.aclose()
+    wanted = [text for n in range(3_000) if (text := f"line {n}").startswith("line 12")]
+    assert await all_found(pages, search) == wanted
 
 
 async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages: JournalPages) -> None:
     extent = await pages.look()
-    query = query_of("fresh")
-    assert query is not None
-    search = pages.search(query, extent.end)
+    search = pages.search(asked("fresh"), extent.end)
     await search.run()
     assert len(search.hits) == 0
     for _ in range(2):
@@ -255,7 +209,7 @@ async def test_suppressed_messages_are_a_gap(journal: MemoryJournal, pages: Jour
         journal.write(f"Suppressed 120 messages from {unit}", identifier="systemd-journald", host="v3", pid=1)
     journal.write("line 3000", unit=UNIT, host="v3", pid=7)
     await pages.look()
-    lines = (await pages.before(LAST, 3)).lines
+    lines = (await pages.before(END, 3)).lines
     assert [line.is_gap for line in lines] == [False, True, False]
     assert "dropped 120 messages" in lines[1].text
 
@@ -272,14 +226,14 @@ async def test_what_cannot_be_read_says_so_and_recovers(journal: MemoryJournal, 
     journal.write("line 3000", unit=UNIT, host="v3", pid=7)
     journal.broken = ""
     await pages.look()
-    assert numbers((await pages.before(LAST, 2)).lines) == [2_999, 3_000]
+    assert numbers((await pages.before(END, 2)).lines) == [2_999, 3_000]
 
 
 async def test_what_is_held_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_log, "PASSAGE_LINES", 1_000)
     pages = pages_of(filled(4_000))
     await pages.look()
-    place = LAST
+    place = END
     for _ in range(24):
         page = await pages.before(place, 150)
         place = page.lines[0].place
