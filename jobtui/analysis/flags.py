@@ -14,7 +14,7 @@ from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Code
+from jobtui.model.verdicts import Code, Slot
 
 
 class Flag(StrEnum):
@@ -53,12 +53,12 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a write a live record is suspect, by mode."""
 
-SLOTS: tuple[tuple[tuple[str, ...], Code, str, str], ...] = (
+SLOTS: tuple[tuple[tuple[str, ...], Code, str, str, Slot], ...] = (
     (("op_slot", "another sim", "op_q"), Code.WAITING_OP_SLOT, "another op of this user",
-     "another op of the same user has the agent's only op slot"),
+     "another op of the same user has the agent's only op slot", Slot.OP),
     (("run_dir", "sim state"), Code.WAITING_RUN_DIR_SLOT, "another op in its run directory",
-     "another op works in its run directory"),
-    (("cpu",), Code.WAITING_CPU_SLOT, "CPU slot", "all CPU slots for such runs are taken"),
+     "another op works in its run directory", Slot.RUN_DIR),
+    (("cpu",), Code.WAITING_CPU_SLOT, "CPU slot", "all CPU slots for such runs are taken", Slot.CPU),
 )  # fmt: skip
 """The meaning of parts of texts about waiting, for all versions of the supervisor: in short, and in words."""
 _EXCEPTION = "Exception: "
@@ -129,7 +129,7 @@ def limit_s(job: Job) -> float | None:
     return LIMITS_S.get(job.mode)
 
 
-def slot_of(text: str) -> tuple[Code, str, str] | None:
+def slot_of(text: str) -> tuple[Code, str, str, Slot] | None:
     low = text.lower()
     return next((row[1:] for row in SLOTS if any(sign in low for sign in row[0])), None)
 

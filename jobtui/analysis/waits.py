@@ -18,13 +18,8 @@ from jobtui.analysis.flags import slot_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import AgentPrefix
 from jobtui.model.ops import Agent, Op, Step, is_told_before
-from jobtui.model.verdicts import Chain, Code, Holder, Slot, Usual, Wait
+from jobtui.model.verdicts import Chain, Holder, Slot, Usual, Wait
 
-SLOT_OF: Mapping[Code, Slot] = {
-    Code.WAITING_OP_SLOT: Slot.OP,
-    Code.WAITING_RUN_DIR_SLOT: Slot.RUN_DIR,
-    Code.WAITING_CPU_SLOT: Slot.CPU,
-}
 ORDER = tuple(Slot)
 SLOTTED = frozenset({"run", "analysis", "io"})
 CPU_OPS = frozenset({"run", "analysis"})
@@ -53,7 +48,7 @@ def waited_slot(op: Op) -> tuple[Slot, Step] | None:
             return None
         if mark is Mark.SLOT_WAIT:
             found = slot_of(f"{step.step} {step.text}")
-            return None if found is None else (SLOT_OF[found[0]], step)
+            return None if found is None else (found[3], step)
     return None
 
 

@@ -32,25 +32,17 @@ from jobtui.render.text import NONE, Zone, age, date_time, show
 RECENT_S = 3600.0
 """So long an agent that was lost or never came is something to look at."""
 
-GLYPHS: Mapping[AgentState, str] = {
-    AgentState.STARTING: "○", AgentState.CONNECTED: "●", AgentState.IDLE: "·", AgentState.LOST: "✗",
-    AgentState.KILLED: "⊘", AgentState.NEVER_CONNECTED: "✗", AgentState.UNKNOWN: "?",
-}  # fmt: skip
-"""The sign of a state."""
-_STYLES: Mapping[AgentState, str] = {
-    AgentState.STARTING: "status.pending",
-    AgentState.CONNECTED: "status.running",
-    AgentState.IDLE: "",
-    AgentState.LOST: "status.failed",
-    AgentState.KILLED: "settled",
-    AgentState.NEVER_CONNECTED: "status.failed",
-    AgentState.UNKNOWN: "status.unknown",
+STATES: Mapping[AgentState, tuple[str, str, int]] = {
+    AgentState.STARTING: ("○", "status.pending", 1),
+    AgentState.CONNECTED: ("●", "status.running", 2),
+    AgentState.IDLE: ("·", "", 3),
+    AgentState.UNKNOWN: ("?", "status.unknown", 4),
+    AgentState.NEVER_CONNECTED: ("✗", "status.failed", 5),
+    AgentState.LOST: ("✗", "status.failed", 5),
+    AgentState.KILLED: ("⊘", "settled", 5),
 }
+"""Sign and style of a state, and its rank in the order of the table."""
 _BAD = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
-_RANKS: Mapping[AgentState, int] = {
-    AgentState.STARTING: 1, AgentState.CONNECTED: 2, AgentState.IDLE: 3, AgentState.UNKNOWN: 4,
-    AgentState.NEVER_CONNECTED: 5, AgentState.LOST: 5, AgentState.KILLED: 5,
-}  # fmt: skip
 _KINDS = {"sequential": "seq", "parallel": "par"}
 
 
@@ -67,7 +59,7 @@ def is_trouble(agent: Agent, now: Nanos) -> bool:
 
 def state_style(agent: Agent, look: TimeLook) -> str:
     settled = agent.state in _BAD and not is_trouble(agent, look.now)
-    return "settled" if settled else _STYLES[agent.state]
+    return "settled" if settled else STATES[agent.state][1]
 
 
 def state_words(state: AgentState) -> str:
@@ -84,9 +76,9 @@ def held_words(agent: Agent) -> str:
 AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     plain_style,
     TableColumn(
-        key="state", header="  STATE", sort=lambda agent: _RANKS[agent.state], style=state_style,
-        cell=lambda agent, look: f"{GLYPHS[agent.state]} {state_words(agent.state)}", cells=fixed(12),
-        priority=100, narrow=(Narrow(60, fixed(1), lambda agent, look: GLYPHS[agent.state], ""),),
+        key="state", header="  STATE", sort=lambda agent: STATES[agent.state][2], style=state_style,
+        cell=lambda agent, look: f"{STATES[agent.state][0]} {state_words(agent.state)}", cells=fixed(12),
+        priority=100, narrow=(Narrow(60, fixed(1), lambda agent, look: STATES[agent.state][0], ""),),
     ),
     time_column("for", "FOR", lambda agent: agent.since, fixed(6), 80),
     text_column("agent", "AGENT", lambda agent: agent.agent, fixed(5), 95),
@@ -110,7 +102,7 @@ def urgent_first(agents: Iterable[Agent], now: Nanos) -> list[Agent]:
     """First what went wrong lately, then what lives, then what ended last."""
 
     def urgency(agent: Agent) -> tuple[int, int, str, str]:
-        rank = 0 if is_trouble(agent, now) else _RANKS[agent.state]
+        rank = 0 if is_trouble(agent, now) else STATES[agent.state][2]
         since = agent.since if agent.since is not None else agent.last_message_at or 0
         return rank, -(since // SECOND), agent.uid, agent.agent
 

@@ -27,12 +27,7 @@ CERTAINTY_WORDS: Mapping[Certainty, str] = {
     Certainty.ADJACENT: "inferred: only because of the line next to it",
 }
 
-CERTAINTY_OF_TRACE: Mapping[Certainty, str] = {
-    Certainty.FULL_ID: "sure",
-    Certainty.JID: "sure",
-    Certainty.PREFIX: "likely",
-    Certainty.ADJACENT: "inferred",
-}
+CERTAINTY_OF_TRACE = {certainty: words.partition(":")[0] for certainty, words in CERTAINTY_WORDS.items()}
 """How sure it is that a trace is that of a job."""
 
 

@@ -7,8 +7,8 @@ from jobtui.model.ids import OpPrefix
 from jobtui.model.ops import AgentState, HeldOp
 from jobtui.render.agents import (
     AGENT_COLUMNS,
-    GLYPHS,
     RECENT_S,
+    STATES,
     is_trouble,
     state_style,
     urgent_first,
@@ -94,4 +94,4 @@ def test_times_of_day_instead_of_ages() -> None:
 
 def test_every_state_has_a_sign_of_one_cell() -> None:
     for state in AgentState:
-        assert width(GLYPHS[state]) == 1
+        assert width(STATES[state][0]) == 1

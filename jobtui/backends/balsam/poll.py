@@ -57,10 +57,7 @@ BAD_ROWS_KEPT = 10_000
 """Rows that make no sense and are remembered; beyond, they count again."""
 IDS_AT_ONCE = 200
 ALLOCATIONS_ASKED = 1_000
-LIVE_STATES = (
-    "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "RUN_ERROR",
-    "RUN_TIMEOUT", "RESTART_READY", "POSTPROCESSED", "STAGED_OUT",
-)  # fmt: skip
+LIVE_STATES = tuple(state for state, status in STATUSES.items() if status.is_live)
 """States that do not last for ever."""
 
 Step = Callable[[], Awaitable[Batch]]

@@ -26,13 +26,13 @@ from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_o
 
 SYSTEM = "balsam"
 
-STATUSES: Mapping[str, JobStatus] = {
-    "CREATED": JobStatus.PENDING, "AWAITING_PARENTS": JobStatus.PENDING, "READY": JobStatus.PENDING,
-    "STAGED_IN": JobStatus.PENDING, "PREPROCESSED": JobStatus.PENDING, "RESTART_READY": JobStatus.PENDING,
-    "RUNNING": JobStatus.RUNNING, "RUN_DONE": JobStatus.RUNNING, "RUN_ERROR": JobStatus.RUNNING,
-    "RUN_TIMEOUT": JobStatus.RUNNING, "POSTPROCESSED": JobStatus.RUNNING, "STAGED_OUT": JobStatus.RUNNING,
-    "JOB_FINISHED": JobStatus.COMPLETED, "FAILED": JobStatus.FAILED,
-}  # fmt: skip
+_STATES: Mapping[JobStatus, str] = {
+    JobStatus.PENDING: "CREATED AWAITING_PARENTS READY STAGED_IN PREPROCESSED RESTART_READY",
+    JobStatus.RUNNING: "RUNNING RUN_DONE RUN_ERROR RUN_TIMEOUT POSTPROCESSED STAGED_OUT",
+    JobStatus.COMPLETED: "JOB_FINISHED",
+    JobStatus.FAILED: "FAILED",
+}
+STATUSES = {state: status for status, states in _STATES.items() for state in states.split()}
 """What a job in each of Balsam's states is doing. States after the run are its last part: not yet over."""
 
 FAULTS = frozenset({"RUN_ERROR", "FAILED"})
