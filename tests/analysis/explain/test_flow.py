@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, Mark, mark_of, usual_length, usual_steps
 from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.flags import limit_s
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ops import Op
@@ -69,15 +71,30 @@ def runs_of(length: Usual | None) -> tuple[Op, ...]:
     return tuple(an_op(sent_at=sent, ended_at=Nanos(sent + round(s) * SECOND)) for s in took)
 
 
-def running(length: Usual | None) -> str:
+def still_running() -> Evidence:
     play = played("stale-record", 5, DriverName.LOCAL, 90)
     logs = {
         name: up_to("same status=running")(log) for name, log in play.logs.items() if name != "server.log"
     }
-    evidence = evidence_of(play.jid, logs, play.detail, play.now)
-    verdict = explain(msgspec.structs.replace(evidence, alike=runs_of(length)))
+    return evidence_of(play.jid, logs, play.detail, play.now)
+
+
+def running(length: Usual | None) -> str:
+    verdict = explain(msgspec.structs.replace(still_running(), alike=runs_of(length)))
     assert verdict.code is Code.RUNNING
     return verdict.sentence
+
+
+@pytest.mark.parametrize("over_s", [-100, 10, 50])
+def test_a_run_is_sure_to_run_on_only_by_news_from_after_its_limit(over_s: int) -> None:
+    evidence = still_running()
+    assert evidence.job is not None
+    limit, news = limit_s(evidence.job), Nanos(evidence.now - 30 * SECOND)
+    assert limit is not None
+    begin = Nanos(evidence.now - round(limit + over_s) * SECOND)
+    job = msgspec.structs.replace(evidence.job, started_at=begin, updated_at=news, written_at=news)
+    verdict = explain(msgspec.structs.replace(evidence, job=job))
+    assert (verdict.code, verdict.confidence < 0.5) == (Code.RUNNING, over_s == 10)
 
 
 def test_a_verdict_says_what_is_usual_or_what_the_limit_is() -> None:
