@@ -5,11 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jobtui.backends.base import Batch
 from jobtui.backends.sirepo.records import read_detail, read_job
-from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 
@@ -98,40 +95,6 @@ class Db:
 
     def remove(self, job_id: str) -> None:
         self.path(job_id).unlink()
-
-
-class Reader:
-    """Reads a source on and on, and keeps what it told."""
-
-    def __init__(self, source: SirepoDb) -> None:
-        self.source = source
-        self.cursor: str | None = None
-        self.jobs: dict[JobId, Job] = {}
-        self.skipped = 0
-        self.skips: list[Skip] = []
-        self.batches: list[Batch] = []
-
-    async def catch_up(self) -> list[Batch]:
-        """Read until there is no more for now; the batches of this time."""
-        batches = [await self.step()]
-        while batches[-1].more:
-            batches.append(await self.step())
-        return batches
-
-    async def step(self) -> Batch:
-        batch = await self.source.poll(self.cursor)
-        self.cursor = batch.cursor
-        self.jobs.update((job.id, job) for job in batch.jobs)
-        for job_id in batch.gone:
-            self.jobs.pop(job_id, None)
-        self.skipped += batch.skip_count - batch.recovered
-        self.skips += batch.skipped
-        self.batches.append(batch)
-        return batch
-
-    async def news(self) -> list[JobId]:
-        """Read on; the ids of the jobs that came, in the order they came."""
-        return [job.id for batch in await self.catch_up() for job in batch.jobs]
 
 
 SOURCE = "/srv/sirepo/db"

@@ -1,21 +1,16 @@
-"""A parser that keeps every block it is given, a reader that polls as the poller does, and files."""
+"""A parser that keeps every block it is given, and files of logs."""
 
-import asyncio
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Self
 
-from jobtui.backends.base import Source
 from jobtui.backends.log_start import Start
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 from jobtui.transport.blocks import Limits
-from tests.waiting import LONG_S
+from tests.polling import Reading
 
 QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
@@ -71,47 +66,6 @@ class Parsers:
     @property
     def text(self) -> bytes:
         return b"".join(parser.text for parser in self.made)
-
-
-class Reading:
-    """Polls a source and keeps what it gave."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.cursor: str | None = None
-        self.records: list[LogRecord] = []
-        self.skips: list[Skip] = []
-        self.skip_count = 0
-        self.note: str | None = None
-        self.polls = 0
-
-    @property
-    def texts(self) -> list[str]:
-        return [record.text for record in self.records]
-
-    async def poll(self) -> bool:
-        batch = await self.source.poll(self.cursor)
-        self.cursor = batch.cursor
-        self.records += batch.records
-        self.skips += batch.skipped
-        self.skip_count += batch.skip_count
-        self.note = batch.note
-        self.polls += 1
-        return batch.more
-
-    async def drain(self) -> None:
-        """Poll until there is no more for now."""
-        while await self.poll():
-            pass
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Poll, waiting for changes between, until the condition holds."""
-        end = time.monotonic() + LONG_S
-        while not condition():
-            assert time.monotonic() < end, f"still not so: {self.texts[-5:]} {self.skips[-5:]} {self.note}"
-            if not await self.poll():
-                await self.source.changed(0.05)
-            await asyncio.sleep(0)
 
 
 class Opened:

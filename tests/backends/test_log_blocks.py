@@ -27,8 +27,9 @@ from jobtui.transport.blocks import (
     offset_of_time,
 )
 from jobtui.transport.files import open_file
-from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers, Reading
+from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers
 from tests.conftest import NOW
+from tests.polling import Reading
 
 SMALL = Limits(block=40, line=120, skip=300)
 
@@ -124,7 +125,7 @@ def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
     assert len(reader.skips) == 20
 
 
-async def read_file(path: Path) -> tuple[Reading, Parsers, int]:
+async def read_file(path: Path) -> tuple[Reading[LogFile], Parsers, int]:
     """Read the whole file; what was read, and the most memory held meanwhile."""
     parsers = Parsers()
     log = LogFile(path, parser_factory=parsers, start=FromStart())

@@ -233,7 +233,7 @@ async def test_a_packed_file_is_read_whole(tmp_path: Path, name: str) -> None:
 async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None:
     opened = await Opened.on(path, b"\x1f\x8b\x08 and so on\n")
     assert opened.reading.texts == []
-    assert opened.reading.skip_count == 1
+    assert opened.reading.skipped == 1
 
 
 @pytest.mark.parametrize("limits", [Limits(block=64, batch=1_000), Limits(block=200, batch_records=1)])
@@ -310,7 +310,7 @@ async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_repo
     cut(path)
     await opened.append(b"new\nunfinished")
     assert opened.reading.texts == ["one", "two", "new"]
-    assert (opened.reading.records[-1].line, opened.reading.skip_count) == (1, 0)
+    assert (opened.reading.records[-1].line, opened.reading.skipped) == (1, 0)
     assert "truncated" in (opened.reading.note or "")
     cut(path)
     await opened.reading.drain()

@@ -30,7 +30,8 @@ from jobtui.model.source_errors import SourceMissing
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import rotated
-from tests.backends.log_fakes import QUICK, KeepingParser, Reading
+from tests.backends.log_fakes import QUICK, KeepingParser
+from tests.polling import Reading
 
 BAD = "a line that nobody foresaw"
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -248,7 +249,7 @@ def rotated_log(folder: Path, *, behind_s: int = 0) -> list[str]:
     return lines
 
 
-async def read_whole(path: Path, start: Start | None = None) -> Reading:
+async def read_whole(path: Path, start: Start | None = None) -> Reading[LogFile]:
     source = LogFile(path, parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
@@ -345,7 +346,7 @@ async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> 
     (tmp_path / "x.log.2.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
     reading = await read_whole(tmp_path / "x.log", start=FromStart())
     assert reading.texts == lines[:10] + lines[20:]
-    assert reading.skip_count == 1
+    assert reading.skipped == 1
     assert "zstd" in reading.skips[0].why
 
 

@@ -19,10 +19,12 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.worker import Worker
-from tests.backends.db_files import FIXTURES, Db, Reader, a_record, jid, to_bytes
+from tests.backends.db_files import FIXTURES, Db, a_record, jid, to_bytes
 from tests.loopback import nobody
+from tests.polling import Reading
 from tests.waiting import LONG_S
 
+Reader = Reading[SirepoDb]
 CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
 
 
@@ -31,18 +33,23 @@ def db(tmp_path: Path) -> Db:
     return Db(tmp_path / "db")
 
 
+async def news(reader: Reader) -> list[JobId]:
+    """Read on; the ids of the jobs that came, in the order they came."""
+    return [job.id for batch in await reader.drain() for job in batch.jobs]
+
+
 @pytest.fixture
 async def reader(db: Db) -> AsyncIterator[Reader]:
     source = SirepoDb(db.root, batch_files=4)
-    yield Reader(source)
+    yield Reading(source)
     await source.aclose()
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
 async def test_every_capture_is_read_whole(capture: str) -> None:
     root = FIXTURES / capture
-    reader = Reader(SirepoDb(root))
-    await reader.catch_up()
+    reader = Reading(SirepoDb(root))
+    await reader.drain()
     assert set(reader.jobs) == {path.stem for path in (root / "supervisor-job").iterdir()}
     assert (reader.skipped, {job.source for job in reader.jobs.values()}) == (0, {str(root)})
     assert (reader.source.kind, reader.source.name) == ("sirepo_db", str(root))
@@ -51,12 +58,12 @@ async def test_every_capture_is_read_whole(capture: str) -> None:
 
 @pytest.mark.parametrize("capture", [name for name in CAPTURES if (FIXTURES / name / "snapshots").is_dir()])
 async def test_each_state_of_a_snapshot_is_seen(capture: str, db: Db, reader: Reader) -> None:
-    await reader.catch_up()
+    await reader.drain()
     for snapshot in sorted((FIXTURES / capture / "snapshots").iterdir()):
         records = {path.stem: path.read_bytes() for path in snapshot.iterdir()}
         for name, data in records.items():
             db.put_bytes(name, data)
-        assert sorted(await reader.news()) == sorted(records)
+        assert sorted(await news(reader)) == sorted(records)
         for name in records:
             detail = await reader.source.detail(JobId(name))
             assert detail is not None
@@ -67,7 +74,7 @@ async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
     ages = [5, 1, 9, 3, 7, 2, 8, 4, 6, 0]
     for age in ages:
         db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
-    batches = await reader.catch_up()
+    batches = await reader.drain()
     assert [job.id for batch in batches for job in batch.jobs] == [jid(age) for age in sorted(ages)]
     assert [batch.more for batch in batches] == [True, True, False]
     assert [batch.count for batch in batches] == [4, 4, 2]
@@ -78,7 +85,7 @@ async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytes
     for age in range(10):
         db.put_bytes(jid(age), to_bytes(a_record(jid(age))), mtime_s=1_795_000_000 - age * 100)
     monkeypatch.setattr(os, "listdir", listing := Mock(wraps=os.listdir))
-    batches = await reader.catch_up()
+    batches = await reader.drain()
     assert listing.call_count == 1
     assert [(batch.count, batch.left) for batch in batches] == [(3, 7), (4, 3), (3, 0)]
     first, *rest = [[job.id for job in batch.jobs] for batch in batches]
@@ -93,10 +100,10 @@ async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db
         db.put(jid(number))
     path = db.path(jid(3))
     before = path.stat()
-    await reader.catch_up()
+    await reader.drain()
 
     async def is_news() -> None:
-        assert [await reader.news(), await reader.news()] == [[jid(3)], []]
+        assert [await news(reader), await news(reader)] == [[jid(3)], []]
 
     os.utime(path, ns=(1, before.st_mtime_ns + 1))
     await is_news()
@@ -114,12 +121,12 @@ async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db
 async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
     for number in range(3):
         db.put(jid(number))
-    await reader.catch_up()
+    await reader.drain()
     db.remove(jid(1))
-    (batch,) = await reader.catch_up()
+    (batch,) = await reader.drain()
     assert (batch.gone, batch.jobs) == ((jid(1),), ())
     db.put(jid(1))
-    assert await reader.news() == [jid(1)]
+    assert await news(reader) == [jid(1)]
 
 
 async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader) -> None:
@@ -137,7 +144,7 @@ async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader
     ]:
         (db.directory / name).write_bytes(to_bytes(a_record(jid(1))))
     (db.directory / os.fsdecode(b"\xff\xfe.json")).write_bytes(b"{}")
-    assert await reader.news() == [good]
+    assert await news(reader) == [good]
     assert (reader.skipped, reader.batches[0].count) == (0, 1)
 
 
@@ -169,9 +176,9 @@ async def watched(db: Db, reader: Reader, count: int) -> None:
     """Write so many jobs, read them, and let the source be told of changes from now on."""
     for number in range(count):
         db.put(jid(number))
-    await reader.catch_up()
+    await reader.drain()
     await reader.source.changed(0.0)
-    await reader.catch_up()
+    await reader.drain()
 
 
 async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
@@ -182,7 +189,7 @@ async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
     await asyncio.wait_for(waiting, LONG_S / 2)
     told: list[JobId] = []
     while jid(2) not in told:  # the second may be heard of after the first was read
-        batches = await reader.catch_up()
+        batches = await reader.drain()
         told += [one for batch in batches for one in (*(job.id for job in batch.jobs), *batch.gone)]
         await reader.source.changed(0.1)
     assert told == [jid(1), jid(2)]
@@ -190,10 +197,10 @@ async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
 
 async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: Db, reader: Reader) -> None:
     db.put(jid(1))
-    await reader.catch_up()
+    await reader.drain()
     db.put(jid(2))
     await reader.source.changed(LONG_S)
-    assert await reader.news() == [jid(2)]
+    assert await news(reader) == [jid(2)]
 
 
 GOOD, BAD = jid(1), jid(2)
@@ -212,7 +219,7 @@ async def assert_only_bad_is_skipped(reader: Reader, db: Db, why: str) -> None:
     (skip,) = reader.skips
     assert skip.where == str(db.path(BAD))
     assert why in skip.why
-    assert await reader.news() == []
+    assert await news(reader) == []
     assert (reader.skipped, len(reader.skips)) == (1, 1)
 
 
@@ -235,7 +242,7 @@ NO_RECORDS: dict[str, Callable[[Path], object]] = {
 async def test_what_is_no_record_costs_itself_only(why: str, db: Db, reader: Reader) -> None:
     db.put(GOOD)
     NO_RECORDS[why](db.path(BAD))
-    await reader.catch_up()
+    await reader.drain()
     await assert_only_bad_is_skipped(reader, db, why)
     if "bytes" in why:
         with pytest.raises(SourceError, match="100000000 bytes"):
@@ -246,7 +253,7 @@ async def test_what_is_no_record_costs_itself_only(why: str, db: Db, reader: Rea
 async def test_every_size_is_read_whole(size: int, db: Db, reader: Reader) -> None:
     record = to_bytes(a_record(GOOD))
     db.put_bytes(GOOD, record + b" " * (size - len(record)))
-    assert await reader.news() == [GOOD]
+    assert await news(reader) == [GOOD]
     assert reader.skipped == 0
 
 
@@ -274,35 +281,35 @@ async def test_a_file_that_is_another_or_gone_after_it_was_listed_is_no_fault(db
 
 async def test_the_last_good_record_stays_while_the_file_is_torn(db: Db, reader: Reader) -> None:
     db.put(GOOD, status="running")
-    await reader.catch_up()
+    await reader.drain()
     db.put_bytes(GOOD, b'{"status": "comp')
-    (batch,) = await reader.catch_up()
+    (batch,) = await reader.drain()
     assert (batch.jobs, batch.gone, batch.skip_count) == ((), (), 1)
     assert reader.jobs[GOOD].status == JobStatus.RUNNING
     db.put(GOOD, status="completed")
-    (batch,) = await reader.catch_up()
+    (batch,) = await reader.drain()
     assert (batch.recovered, reader.skipped, reader.jobs[GOOD].status) == (1, 0, JobStatus.COMPLETED)
 
 
 async def test_another_damage_to_the_same_file_counts_once(db: Db, reader: Reader) -> None:
     db.put_bytes(BAD, b"")
-    await reader.catch_up()
+    await reader.drain()
     db.put_bytes(BAD, b"[]")
-    await reader.catch_up()
+    await reader.drain()
     assert reader.skipped == 1
     assert [skip.why for skip in reader.skips] == ["empty", "not a JSON object but a list"]
     db.remove(BAD)
-    (batch,) = await reader.catch_up()
+    (batch,) = await reader.drain()
     assert (batch.recovered, reader.skipped) == (1, 0)
 
 
 async def test_an_odd_field_is_told_and_the_job_is_there(db: Db, reader: Reader) -> None:
     db.put(GOOD, computeJobStart="soon")
-    assert await reader.news() == [GOOD]
+    assert await news(reader) == [GOOD]
     assert (reader.skipped, reader.jobs[GOOD].started_at) == (1, None)
     assert "computeJobStart" in reader.skips[0].why
     db.put(GOOD)
-    assert await reader.news() == [GOOD]
+    assert await news(reader) == [GOOD]
     assert reader.skipped == 0
 
 
@@ -320,9 +327,9 @@ async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_db: Db, 
     open_db.put(BAD)
     open_db.path(BAD).chmod(0)
     async with aclosing(SirepoDb(open_db.root)) as source:
-        reader = Reader(source)
+        reader = Reading(source)
         with nobody():
-            await reader.catch_up()
+            await reader.drain()
             await assert_only_bad_is_skipped(reader, open_db, "Permission denied")
             with pytest.raises(SourceDenied, match="permission denied"):
                 await source.detail(BAD)
@@ -330,7 +337,7 @@ async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_db: Db, 
             open_db.remove(BAD)
         else:
             open_db.path(BAD).chmod(0o644)
-        assert await reader.news() == ([] if is_removed else [BAD])
+        assert await news(reader) == ([] if is_removed else [BAD])
         assert (reader.batches[-1].gone, reader.skipped) == ((), 0)
 
 
@@ -377,12 +384,12 @@ async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[Source
 async def test_a_db_before_the_first_run_is_found_once_it_is_there(tmp_path: Path) -> None:
     root = tmp_path / "db"
     root.mkdir()
-    reader = Reader(SirepoDb(root))
+    reader = Reading(SirepoDb(root))
     with pytest.raises(SourceMissing, match="or its supervisor has not run yet"):
-        await reader.step()
+        await reader.poll()
     db = Db(root)
     db.put(GOOD)
-    assert await reader.news() == [GOOD]
+    assert await news(reader) == [GOOD]
     await reader.source.aclose()
 
 
