@@ -21,12 +21,11 @@ from jobtui.render.json_output import Document, fields_of, text_or_null, time_or
 from jobtui.render.table import Cell, Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
-GLYPHS: Mapping[str, str] = {
-    "down": "✗", "drained": "⊘", "draining": "⊘", "full": "●", "mixed": "●", "idle": "·",
+SIGNS: Mapping[str, tuple[str, str]] = {
+    "down": ("✗", "error"), "drained": ("⊘", "warning"), "draining": ("⊘", "warning"), "full": ("●", ""),
+    "mixed": ("●", ""), "idle": ("·", "settled"),
 }  # fmt: skip
-STYLES: Mapping[str, str] = {
-    "down": "error", "drained": "warning", "draining": "warning", "full": "", "mixed": "", "idle": "settled",
-}  # fmt: skip
+"""Sign and style of how a node stands."""
 
 
 def _memory(megabytes: int) -> str:
@@ -34,12 +33,12 @@ def _memory(megabytes: int) -> str:
 
 
 def _style(one: ListedNode, look: TimeLook) -> str:
-    return STYLES[one.standing]
+    return SIGNS[one.standing][1]
 
 
 NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
     TableColumn(
-        key="state", header="  STATE", cell=lambda one, look: f"{GLYPHS[one.standing]} {one.standing}",
+        key="state", header="  STATE", cell=lambda one, look: f"{SIGNS[one.standing][0]} {one.standing}",
         sort=lambda one: STANDINGS.index(one.standing), style=_style, cells=fixed(10), priority=100,
     ),
     text_column("node", "NODE", lambda one: one.node.name, Cells(6, 8, 24), 95),

@@ -266,21 +266,13 @@ class LogView(LineView):
     # What the user does.
 
     def move(self, move: Move) -> None:
-        page = max(1, self._visible - 1)
-        steps = {
-            Move.UP: -1,
-            Move.DOWN: 1,
-            Move.HALF_UP: -max(1, page // 2),
-            Move.HALF_DOWN: max(1, page // 2),
-            Move.PAGE_UP: -page,
-            Move.PAGE_DOWN: page,
-        }
+        lines = move.lines(max(1, self._visible - 1))
         if move is Move.TOP:
             self.go_to(0)
         elif move is Move.BOTTOM:
             self.go_to(None)
         else:
-            self._go(self._cursor + self._owed + steps[move], by_page=move in (Move.PAGE_UP, Move.PAGE_DOWN))
+            self._go(self._cursor + self._owed + lines, by_page=move in (Move.PAGE_UP, Move.PAGE_DOWN))
 
     def select(self, move: Move) -> None:
         if self._anchor is None:

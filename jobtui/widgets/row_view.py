@@ -24,6 +24,15 @@ class Move(StrEnum):
     TOP = "top"
     BOTTOM = "bottom"
 
+    def lines(self, page: int) -> int:
+        """How many lines down it is, of which a page has so many; 0 to an end."""
+        half = max(1, page // 2)
+        steps = {
+            Move.UP: -1, Move.DOWN: 1, Move.HALF_UP: -half, Move.HALF_DOWN: half, Move.PAGE_UP: -page,
+            Move.PAGE_DOWN: page,
+        }  # fmt: skip
+        return steps.get(self, 0)
+
 
 class RowView(LineView):
     """Rows below some lines of heading. Subclasses give `count`, `row` and perhaps `heading`."""
@@ -81,18 +90,8 @@ class RowView(LineView):
         return self.row(index)
 
     def move(self, move: Move) -> None:
-        half = max(1, self.page // 2)
-        steps = {
-            Move.UP: -1,
-            Move.DOWN: 1,
-            Move.HALF_UP: -half,
-            Move.HALF_DOWN: half,
-            Move.PAGE_UP: -self.page,
-            Move.PAGE_DOWN: self.page,
-            Move.TOP: -self.count,
-            Move.BOTTOM: self.count,
-        }
-        self.go(self.cursor + steps[move])
+        ends = {Move.TOP: 0, Move.BOTTOM: self.count}
+        self.go(ends.get(move, self.cursor + move.lines(self.page)))
 
     def go(self, index: int) -> None:
         self.cursor = max(0, min(index, self.count - 1))

@@ -1,7 +1,7 @@
 """Lines of a driver about its agent and about ops: started, lost, assigned, sent, answered."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from jobtui.analysis.correlation.agents import AgentTrack
 from jobtui.analysis.correlation.ops import OpTrack
@@ -23,28 +23,18 @@ from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
 
-_ENDS: Mapping[str, AgentState] = {
-    "agent_not_started": AgentState.NEVER_CONNECTED,
-    "agent_closed": AgentState.LOST,
-    "agent_exited": AgentState.LOST,
-    "agent_killed": AgentState.KILLED,
-    "agent_idle": AgentState.KILLED,
-}
-_END_STEPS: Mapping[str, str] = {
-    "agent_not_started": "agent did not start in time",
-    "agent_closed": "agent lost",
-    "agent_exited": "agent exited",
-}
+_ENDS: Mapping[str, tuple[AgentState, str, str]] = {
+    "agent_not_started": (
+        AgentState.NEVER_CONNECTED, "did not connect within {timeout} s", "agent did not start in time",
+    ),
+    "agent_closed": (AgentState.LOST, "its connection ended", "agent lost"),
+    "agent_exited": (AgentState.LOST, "it ended with code {returncode}", "agent exited"),
+    "agent_killed": (AgentState.KILLED, "the supervisor stopped it", ""),
+    "agent_idle": (AgentState.KILLED, "stopped, as it was idle", ""),
+}  # fmt: skip
+"""An agent's end by the shape of the line: its state then, the reason, and the step of the ops it had."""
 _ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
 """States after an end: further lines about it come from the cleanup and are ignored."""
-_WORDS: Mapping[str, Callable[[LogRecord], str]] = {
-    "agent_not_started": lambda record: f"did not connect within {record.fields['timeout']} s",
-    "agent_closed": lambda record: "its connection ended",
-    "agent_exited": lambda record: f"it ended with code {record.fields['returncode']}",
-    "agent_killed": lambda record: "the supervisor stopped it",
-    "agent_idle": lambda record: "stopped, as it was idle",
-}
-"""The reason for an agent's end, by the shape of the line."""
 
 _HELD = re.compile(r"_Op\(\w+, (\w{4})")
 _STARTING = frozenset({"agent_exec_dir", "container_up"})
@@ -70,14 +60,14 @@ def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
 
 def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     agent = state.agents.of_driver(record)
+    life, words, step = _ENDS[record.shape]
+    why = words.format_map(record.fields)
     if agent.state not in _ENDED:
         never = agent.state is AgentState.STARTING
-        life = AgentState.NEVER_CONNECTED if never else _ENDS[record.shape]
-        why = agent.why if agent.why.startswith("docker ") else _WORDS[record.shape](record)
-        agent.fall(life, record.at, why)
+        known = agent.why if agent.why.startswith("docker ") else why
+        agent.fall(AgentState.NEVER_CONNECTED if never else life, record.at, known)
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
-        agent.explain(_WORDS[record.shape](record))
-    step = _END_STEPS.get(record.shape, "")
+        agent.explain(why)
     for op in _lost_ops(state, record, agent) if step else ():
         op.add(record, step, Component.DRIVER, Certainty.PREFIX)
         if op.jid is not None:
