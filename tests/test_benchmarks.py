@@ -1,44 +1,16 @@
 """Measuring and the endurance run: their verdicts, meters and checks, and in small what the run does."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks.endurance import ROW, STATUS_WORDS, Found, differences
 from benchmarks.painted import CLIPBOARD, Painted
-from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report
 from benchmarks.site import Site
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
 from jobtui.actions import Place as Screen
 from jobtui.model.jobs import JobStatus
-
-
-@pytest.mark.parametrize(
-    ("row", "holds"),
-    [
-        (at_most("a", 50.0, "ms", 50.0), True),
-        (at_most("a", 50.1, "ms", 50.0), False),
-        (at_least("a", 99.0, "lines/s", 100.0), False),
-        (at_most_times("a", 16.0, "ms", reference=10.0, limit=1.6), True),
-        (at_most_times("a", 17.0, "ms", reference=10.0, limit=1.6), False),
-        (at_most_times("a", 17.0, "ms", reference=10.0, limit=1.6, ratio=1.5), True),
-        (at_most_over("a", 160.0, "ms", reference=10.0, limit=150.0), True),
-        (at_most_over("a", 161.0, "ms", reference=10.0, limit=150.0), False),
-    ],
-)
-def test_a_budget_holds_up_to_its_limit(row: Row, holds: bool) -> None:
-    assert row.holds is holds
-
-
-def test_a_report_fails_when_one_budget_does(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [at_most("good", 1.0, "ms", 2.0), at_most("bad", 3.0, "ms", 2.0)]
-    assert report(rows[:1], as_json=True) == 0
-    assert json.loads(capsys.readouterr().out)["rows"][0]["what"] == "good"
-    assert report(rows, as_json=False) == 1
-    assert "NO" in capsys.readouterr().out.splitlines()[-1]
-
 
 RATE = 8.0
 JID = "EPRSqtUW-IVh7w74d-heightWeightReport"

@@ -27,7 +27,6 @@ from jobtui.actions import (
 from jobtui.config import Config, ConfigError, load
 from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.config.file import places_of
-from jobtui.grammar import SETTING_BY_NAME
 from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style
@@ -166,42 +165,6 @@ def test_an_unknown_variable_is_told_and_ignored() -> None:
 def test_a_wrong_flag_value_names_the_flag() -> None:
     with pytest.raises(ConfigError, match=r"^--log: 'foo=bar': unknown role"):
         load({"log": ("foo=bar",)}, {})
-
-
-_VALUES = st.recursive(
-    st.one_of(st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-@given(key=st.sampled_from([*SETTING_BY_NAME, "profiles", "other"]), value=_VALUES)
-def test_no_value_does_worse_than_a_clear_error(
-    key: str, value: object, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    says = str(folder)
-    try:
-        config_of(folder, f"{key} = {_toml(value)}\n")
-    except ConfigError as error:
-        says = str(error)
-    assert str(folder) in says
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, str):
-        return (
-            '"' + "".join(f"\\U{ord(c):08x}" if not 0xD800 <= ord(c) < 0xE000 else "?" for c in value) + '"'
-        )
-    return str(value)
 
 
 def test_journals_are_named_in_every_way_there_is_and_have_their_units(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ WORDS = ["-m", "jobtui", "--srdb", str(CAPTURE), "--log", f"supervisor={CAPTURE 
 IGNORING: tuple[tuple[signal.Signals, ...], ...] = ((), (signal.SIGHUP,))
 
 
-@pytest.mark.parametrize(("nth", "count"), enumerate([1, 20, 100, 1_000, 4_000]))
+@pytest.mark.parametrize(("nth", "count"), enumerate([1, 100, 4_000]))
 def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) -> None:
     """So many bytes are written: at the start, between taking the terminal and painting, and during that."""
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
@@ -57,7 +57,7 @@ def test_it_ends_when_its_terminal_goes_while_it_starts(nth: int, count: int) ->
         program.wait_end(LONG_S / 2)
 
 
-@pytest.mark.parametrize(("nth", "keys"), enumerate([b"", b"p", b"?", b":", b"\r"]))
+@pytest.mark.parametrize(("nth", "keys"), enumerate([b"", b":"]))
 def test_it_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
     with PtyProgram(WORDS, IGNORING[nth % 2]) as program:
         program.wait_seen(READY)
@@ -166,7 +166,6 @@ async def test_an_input_that_raises_costs_itself(
 
 
 COLOURS = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")
-JOB = b"DJouDZ9T-"
 OSC52 = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
 
 
@@ -212,7 +211,7 @@ def test_without_colours_none_is_sent() -> None:
     assert COLOURS.search(left_by())
 
 
-@pytest.mark.parametrize("term", ["screen", "linux", "xterm"])
+@pytest.mark.parametrize("term", ["screen", "linux"])
 def test_a_terminal_of_16_colours_is_sent_its_own(term: str) -> None:
     seen = CONSOLE() if term == "linux" else left_by(TERM=term, COLORTERM="")
     assert COLOURS.search(seen)
@@ -226,14 +225,6 @@ def test_in_other_locales_everything_is_ascii(left: Callable[[], bytes]) -> None
     assert b"x" in seen
     assert b"enter" in seen
     assert b"Traceback" not in seen
-
-
-def test_commands_print_ascii_where_the_locale_has_no_more() -> None:
-    for environ, is_ascii in (({"LANG": "C"}, True), ({}, False)):
-        with PtyProgram([*SHOWN, "jobs"], environ=environ) as program:
-            wait_for(lambda program=program: ended(program))  # type: ignore[misc]
-        assert program.seen.isascii() is is_ascii
-        assert (b"x failed" in program.seen) is is_ascii
 
 
 def test_the_console_is_sent_what_its_fonts_have() -> None:
@@ -251,13 +242,6 @@ def test_the_title_is_set_and_given_back() -> None:
     assert kept < set_to < back < len(seen)
     assert b"\x1b]2;" not in left_by()
     assert b"\x1b]2;" not in CONSOLE()
-
-
-def test_a_title_is_given_back_when_a_signal_ends_it() -> None:
-    with shown("--title", "on") as program:
-        os.kill(program.pid, signal.SIGTERM)
-        wait_for(lambda: ended(program))
-        assert program.seen.rindex(b"\x1b[23;2t") > program.seen.index(b"\x1b]2;jobtui ")
 
 
 @pytest.mark.parametrize(

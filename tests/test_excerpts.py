@@ -59,23 +59,6 @@ def test_there_is_a_page_for_each_question_of_the_readme() -> None:
     assert len(QUESTIONS) >= 10
 
 
-@pytest.mark.parametrize(
-    ("shown", "missing"),
-    [
-        (["a", "b", "c is long"], None),
-        (["a", "b"], "c is long"),
-        (["a", "..."], None),
-        (["...", "c is ..."], None),
-        (["a", "c is long"], "c is long"),
-        (["b"], "b"),
-        (["...", "b", "a"], "a"),
-        (["...", "d"], "d"),
-    ],
-)
-def test_a_line_is_missed(shown: list[str], missing: str | None) -> None:
-    assert first_missing(shown, ["a", "b ", "c is long"]) == missing
-
-
 REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text()
 EVERYWHERE = {"schema", "partial", "sources"}
 JOB = "VUlhaMOD-tD9ZqDpL-heightWeightReport"

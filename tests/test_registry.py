@@ -78,20 +78,6 @@ def test_no_kind_is_compared_or_listed_outside_the_registry() -> None:
     assert not found, f"ask the descriptor of the source instead: {found}"
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        'spec.setting == "srdb"',
-        'source.kind != "journald" or x',
-        'KIND = "slurm"\nsource.kind == KIND',
-        'kinds = frozenset({"logfile", "journald"})',
-        'spec.setting in ("balsam", "slurm")',
-    ],
-)
-def test_a_comparison_of_kinds_is_seen(source: str) -> None:
-    assert list(kinds_compared(source, {"KIND": "slurm"}))
-
-
 def test_no_two_kinds_have_one_name() -> None:
     assert len({one.kind for one in SOURCES}) == len(SOURCES)
     named = [one.setting for one in SOURCES if one.setting]

@@ -110,7 +110,6 @@ async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Pa
 
 CAPTURE = Path(__file__).parent / "fixtures/sirepo/local"
 FIRST_JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
-LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
 
 
 def short_tail(path: Path) -> LogFile:
@@ -201,65 +200,6 @@ async def test_what_grows_meanwhile_is_read_in_its_turn(monkeypatch: pytest.Monk
     assert seconds.count(40) == 2
 
 
-async def test_a_log_that_lags_behind_its_copy_for_a_moment_is_read_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    *lines, last = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
-    log, copy = tmp_path / "supervisor.log", tmp_path / "copy.log"
-    log.write_bytes(b"".join(lines))
-    copy.write_bytes(b"".join(lines).replace(b"2", b"3", 1))
-    was_looked_at = threading.Event()
-    starting_at = LogFile.starting_at
-
-    def started(source: LogFile, at: Nanos) -> LogFile:
-        fresh = starting_at(source, at)
-        poll = fresh._poll
-
-        def polled(*, begins: bool) -> Batch:
-            if source.name == str(log):
-                try:
-                    return poll(begins=begins)
-                finally:
-                    was_looked_at.set()
-            assert was_looked_at.wait(20)
-            log.write_bytes(b"".join([*lines, last]))
-            return poll(begins=begins)
-
-        monkeypatch.setattr(fresh, "_poll", polled)
-        return fresh
-
-    monkeypatch.setattr(LogFile, "starting_at", started)
-    async with Session([short_tail(log), short_tail(copy)]) as session:
-        await session.catch_up()  # they differ, so both are read
-        whole = tmp_path / "whole"
-        whole.write_bytes(b"".join([*lines, last]))
-        whole.rename(copy)
-        await session.catch_up()
-        assert await session.reach_back(Nanos(0))
-        assert [op.name for op in session.store.correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
-
-
-async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
-    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
-    log = tmp_path / "supervisor.log"
-    log.write_bytes(b"".join(lines[:-60]))
-    async with Session([short_tail(log)]) as session:
-        seen = asyncio.Event()
-        running = asyncio.create_task(session.run())
-        session.store.subscribe(lambda changes: seen.set())
-        async with asyncio.timeout(20):
-            await seen.wait()
-            assert await session.reach_back(Nanos(0))
-            before = session.store.correlation.ops_of(LAST_JOB)
-            with log.open("ab") as file:
-                file.writelines(lines[-60:])
-            while session.store.correlation.ops_of(LAST_JOB) == before:
-                seen.clear()
-                await seen.wait()
-        await stop(running)
-        assert session.store.correlation.ops_of(FIRST_JOB)
-
-
 async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() -> None:
     path = CAPTURE / "supervisor.log"
     announced = Announced(str(path), "logfile", lambda: LogFile(path))
@@ -304,30 +244,6 @@ async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
         assert ops_in(session.store.correlation) == before
         assert {agent.agent for agent in session.store.correlation.agents()} == agents
         assert session.store.correlation.dropped_ops == 0
-
-
-async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
-    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
-    log = tmp_path / "supervisor.log"
-    for cut in range(len(lines) // 2, len(lines), 37):
-        log.write_bytes(b"".join(lines[:cut]))
-        journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
-        async with Session([LogFile(log), Late(journal)]) as session:
-            await session.catch_up()
-            log.rename(tmp_path / "gone")
-            log.write_bytes(b"")
-            await session.catch_up()
-            assert await session.reach_back(Nanos(0))
-            with log.open("ab") as file:
-                file.writelines(lines[cut:])
-            await session.catch_up()
-            known = ops_in(session.store.correlation)
-        log.write_bytes(b"".join(lines))
-        async with Session([LogFile(log)]) as session:
-            await session.catch_up()
-            whole = ops_in(session.store.correlation)
-        assert [op[:3] for op in known] == [op[:3] for op in whole]
-        assert [op[3] for op in known] == [op[3] for op in whole]
 
 
 class Late:

@@ -38,21 +38,6 @@ def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
         window.wait_text(lambda text: "q quit" in text.splitlines()[23])
 
 
-def test_a_job_id_opens_at_that_job() -> None:
-    jid = "hZk95g40-4u2Pj0fB-heightWeightReport"
-    with dashboard("--srdb", str(CAPTURE), jid, columns=120, rows=40) as window:
-        window.wait_text(lambda text: jid in text and "esc back" in text)
-
-
-def test_sources_that_are_not_there_are_said_to_be() -> None:
-    words = ("--srdb", "/nowhere/db", "--log", "supervisor=/nowhere/s.log")
-    with dashboard(*words, columns=40, rows=10) as window:
-        window.wait_text("q quit")
-        window.wait_text("down")
-        window.press("6", until="s.log")
-        window.press("q", until="[ended 0]")
-
-
 def pid_of(window: Tmux) -> int:
     shell = window.run("display-message", "-p", "#{pane_pid}").strip()
     children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
@@ -123,78 +108,3 @@ def test_a_pager_on_a_record_and_back() -> None:
         window.press("P", until=lambda text: "computeJid" in text and "q quit" not in text)
         window.press("q", until="q quit")
         window.press("j", "q", until="[ended 0]")
-
-
-def say(window: Tmux, sign: str, text: str) -> None:
-    window.press(sign, until=lambda shown: f"\n {sign} " in shown)
-    window.type(text)
-    window.wait_text(text[-12:])
-    window.keys("Enter")
-
-
-def back(window: Tmux, gone: str) -> None:
-    """Press escape, and wait until this is gone: an escape with a key right after it is another key."""
-    window.press("Escape", until=lambda text: gone not in text)
-
-
-JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
-USER, MODEL = "hZk95g40", "heightWeightReport"
-
-
-def test_a_walk_through_the_screens_in_three_sizes() -> None:
-    """Then it is left by `q`, and the terminal is as it was before."""
-    before = untouched()
-    logs = [word for role in ("supervisor", "server") for word in ("--log", f"{role}={CAPTURE / role}.log")]
-    with dashboard("--srdb", str(CAPTURE), *logs, columns=80, rows=24) as window:
-        window.wait_text("srunit")
-        the_screens_of_a_job(window)
-        for columns, rows, part in ((40, 10, the_screens_with_numbers), (120, 40, help_columns_and_filter)):
-            window.resize(columns, rows)
-            part(window)
-        window.resize(80, 24)
-        left = window.press("q", until="[ended 0]")
-        assert "Traceback" not in left
-        assert "srunit" not in left, "what it drew is still there"
-        assert (state_of(window), line_settings(window)) == before
-
-
-def the_screens_of_a_job(walk: Tmux) -> None:
-    say(walk, ":", f"goto {JID}")
-    walk.wait_text(lambda text: USER in text and "exited 0" in text)
-    for key, sign in (("l", "lines of 2 logs"), ("h", "RUN "), ("f", "director"), ("r", "written")):
-        walk.press(key, until=sign)
-    walk.press("o", until="exited 0")
-    walk.press("Tab", "G", "Enter", until="› log line")
-    back(walk, "› log line")
-    back(walk, "exited 0")
-    walk.wait_text("srunit")
-
-
-def the_screens_with_numbers(walk: Tmux) -> None:
-    walk.press("2", until="following")
-    say(walk, "/", "_ComputeJob(")
-    walk.wait_text("/_Comp")
-    walk.press("6", until="SOURCE")
-    walk.press("3", until="AGENT")
-    walk.press("2", until="/_Comp")
-    back(walk, "/_Comp")
-    back(walk, "following")
-    walk.wait_text("srunit")
-
-
-def help_columns_and_filter(walk: Tmux) -> None:
-    walk.press("?", until="On this screen (jobs)")
-    back(walk, "On this screen")
-    walk.press("c", until="✓ state")
-    back(walk, "✓ state")
-    walk.press("C-p", until="The logs, line by")
-    walk.type("pause")
-    walk.wait_text("Pause or resume")
-    walk.press("Enter", until="paused")
-    walk.press("p", until=lambda text: "paused" not in text and "srunit" in text)
-    say(walk, "/", f"model:{MODEL}")
-    walk.wait_text(f"/model:{MODEL[:8]}")
-    back(walk, "/model:")
-    say(walk, ":", "soruces")
-    walk.wait_text("did you mean")
-    back(walk, ": soruces")

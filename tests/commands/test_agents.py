@@ -21,30 +21,6 @@ def test_it_keeps_the_contract(capture: str, run: Runner) -> None:
     assert ran.json["agents"]
 
 
-@pytest.mark.parametrize("capture", TRUE_CAPTURES)
-def test_agents_and_messages_are_those_that_were(capture: str, run: Runner) -> None:
-    truth = json.loads((CAPTURES / capture / "expected.json").read_text())["agents"]
-    ran = run("agents", "--json", "--at", AT, *sources_of(capture))
-    found = {agent["agent"]: agent["messages"] for agent in ran.json["agents"]}
-    assert found == {prefix: told["messages"] for prefix, told in truth.items()}
-
-
-def test_the_log_of_a_clusters_agent_beside_its_copies_changes_no_count(run: Runner) -> None:
-    log = CAPTURES / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "job_agent.log"
-    both = ("--log", f"agent={log}", *sources_of("sbatch"))
-    found = [run("agents", "--json", "--at", AT, *flags).json for flags in (sources_of("sbatch"), both)]
-    counts = [[(a["agent"], a["state"], a["messages"]) for a in document["agents"]] for document in found]
-    assert counts[0] == counts[1]
-    truth = json.loads((CAPTURES / "sbatch" / "expected.json").read_text())["jobs"]
-    for jid in truth:
-        ops = [
-            run("timeline", jid, "--json", "--at", AT, *flags).json["ops"]
-            for flags in (sources_of("sbatch"), both)
-        ]
-        told = [[(op["op"], op["sends"], op["replies"], op["updates"]) for op in each] for each in ops]
-        assert told[0] == told[1]
-
-
 def test_a_filter_picks(run: Runner) -> None:
     ran = run("agents", "state:lost", "user:vulh", "--json", "--at", AT, *sources_of("docker"))
     (agent,) = ran.json["agents"]

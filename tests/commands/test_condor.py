@@ -100,11 +100,6 @@ def test_files_ids_and_addresses_lead_to_the_trace(thing: object, run: Runner) -
     assert [cause["name"] for cause in ran.json["root_causes"]] == ["hardWork.step"]
 
 
-def test_a_file_of_spans_needs_no_other_source_of_traces(run: Runner) -> None:
-    ran = run(*LOGS, "trace", CAPTURES / "job-fail.otlp.pb", "--json")
-    assert (ran.code, ran.json["trace_id"]) == (1, FAILED)
-
-
 def test_a_job_leads_to_the_trace_that_its_submit_file_or_output_names(run: Runner) -> None:
     files = ("--condor-log", CAPTURES / "job-fail" / "job.out")
     ran = run(*SPANS, *files, "trace", "81419552.0", "--json")

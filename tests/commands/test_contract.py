@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import pytest
 
@@ -49,11 +48,6 @@ def test_timeline_and_logs(capture: str, run: Runner) -> None:
 def test_doctor_and_config(run: Runner) -> None:
     check_document(run("doctor", "--json", *sources_of("local")).json, "doctor", ["checks"])
     check_document(run("config", "--json", *sources_of("local")).json, "config", ["settings"])
-
-
-def test_schema_is_first_and_sources_last_as_printed(run: Runner) -> None:
-    pairs = json.loads(run("jobs", "--json", *sources_of("local")).out, object_pairs_hook=list)
-    assert (pairs[0][0], pairs[-1][0]) == ("schema", "sources")
 
 
 def test_a_text_in_csv_is_no_formula_and_a_number_stays_one(capsys: pytest.CaptureFixture[str]) -> None:

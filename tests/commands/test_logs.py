@@ -17,7 +17,6 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
 from jobtui.render.log_lines import job_line
-from tests.commands.contract import check_document
 from tests.commands.running import CAPTURES, Runner, environment, sources_of
 from tests.hostile.records import hostile
 from tests.waiting import wait_for
@@ -72,14 +71,6 @@ def test_op_agent_and_expression_choose(run: Runner) -> None:
     assert all("new status=" in line["text"] for line in found)
 
 
-def test_an_agent_is_also_known_by_its_container(run: Runner) -> None:
-    expected = json.loads((CAPTURES / "docker" / "expected.json").read_text())["jobs"]
-    jid, ops = next((jid, job["ops"]) for jid, job in expected.items() if len(job["ops"]) > 1)
-    container = f"srj-p-{jid.partition('-')[0]}"
-    lines = lines_of(run, "--agent", container, jid=jid, capture="docker")
-    assert {line["ids"]["agent"] for line in lines} <= {op["agent"] for op in ops}
-
-
 @pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
 def test_a_secret_in_the_line_after_its_key_is_masked(
     run: Runner, tmp_path: Path, flags: tuple[str, ...]
@@ -129,15 +120,6 @@ def test_text_has_the_source_in_front_and_csv_has_columns(run: Runner) -> None:
     assert plain[0].startswith("2026-11-20 20:35:43Z  server.log:230")
     table = run("logs", JID, "--csv", "--op", "7Osx", *sources_of("local")).out.splitlines()
     assert table[0].startswith("at,source,line,component,op")
-
-
-def test_secrets_in_lines_are_masked(run: Runner) -> None:
-    text = "\n".join(line["text"] for line in lines_of(run))
-    written = (CAPTURES / "local" / "supervisor.log").read_text()
-    token = written.partition("SIREPO_SIM_DB_FILE_SERVER_TOKEN='")[2].partition("'")[0]
-    assert len(token) == 32
-    assert "SIREPO_SIM_DB_FILE_SERVER_TOKEN" in text
-    assert token not in text
 
 
 @pytest.mark.parametrize("end", ["aB3dE5fG7hI9jK1lM3nO5p", "Zm9vYmFyQmF6MTIzNDU2=="])
@@ -240,10 +222,3 @@ def test_following_ends_when_its_reader_goes_away(tmp_path: Path) -> None:
             running.kill()
         assert running.stderr is not None
         assert b"Traceback" not in running.stderr.read()
-
-
-def test_the_document_of_a_capture_without_lines(run: Runner) -> None:
-    missing = "W75u0t3i-8fK5C9Xs-heightWeightReport"
-    ran = run("logs", missing, "--json", "--srdb", CAPTURES / "local")
-    check_document(ran.json, "logs")
-    assert ran.json["lines"] == []

@@ -15,7 +15,6 @@ from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.session import Session
 from tests.commands.running import CAPTURES, sources_of
 from tests.tracing import capture_file
-from tests.waiting import wait_until
 
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
 
@@ -97,24 +96,6 @@ def test_a_profile_is_in_its_title(dashboard: Dashboard, tmp_path: Path) -> None
     path.write_text(f'[profiles.prod]\nsrdb = "{CAPTURES / "local"}"\n')
     open.run(context(dashboard, "--config", str(path), "--profile", "prod"))
     assert dashboard.opened == [(None, "jobtui prod")]
-
-
-def test_the_demo_lives_while_it_is_open(tmp_path: Path) -> None:
-    class Watching(Dashboard):
-        async def _read(self, session: Session) -> None:
-            async with session:
-                await session.catch_up()
-                before = self._read_so_far(session)
-                running = asyncio.ensure_future(session.run())
-                await wait_until(lambda: self._read_so_far(session) != before)
-                running.cancel()
-
-        def _read_so_far(self, session: Session) -> list[int]:
-            return [source.records for source in session.store.sources()]
-
-    watching = Watching()
-    assert demo.run(context(watching, "demo", "--seed", "2")) == Exit.FINE
-    assert watching.opened == [(None, "jobtui demo")]
 
 
 def test_it_knows_how_its_sources_are_named(

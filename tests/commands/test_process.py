@@ -141,15 +141,22 @@ exec sleep 1000
 """
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["logs EPRSqtUW-IVh7w74d-heightWeightReport -f", "record kept", "jobs", "show slurm/22"],
-    ids=lambda w: w.split()[0],
+OUTLIVING = (
+    ("logs EPRSqtUW-IVh7w74d-heightWeightReport -f", 15, signal.SIG_DFL),
+    ("logs EPRSqtUW-IVh7w74d-heightWeightReport -f", 2, signal.SIG_DFL),
+    ("record kept", 1, signal.SIG_DFL),
+    ("record kept", 2, signal.SIG_IGN),
+    ("jobs", 9, signal.SIG_DFL),
+    ("jobs", 2, signal.SIG_IGN),
+    ("show slurm/22", 2, signal.SIG_DFL),
+    ("show slurm/22", 15, signal.SIG_IGN),
 )
-@pytest.mark.parametrize("number", [signal.Signals(n) for n in (1, 2, 9, 15)], ids=lambda n: n.name)
-@pytest.mark.parametrize("interrupt", [signal.SIG_DFL, signal.SIG_IGN], ids=lambda i: i.name)
+"""A command, the signal that ends it, and what it was started to do with SIGINT."""
+
+
+@pytest.mark.parametrize(("words", "number", "interrupt"), OUTLIVING)
 def test_no_program_outlives_the_command_that_started_it(
-    words: str, number: signal.Signals, interrupt: signal.Handlers, tmp_path: Path
+    words: str, number: int, interrupt: signal.Handlers, tmp_path: Path
 ) -> None:
     """Also one that ignores SIGINT, as what a script starts with `&`."""
     pids = tmp_path / "pids"

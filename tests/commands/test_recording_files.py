@@ -75,12 +75,6 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
     assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
 
 
-def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / "r").touch()
-    RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
-    Recording(tmp_path / "r").close()
-
-
 def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
     (log := tmp_path / "supervisor.log").write_text("")
     line = "Nov 20 20:34:{:02d} {:5d} 0 x.py:1:f line\n"
@@ -253,14 +247,6 @@ def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Pat
     assert [entry.seq for entry in recording.delivered(1, 0, NOW, 10)] == [1]
     assert recording.damaged == 1
     recording.close()
-
-
-def test_what_is_alike_all_over_is_kept_all_the_same(tmp_path: Path) -> None:
-    text = "same " * 4_000_000
-    kept = Batch(cursor="", records=(record(1, text),))
-    path = written(tmp_path / "r", (What.BATCH, kept, 0), most_bytes=64 * MB)
-    ((one,),) = [batch.records for batch in replayed(path, 0)]
-    assert one.text == text
 
 
 @pytest.mark.parametrize("config", ['"x"', "7", "[[1]]", '{"sources": 7}', "null"])

@@ -1,7 +1,6 @@
 """`report` against a Balsam server over HTTP: Balsam's own figures, the right ones, and what may go wrong."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -215,13 +214,6 @@ def test_utilization_is_drawn_over_what_is_available(site: Site) -> None:
     assert "█" in ran.out
     assert "\x1b" not in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines() if not line.startswith("note:"))
-
-
-@pytest.mark.parametrize("what", ["throughput", "nodes", "states"])
-def test_every_report_can_be_drawn(what: str, site: Site) -> None:
-    ran = site.report(what, "--plot", form="--plain")
-    assert ran.code == 0, ran.err
-    assert re.search("[█▒\u2801-\u28ff]", ran.out)
 
 
 @pytest.mark.parametrize("what", ["utilization", "throughput", "nodes", "states"])

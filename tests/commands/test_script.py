@@ -157,17 +157,6 @@ def test_a_pattern_that_never_ends_is_ended(
     }
 
 
-def test_a_pattern_that_is_slow_for_all_is_given_up(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.search.PATIENCE_S", 0.02)
-    for number in range(20):
-        (tmp_path / f"job.{number}_script").write_bytes(b"a" * 60 + b"!\n")
-    document = run("script", "--grep", "(a+)+$", "--json", "--archive", tmp_path).json
-    assert document["unreadable"] == 10
-    assert "too long" in document["left_out"][0]
-
-
 def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
     """The pipe at the end is of no archive; the search is stopped while a pattern takes its time."""
     directory = tmp_path / DAY

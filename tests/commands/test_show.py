@@ -11,7 +11,6 @@ from tests.commands.running import AT, CAPTURES, Runner, a_db, sources_of
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
-SECRET = "0123456789abcdefghijABCDEFGHIJ42"
 
 
 def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
@@ -86,22 +85,6 @@ def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runn
     assert ran.code == 5
     assert ran.err.count("\n") == 1
     assert "aaaaaaaa-aaaaaaaa-torn.json: not a JSON object" in ran.err
-
-
-def test_secrets_of_a_record_are_masked(tmp_path: Path, run: Runner) -> None:
-    record = {
-        "status": "error",
-        "error": f"agent_id='{SECRET}' failed",
-        "simName": f"token={SECRET}",
-        "nested": [{"apiKey": SECRET, "deep": {"password": SECRET}}],
-        "sim_db_file_server_token": SECRET,
-    }
-    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report=record)
-    for flag in ("--json", "--plain", "--csv"):
-        for command in ("show", "timeline", "jobs"):
-            words = [] if command == "jobs" else ["aaaaaaaa-aaaaaaaa-report"]
-            ran = run(command, *words, flag, "--srdb", db)
-            assert SECRET not in ran.out + ran.err
 
 
 def test_a_record_with_numbers_that_json_cannot_write(tmp_path: Path, run: Runner) -> None:

@@ -52,13 +52,6 @@ def test_what_never_starts_is_to_be_looked_at(run: Runner, cluster: StandIn) -> 
     assert "nodes with features that no node has" in run(*LOCAL, "jobs", "flag:never_starts").out
 
 
-@pytest.mark.parametrize("thing", ["slurm/4_3", "4_3", "17", "slurm/17", "sbatch_id=17", "#17"])
-def test_a_task_is_found_by_either_number(run: Runner, thing: str) -> None:
-    shown = run(*LOCAL, "show", thing, "--json").json
-    assert shown["job"]["id"] == "slurm/4_3"
-    assert shown["job"]["native"]["slurm"]["stdout"] == f"{DIRECTORY}/sweep-4_3.out"
-
-
 def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     for number in (31, 32):
         cluster.show(str(number), shown(number, tmp_path, "beam-%j.out", "beam-%j.err"))
@@ -146,12 +139,6 @@ def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:
     assert {tuple(group["jobs"]) for group in groups} == {
         ("slurm/60", "slurm/63"), ("slurm/61", "slurm/64"), ("slurm/62", "slurm/65"),
     }  # fmt: skip
-
-
-def test_incidents_group_what_slurm_lost(run: Runner) -> None:
-    out = run(*LOCAL, "incidents", "--json", "--since", "2h")
-    assert "program_failed" in out.out
-    assert "killed_by_signal" in out.out
 
 
 def test_a_cluster_that_is_down_is_one_line(run: Runner, cluster: StandIn) -> None:

@@ -1,13 +1,12 @@
 """`trace` on captured traces: what it names, its JSON, its exit codes."""
 
 import json
-import resource
 from pathlib import Path
 
 import pytest
 
 from tests.commands.contract import check_document
-from tests.commands.running import Runner, environment, jobtui, on_terminal
+from tests.commands.running import Runner, environment, jobtui
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, TRACE_ID, capture_file
 
 LINE = next(
@@ -129,20 +128,6 @@ def test_a_queue_is_a_wait_and_takes_no_room(run: Runner) -> None:
     assert queues == ["3h07m", "1h34m"]
 
 
-@pytest.mark.parametrize(
-    ("env", "line"),
-    [
-        ({"LC_ALL": "C.UTF-8", "TERM": "xterm"}, "✗A read ┊ ╺✗ 2s"),
-        ({"LC_ALL": "C.UTF-8", "TERM": "linux"}, "xA read │ ─x 2s"),
-        ({"LC_ALL": "C", "TERM": "xterm"}, "xA read : =x 2s"),
-    ],
-)
-def test_bars_are_drawn_in_signs_that_the_terminal_has(env: dict[str, str], line: str) -> None:
-    code, out = on_terminal(*CLUSTER, NO_COLOR="1", **env)
-    row = next(row for row in out.decode().splitlines() if row.startswith(line[:2]))
-    assert (code, row.split()) == (1, line.split())
-
-
 def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
     ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
     row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
@@ -175,19 +160,6 @@ def test_doctor_says_what_a_file_of_spans_holds(run: Runner) -> None:
 def test_other_commands_do_not_read_spans(run: Runner) -> None:
     ran = run(*FILES, "jobs", "--json")
     assert ran.json["sources"] == []
-
-
-def test_it_takes_less_than_300_ms_of_a_processor() -> None:
-    assert min(_spent() for _ in range(3)) < 0.3
-
-
-def _spent() -> float:
-    """Seconds of a processor that the program takes: others may use it meanwhile."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ran = jobtui(*FILES, "trace", LINE, env=environment(PYTHONDONTWRITEBYTECODE="1"))
-    assert ran.code == 1
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 @pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.config import ConfigError, load
-from jobtui.model.specs import Access
 from tests.commands.running import AT, Runner, environment
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
@@ -120,27 +118,6 @@ def test_a_login_is_taken_from_the_configuration_file(
     ran = run(*flags, "trace", LINE)
     assert "may be read by others" not in ran.err
     assert SECRET not in ran.out + ran.err
-
-
-def test_settings_of_servers_come_together(plain_environment: Path) -> None:
-    path = plain_environment / ".config" / "jobtui" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        'jaeger = ["https://a.example.org", "https://b.example.org"]\nca_file = "ca.pem"\nprofile = "p"\n'
-        '[servers."https://a.example.org"]\nbearer = "$MINE"\n'
-        '[profiles.p.servers."https://b.example.org"]\nca_file = "/b.pem"\n'
-    )
-    first, second = load({}, {"MINE": SECRET}).sources
-    assert first.access == Access(bearer=SECRET, ca_file=str(path.parent / "ca.pem"))
-    assert second.access == Access(ca_file="/b.pem")
-    assert SECRET not in repr((first, second))
-    with pytest.raises(ConfigError, match=r"JOBTUI_JAEGER_\*: a login is for one server, and there are seve"):
-        load({}, {"MINE": SECRET, "JOBTUI_JAEGER_BASIC": "a:b"})
-    with pytest.raises(
-        ConfigError,
-        match=r":5:10: servers\..*a\.example\.org.*\.bearer: the environment variable MINE",
-    ):
-        load({}, {})
 
 
 def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -188,14 +187,3 @@ def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) ->
         wait_for(lambda: program.code() is not None)
         assert b"\x1b" not in program.seen
         assert program.seen.count(b"Id " + name.encode()) == 1
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM])
-def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
-    (tmp_path / "supervisor-job").mkdir()
-    with PtyProgram(["-m", "jobtui", "--plain", "--srdb", str(tmp_path)]) as program:
-        program.wait_seen(b"No jobs.")
-        import os
-
-        os.kill(program.pid, number)
-        wait_for(lambda: program.code() == 0)

@@ -1,8 +1,8 @@
 """Every command with the words it takes, hostile ones among them.
 
-To add a command: what may follow its name, one line of words for each call, in CASES. `JOB` is each job
-in turn and `NEXT` the one after it, `NUMBER` the number of each text and `AFTER` the next one, `TEXT` each
-text, and `SOME` those of FEW; `MATCHING` and `PATTERN` are expressions that match those.
+To add a command: what may follow its name, one line of words for each call, in CASES. `TEXT` is each
+text in turn. All else is of those of FEW: `JOB` a job and `NEXT` the one after it, `NUMBER` the number of a
+text and `AFTER` the next one, `SOME` a text; `MATCHING` and `PATTERN` are expressions that match it.
 """
 
 import re
@@ -77,10 +77,10 @@ def _filled(words: Words, site: HostileSite) -> Iterator[Words]:
         "ARCHIVE": str(site.archive), "MADE": str(site.made_bundle()) if "MADE" in named else "",
     }  # fmt: skip
     rows = [*_rows(site)]
-    if named & {"SOME", "MATCHING", "PATTERN", "SHORT", "SHORTEST", "BADLY", "DASH", "BELOW"}:
-        rows = [rows[[*TEXTS].index(name)] for name in FEW]
-    elif not named & rows[0].keys():
+    if not named & rows[0].keys():
         rows = rows[:1]
+    elif not named & {"TEXT", "NAMED"}:
+        rows = [rows[[*TEXTS].index(name)] for name in FEW]
     for row in rows:
         values = known | row
         yield [re.sub("[A-Z]+", partial(_value, values), word) for word in words]
