@@ -280,7 +280,7 @@ class MergedLog(HeldLog):
 
     @property
     def _event(self) -> str:
-        ends = "tails only" if self._is_cut or not all(r.at_begin for r in self._readings) else ""
+        ends = "newest lines only" if self._is_cut or not all(r.at_begin for r in self._readings) else ""
         words = (_offset_words(clock, offset) for (_, clock), offset in self._offsets().items())
         return ", ".join(filter(None, (ends, *words)))
 

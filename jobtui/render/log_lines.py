@@ -169,9 +169,9 @@ def _style(line: JobLine) -> str:
 
 
 def facet_value(facet: Facet) -> str:
-    """A value, safe to show; of the path of a log the last two parts."""
+    """A value, safe to show; of the path of a log the last three parts."""
     if facet.field == "log":
-        return stream_label("/".join(facet.value.split("/")[-2:]))
+        return stream_label("/".join(facet.value.split("/")[-3:]))
     return show(mask_line(facet.value))
 
 

@@ -8,7 +8,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.render.log_lines import Tags, facet_words, stream_label
 from jobtui.render.sources import labels
-from jobtui.render.text import fit, safe, show
+from jobtui.render.text import fit, safe, show, telling
 from jobtui.screens.shared import Shared
 from jobtui.widgets.log_feed import FilteredLines, FoldedLines, Folds, KeptLines
 from jobtui.widgets.log_view import LogView
@@ -163,7 +163,7 @@ def status_words(reader: LogReader | None, view: LogView, number: int | None) ->
     words.append(("following", "good") if view.follows else (_position(reader, view, number), "dim"))
     for facet, keeps in reader.conditions:
         sign = "only" if keeps else "without"
-        words.append((f"{sign} {fit(facet_words(facet), CONDITION_CELLS).rstrip()}", "accent"))
+        words.append((f"{sign} {telling(facet_words(facet), CONDITION_CELLS)}", "accent"))
     words += [("selecting", "accent")] if view.selection is not None else []
     words += [("folded", "dim")] if reader.folds.are_all else []
     words += [(show(reader.extent.event), "warning")] if reader.extent.event else []

@@ -211,7 +211,7 @@ async def test_what_is_held_is_bounded(merged_of: Make, monkeypatch: pytest.Monk
     merged = merged_of({"a": journal_pages(journal)})
     extent = await merged.look()
     assert words(merged) == [str(n) for n in range(400, 900)]
-    assert "tails only" in extent.event
+    assert "newest lines only" in extent.event
     page = await merged.before(extent.begin, 100)
     assert (page.lines, page.at_edge) == ((), True)
 
