@@ -9,37 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.balsam.client import VERSION, BalsamClient, EventCache
-from jobtui.backends.balsam.source import Balsam
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.backends.balsam.client import VERSION, EventCache
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
-from jobtui.store.poller import Poller
-from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.watching import EARLY, NOW, an_event, answers, move_on
+from tests.backends.balsam.watching import EARLY, Watched, an_event, answers, move_on
 from tests.balsam_server import TOKEN, RecordedBalsam
-from tests.fakes import FakeCorrelation
 
-URL = "http://balsam.test"
 MOST = 100_000
 
 
-class Run:
+class Run(Watched):
     """One run of jobtui on a server, with the cache of the runs before."""
 
     def __init__(self, server: RecordedBalsam, path: Path, most: int = MOST, since: Nanos = EARLY) -> None:
-        self.server = server
         self.cache = EventCache(str(path), "balsam", most)
-        client = BalsamClient(URL, lambda: TOKEN, server.transport)
-        self.source = Balsam(client, since=since, clock=FixedClock(NOW), cache=self.cache)
-        self.store = Store(FakeCorrelation(), FixedClock(NOW))
-        self.poller = Poller(self.source, self.store)
+        super().__init__(server, since, self.cache)
         server.requests.clear()
 
     async def whole(self) -> "Run":
         await self.poller.catch_up()
-        for _ in range(10):
-            await self.poller.poll_once()
+        await self.poll(10)
         await self.source.aclose()
         return self
 
@@ -49,7 +39,7 @@ class Run:
 
     @property
     def note(self) -> str:
-        return self.store.sources()[0].note or ""
+        return self.health.note or ""
 
     def asked_from(self) -> list[str]:
         asked = [target for target in self.server.requests if "timestamp_after" in target]
@@ -95,10 +85,9 @@ async def test_nothing_is_shown_before_the_server_has_answered(path: Path, serve
     """What is old is not served as new: a server that is down is down, and nothing was read."""
     again = Run(server, path)
     server.faults = [answers(500)] * 3
-    for _ in range(3):
-        await again.poller.poll_once()
-    (health,) = again.store.sources()
-    assert (health.state, health.read_at, len(again.store.changes)) == (SourceState.DOWN, None, 0)
+    await again.poll(3)
+    assert (again.health.state, again.health.read_at) == (SourceState.DOWN, None)
+    assert not again.store.changes
     await again.whole()
     assert again.events == events_of(server)
 
@@ -133,8 +122,7 @@ async def test_a_run_that_ended_while_it_began_leaves_no_gap(path: Path) -> None
     server = RecordedBalsam()
     for polls in (1, 4, 5, 6, 7):
         broken = Run(server, path)
-        for _ in range(polls):
-            await broken.poller.poll_once()
+        await broken.poll(polls)
         await broken.source.aclose()
         whole = await Run(server, path).whole()
         assert whole.events == events_of(server)
@@ -172,8 +160,7 @@ async def test_one_that_cannot_be_used(broken: object, says: str, path: Path, se
     broken(path)  # type: ignore[operator]
     again = await Run(server, path).whole()
     assert again.events == events_of(server)
-    (health,) = again.store.sources()
-    assert health.state is SourceState.OK
+    assert again.health.state is SourceState.OK
     assert f"the cache {path} cannot be used" in again.note
     assert says in again.note
     assert "delete it to start again" in again.note

@@ -1,6 +1,6 @@
 """Reading journals in tests: all that there is, both ways, and following until enough has come."""
 
-import time
+import asyncio
 
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.following import Following
@@ -70,11 +70,10 @@ class Follower:
 
     async def until(self, count: int) -> list[JournalEntry]:
         """All that came, once it is `count` entries and nothing more waits."""
-        deadline = Deadline()
-        while len(self.found) < count:
-            deadline.check(f"{len(self.found)} of {count} entries came")
-            await self.following.changed(0.3)
-            await self.take()
+        async with asyncio.timeout(LONG_S):
+            while len(self.found) < count:
+                await self.following.changed(0.3)
+                await self.take()
         await self.take()
         return self.found
 
@@ -85,12 +84,3 @@ class Follower:
         await self.take()
         assert len(self.found) == count, messages(self.found[count:])
         await self.following.aclose()
-
-
-class Deadline:
-    def __init__(self) -> None:
-        self._until = time.monotonic() + LONG_S
-
-    def check(self, what: str) -> None:
-        """AssertionError, saying `what`, when the time is over."""
-        assert time.monotonic() < self._until, what

@@ -1,5 +1,6 @@
 """Following journals: of a host that dies and comes back, and of several hosts in one directory."""
 
+import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator
@@ -9,115 +10,75 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.journal import following
-from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.following import HostPlaces
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
-from tests.backends.journal.make import Writer, entry, needs_journal_tools, writer
-from tests.backends.journal.readers import Host, MakeReader, Way, each_program, ways
-from tests.backends.journal.reading import Deadline, Follower, messages, of
+from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools, writer
+from tests.backends.journal.readers import MakeReader, Way, each_program, ways
+from tests.backends.journal.reading import Follower, messages, of
+from tests.waiting import LONG_S
 
 pytestmark = [needs_journal_tools]
 
 TWO_FIELDS: Matches = ((("_SYSTEMD_UNIT", "wanted.service"),), (("CONTAINER_NAME", "srj"),))
 
 
-far_ways = pytest.mark.parametrize("way", ways("ssh", "gatewayd"))
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("RETRY_S", 0.1), ("RETRY_MOST_S", 0.2), ("LOOK_EVERY_S", 0.1)):
+        monkeypatch.setattr(following, name, seconds)
 
 
-@pytest.fixture
-def tries_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "RETRY_S", 0.1)
-    monkeypatch.setattr(following, "RETRY_MOST_S", 0.2)
-
-
-class Numbered:
-    """Writes numbered entries to a journal, every third not wanted by anybody."""
-
-    def __init__(self, journal: Writer) -> None:
-        self.journal = journal
-        self.number = 0
-        self.wanted: list[str] = []
-
-    def write(self, count: int) -> None:
-        numbers = range(self.number, self.number + count)
-        self.number += count
-        units = {n: "other.service" if n % 3 == 1 else "wanted.service" for n in numbers}
-        self.journal.write(entry(n, f"m{n}", _SYSTEMD_UNIT=unit) for n, unit in units.items())
-        self.wanted += [f"m{n}" for n, unit in units.items() if unit == "wanted.service"]
-
-
-@contextmanager
-def written(way: Way, directory: Path) -> Iterator[tuple[Numbered, Host]]:
-    """A host whose journal is being written."""
-    with writer(directory) as journal, way.open(directory) as host:
-        yield Numbered(journal), host
-
-
-async def until(follower: Follower, wanted: list[str]) -> None:
-    """Follow until all that is wanted has come, whatever break is told on the way."""
-    deadline = Deadline()
-    while len(follower.found) < len(wanted):
-        deadline.check(f"{len(follower.found)} of {len(wanted)} came")
-        with contextlib.suppress(SourceUnreachable):
-            await follower.take()
-        if len(follower.found) < len(wanted):
-            await follower.following.changed(0.2)
-    assert messages(follower.found) == wanted
-
-
-async def take_on(follower: Follower) -> None:
-    """Take what comes until a break is told."""
-    deadline = Deadline()
+async def until_a_break(follower: Follower) -> None:
     while True:
-        deadline.check("no break was told")
         await follower.following.changed(5.0)
         await follower.take()
 
 
-async def there(reader: JournalReader) -> None:
-    """Wait until something has been written."""
-    first = Follower(reader.follow(Head(), ()))
-    await first.until(1)
-    await first.following.aclose()
-
-
-@pytest.mark.usefixtures("tries_soon")
-@far_ways
+@pytest.mark.parametrize("way", ways("ssh", "gatewayd"))
 async def test_nothing_is_lost_and_nothing_comes_twice(way: Way, tmp_path: Path) -> None:
     """A host that dies while it gives much, while nothing comes, and while it is written."""
-    with written(way, tmp_path) as (numbered, host):
-        numbered.write(6_000)
+    wanted: list[str] = []
+    with writer(tmp_path) as journal, way.open(tmp_path) as host:
+
+        def write(*numbers: int) -> None:
+            units = {n: "other.service" if n % 3 == 1 else "wanted.service" for n in numbers}
+            journal.write(entry(n, f"m{n}", _SYSTEMD_UNIT=unit) for n, unit in units.items())
+            wanted.extend(f"m{n}" for n, unit in units.items() if unit == "wanted.service")
+
+        async def until_all_came() -> None:
+            while len(follower.found) < len(wanted):
+                with contextlib.suppress(SourceUnreachable):
+                    await follower.take()
+                if len(follower.found) < len(wanted):
+                    await follower.following.changed(0.2)
+            assert messages(follower.found) == wanted
+
+        write(*range(6_000))
         reader = host.reader()
-        await there(reader)
+        await Follower(reader.follow(Head(), ())).until(1)
         follower = Follower(reader.follow(Head(), TWO_FIELDS))
-        while len(follower.found) < 500:
-            follower.found += (await follower.following.take(100)).entries
-        host.die()
-        for _ in range(2):
-            with pytest.raises(SourceUnreachable):
-                await take_on(follower)
-            numbered.write(100)
-            host.start()
-            await until(follower, numbered.wanted)
-            numbered.write(50)
-            await until(follower, numbered.wanted)
+        async with asyncio.timeout(LONG_S):
+            while len(follower.found) < 500:
+                follower.found += (await follower.following.take(100)).entries
             host.die()
-            numbered.write(300)
+            for begin in (6_000, 6_450):
+                with pytest.raises(SourceUnreachable):
+                    await until_a_break(follower)
+                write(*range(begin, begin + 100))
+                host.start()
+                await until_all_came()
+                write(*range(begin + 100, begin + 150))
+                await until_all_came()
+                host.die()
+                write(*range(begin + 150, begin + 450))
         assert follower.losses == 0
         await follower.following.aclose()
         await reader.aclose()
 
 
-quickly = pytest.mark.usefixtures("quick")
-
 HOSTS = ("node1", "node2", "node3")
 MARKED = of(WANTED="1")
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "LOOK_EVERY_S", 0.3)
 
 
 def from_host(host: str, nth: int, wanted: str = "1", **fields: str) -> bytes:
@@ -133,9 +94,11 @@ def nameless(host: str, nth: int) -> bytes:
 
 
 @contextmanager
-def two_writers(directory: Path) -> Iterator[tuple[Writer, Writer]]:
-    with writer(directory, "remote-node1.journal") as one, writer(directory, "remote-node2.journal") as two:
-        yield one, two
+def written(way: Way, directory: Path) -> Iterator[tuple[MakeReader, list[Writer]]]:
+    """What reads a directory, and what writes the journals of three hosts in it."""
+    with ExitStack() as stack:
+        writers = [stack.enter_context(writer(directory, f"remote-{host}.journal")) for host in HOSTS]
+        yield stack.enter_context(way.open(directory)), writers
 
 
 @asynccontextmanager
@@ -156,13 +119,10 @@ def numbers(*values: int) -> list[str]:
     return [str(value) for value in values]
 
 
-@quickly
 @each_program
 async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "LANES_MOST", 2)
-    with ExitStack() as stack:
-        writers = [stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS]
-        make = stack.enter_context(way.open(tmp_path))
+    with written(way, tmp_path) as (make, writers):
         writers[0].write([from_host("node1", 0)])
         async with followed(make, Head()) as follower:
             for nth, (host, one) in enumerate(zip(HOSTS[1:], writers[1:], strict=True), start=1):
@@ -179,12 +139,9 @@ async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: py
             assert follower.losses == 0
 
 
-@quickly
 @each_program
 async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        one, two, three = (stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS)
-        make = stack.enter_context(way.open(tmp_path))
+    with written(way, tmp_path) as (make, (one, two, three)):
         one.write([from_host("node1", 0)])
         two.write([nameless("node2", 1)])
         async with followed(make, Head()) as follower:
@@ -202,11 +159,10 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
             assert follower.losses == 0
 
 
-@quickly
 @each_program
 async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
     """What comes late is given also to who starts again where another stopped."""
-    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+    with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])
         async with followed(make, Head()) as first:
@@ -220,10 +176,9 @@ async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) 
             assert second.losses == 0
 
 
-@quickly
 @each_program
 async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> None:
-    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+    with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 6)])
         one.write([from_host("node1", n) for n in (0, 5, 80)])
         async with followed(make, Head()) as first:
@@ -235,16 +190,13 @@ async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> N
             assert second.losses == 0
 
 
-@quickly
 @each_program
 @pytest.mark.parametrize("seed", range(2))
 async def test_everything_comes_once_in_any_order_of_arrival(way: Way, tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     waiting = {host: [n for n in range(150) if draw.random() < 0.5] for host in HOSTS}
     everything = {host: numbers(*waiting[host]) for host in HOSTS}
-    with ExitStack() as stack:
-        make = stack.enter_context(way.open(tmp_path))
-        writers = {host: stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS}
+    with written(way, tmp_path) as (make, writers):
         send_some(writers, waiting, draw)
         async with followed(make, Head()) as follower:
             while any(waiting.values()):
@@ -255,18 +207,18 @@ async def test_everything_comes_once_in_any_order_of_arrival(way: Way, tmp_path:
             assert follower.losses == 0
 
 
-def send_some(writers: dict[str, Writer], waiting: dict[str, list[int]], draw: random.Random) -> None:
-    for host, left in waiting.items():
+def send_some(writers: list[Writer], waiting: dict[str, list[int]], draw: random.Random) -> None:
+    for one, (host, left) in zip(writers, waiting.items(), strict=True):
         count = draw.randrange(12)
-        writers[host].write(from_host(host, n) for n in left[:count])
+        one.write(from_host(host, n) for n in left[:count])
         del left[:count]
 
 
 @each_program
 async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -> None:
-    with two_writers(tmp_path) as (one, two):
-        one.write(from_host("node1", n) for n in range(0, 400, 2))
-        two.write(from_host("node2", n) for n in range(1, 400, 2))
+    for first, host in enumerate(HOSTS[:2]):
+        entries = (from_host(host, n) for n in range(first, 400, 2))
+        make_journal(tmp_path, entries, f"remote-{host}.journal")
     with way.open(tmp_path) as make:
         async with followed(make, Head()) as follower:
             assert [each.message.split()[1] for each in follower.found] == numbers(*range(400))
