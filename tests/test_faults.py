@@ -458,18 +458,34 @@ def test_a_command_that_raises_says_so_in_a_line(
     assert SECRET not in ran.out + ran.err
 
 
+@pytest.mark.parametrize(("words", "code"), [(("jobs", "--nothing"), 2), (("jobs",), 70)])
+def test_a_line_on_stderr_that_raises_says_so(
+    words: tuple[str, ...], code: int, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr("jobtui.render.text.show", fail)
+    monkeypatch.setattr("jobtui.commands.jobs.run", fail)
+    ran = run(*words)
+    assert (ran.code, SECRET in ran.err) == (code, False)
+    fault = expected_faults.all()[-1]
+    assert (fault.stage, ran.err) == ("saying what is wrong", f"jobtui: {fault.words}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [("job_record", "printing a job"), ("_within", "sorting jobs"), ("needs_person", "sorting jobs")],
+)
 def test_what_a_command_prints_says_what_is_missing_for_a_fault(
-    run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+    name: str, stage: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     jobs = import_module("jobtui.commands.jobs")
-    record_of: Callable[..., Any] = jobs.job_record
+    work: Callable[..., Any] = getattr(jobs, name)
     whole = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json").json
     bad = whole["jobs"][1]["id"]
-    monkeypatch.setattr(jobs, "job_record", lambda job, now: fail() if job.id == bad else record_of(job, now))
+    monkeypatch.setattr(jobs, name, lambda job, of: fail() if job.id == bad else work(job, of))
     ran = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json")
     assert ran.json["jobs"] == [job for job in whole["jobs"] if job["id"] != bad]
     (fault,) = ran.json["faults"]
-    assert (fault["kind"], fault["stage"], fault["count"]) == ("Injected", "printing a job", 1)
+    assert (fault["kind"], fault["stage"], fault["count"]) == ("Injected", stage, 1)
     assert ran.code == 70
     assert "faults" not in whole
 

@@ -121,7 +121,8 @@ def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]
 
 
 def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
-    picked = first(in_order((job for job in jobs if _within(job, reader)), reader.now_of), reader.context)
+    within = FAULTS.each("sorting jobs", jobs, lambda job: job if _within(job, reader) else None)
+    picked = first(in_order(filter(None, within), reader.now_of), reader.context)
 
     def lines(width: int | None, colour: bool) -> Iterable[str]:
         if reader.nothing_read:

@@ -69,11 +69,15 @@ def prepare_streams() -> None:
 
 
 def complain(text: str) -> None:
+    from jobtui.model.faults import contained
     from jobtui.render.text import show
 
     prepare_streams()
+    shown = ""
+    with contained("saying what is wrong") as saying:
+        shown = show(text)
     try:
-        sys.stderr.write(f"jobtui: {show(text)}\n")
+        sys.stderr.write(f"jobtui: {shown or saying.words}\n")
         sys.stderr.flush()
     except OSError:
         _detach(sys.stderr.fileno())
