@@ -5,10 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jobtui.backends.sirepo.records import read_detail, read_job
-from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sirepo"
 DIRECTORY = "supervisor-job"
@@ -35,31 +32,14 @@ def a_record(job_id: str, **fields: Any) -> Record:
     """The record of a completed sequential job; a field that is `...` is left out."""
     uid, simulation, model = job_id.split("-")
     record: Record = {
-        "activePlan": "premium",
-        "alert": None,
-        "queueState": "queued",
-        "canceledAfterSecs": None,
-        "computeJid": job_id,
-        "computeJobHash": "HashIsUnused",
-        "computeJobQueued": 1795206871,
-        "computeJobSerial": 1795206871,
-        "computeJobStart": 1795206873,
-        "computeModel": model,
-        "dbUpdateTime": 1795206880.25,
-        "driverDetails": {},
-        "error": None,
-        "history": [],
-        "isParallel": False,
-        "jobStatusMessage": None,
-        "lastUpdateTime": 1795206879,
-        "simName": "Scooby Doo",
-        "simulationId": simulation,
-        "simulationType": "myapp",
-        "status": "completed",
-        "uid": uid,
-        "jobRunMode": "sequential",
-        "nextRequestSeconds": 1,
-    } | fields
+        "activePlan": "premium", "alert": None, "queueState": "queued", "canceledAfterSecs": None,
+        "computeJid": job_id, "computeJobHash": "HashIsUnused", "computeJobQueued": 1795206871,
+        "computeJobSerial": 1795206871, "computeJobStart": 1795206873, "computeModel": model,
+        "dbUpdateTime": 1795206880.25, "driverDetails": {}, "error": None, "history": [], "isParallel": False,
+        "jobStatusMessage": None, "lastUpdateTime": 1795206879, "simName": "Scooby Doo",
+        "simulationId": simulation, "simulationType": "myapp", "status": "completed", "uid": uid,
+        "jobRunMode": "sequential", "nextRequestSeconds": 1,
+    } | fields  # fmt: skip
     return {name: value for name, value in record.items() if value is not ...}
 
 
@@ -95,41 +75,3 @@ class Db:
 
     def remove(self, job_id: str) -> None:
         self.path(job_id).unlink()
-
-
-SOURCE = "/srv/sirepo/db"
-MTIME = 1_800_000_000 * SECOND
-JID = jid()
-
-
-def at(seconds: float) -> Nanos:
-    return Nanos(round(seconds * 1_000_000) * 1_000)
-
-
-def read(data: bytes, job_id: JobId = JID) -> tuple[Job, str | None]:
-    """The job that must be in `data`, and what is wrong with it."""
-    job, fault = read_job(data, job_id, MTIME, SOURCE)
-    assert job is not None, fault
-    return job, fault
-
-
-def job_of(**fields: Any) -> Job:
-    job, fault = read(to_bytes(a_record(JID, **fields)))
-    assert fault is None
-    return job
-
-
-def detail_of(data: bytes, job_id: JobId = JID) -> JobDetail:
-    """Everything in `data`."""
-    return read_detail(data, job_id, MTIME, SOURCE, f"{SOURCE}/x.json")
-
-
-def run(status: str, serial: int, **fields: Any) -> dict[str, Any]:
-    return {
-        "computeJobQueued": serial,
-        "computeJobSerial": serial,
-        "computeJobStart": serial and serial + 1,
-        "lastUpdateTime": serial and serial + 5,
-        "status": status,
-        "jobRunMode": "sequential",
-    } | fields

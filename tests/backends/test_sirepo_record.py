@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,28 +16,49 @@ from jobtui.backends.sirepo.records import (
     LONGEST_TEXT,
     TOO_DEEP,
     NotARecord,
+    read_detail,
     read_document,
     read_job,
 )
-from jobtui.model.clock import SECOND
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobStatus
-from tests.backends.db_files import (
-    FIXTURES,
-    JID,
-    MTIME,
-    SOURCE,
-    a_record,
-    at,
-    captured,
-    detail_of,
-    jid,
-    job_of,
-    read,
-    run,
-    to_bytes,
-)
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from tests.backends.db_files import FIXTURES, a_record, captured, jid, to_bytes
 from tests.offenders import check_all
+
+SOURCE = "/srv/sirepo/db"
+MTIME = 1_800_000_000 * SECOND
+JID = jid()
+
+
+def at(seconds: float) -> Nanos:
+    return Nanos(round(seconds * 1_000_000) * 1_000)
+
+
+def read(data: bytes, job_id: JobId = JID) -> tuple[Job, str | None]:
+    """The job that must be in `data`, and what is wrong with it."""
+    job, fault = read_job(data, job_id, MTIME, SOURCE)
+    assert job is not None, fault
+    return job, fault
+
+
+def job_of(**fields: Any) -> Job:
+    job, fault = read(to_bytes(a_record(JID, **fields)))
+    assert fault is None
+    return job
+
+
+def detail_of(data: bytes, job_id: JobId = JID) -> JobDetail:
+    """Everything in `data`."""
+    return read_detail(data, job_id, MTIME, SOURCE, f"{SOURCE}/x.json")
+
+
+def run(status: str, serial: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "computeJobQueued": serial, "computeJobSerial": serial, "computeJobStart": serial and serial + 1,
+        "lastUpdateTime": serial and serial + 5, "status": status, "jobRunMode": "sequential",
+    } | fields  # fmt: skip
+
 
 WORDS = {"error": JobStatus.FAILED, "job_run_purged": JobStatus.PURGED}
 
@@ -57,21 +79,13 @@ def test_every_captured_record_is_read_without_fault() -> None:
         assert (job.percent is None) == ("parallelStatus" not in document)
         serials = [entry["computeJobSerial"] for entry in [*document["history"], document]]
         assert job.runs == len(serials) - serials.count(0)
-
-    check_all(check, captured())
-
-
-def test_every_captured_record_is_told_in_full() -> None:
-    def check(path: Path) -> None:
-        document = json.loads(path.read_bytes())
-        detail = detail_of(path.read_bytes(), JobId(path.stem))
-        assert detail.job == read(path.read_bytes(), JobId(path.stem))[0]
-        assert detail.native == document
+        detail = detail_of(path.read_bytes(), job.id)
+        assert (detail.job, detail.native) == (job, document)
         assert [entry.native_status for entry in detail.history] == [h["status"] for h in document["history"]]
-        assert [r.number for r in detail.runs] == list(range(1, detail.job.runs + 1))
-        queued = [r.queued_at for r in detail.runs]
+        assert [run.number for run in detail.runs] == list(range(1, job.runs + 1))
+        queued = [run.queued_at or 0 for run in detail.runs]
         assert all(queued)
-        assert queued == sorted(queued, key=lambda time: time or 0)
+        assert queued == sorted(queued)
 
     check_all(check, captured())
 

@@ -1,6 +1,7 @@
 """The journal as a source: the ops of a capture, what is asked for, what is missing."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from jobtui.model.ops import Certainty, Component, Step
 from jobtui.model.source_errors import SourceError
 from jobtui.session import Session
 from tests.analysis.captured import seen, true_ops
+from tests.backends.journal.make import needs_journal_tools
+from tests.backends.journal.readers import Way, each_program
 from tests.journal_captures import container_rows, one_journal, supervisor_rows
 from tests.journal_memory import T0, MemoryJournal, in_order
 from tests.loopback import Timer
@@ -55,6 +58,22 @@ async def test_two_hosts_in_any_order_and_one_alone() -> None:
     assert ops_in([*supervisor, *docker]) == wanted
     assert ops_in([*docker, *supervisor]) == wanted
     assert ops_in(supervisor) == wanted
+
+
+@needs_journal_tools
+@each_program
+async def test_ops_out_of_files_are_as_they_were_when_read_again(way: Way, journals: Path) -> None:
+    correlator = Correlator()
+    with way.open(journals) as make_reader:
+        for name in ("captured", "again"):
+            source = Journal(name, make_reader, since=Nanos(0))
+            _, batches = await read(source)
+            await source.aclose()
+            rows = [*supervisor_rows("docker"), *container_rows("docker")]
+            assert sum(batch.count for batch in batches) == len(rows)
+            correlator.feed(record for batch in batches for record in batch.records)
+            assert sorted(map(seen, correlator.ops()), key=str) == sorted(true_ops("docker"), key=str)
+    assert not [op for op in correlator.ops() if op.sends and op.arrived_at is None]
 
 
 def entries(count: int = 3) -> MemoryJournal:
