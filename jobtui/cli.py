@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from resource import RLIMIT_AS, getrlimit
 from typing import TYPE_CHECKING
 
 from jobtui.config import ConfigError, load
@@ -231,6 +232,8 @@ def _run(invocation: Invocation) -> int:
     def open_dashboard(
         session: "Session", open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
+        if 0 <= getrlimit(RLIMIT_AS)[0] < 640 << 20:  # libraries would crash, and leave the terminal as it is
+            raise UsageError("the dashboard needs 640 MB of addresses; raise `ulimit -v`")
         gc.disable()  # until the app has painted
         looks = config.looks
         if (fps := looks.most_fps(os.environ)) and (looks.fps or "TEXTUAL_FPS" not in os.environ):

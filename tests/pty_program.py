@@ -24,6 +24,7 @@ class PtyProgram:
         words: Sequence[str],
         ignoring: Iterable[signal.Signals] = (),
         environ: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (24, 80),
     ) -> None:
         self.seen = b""
         self._code: int | None = None
@@ -34,7 +35,7 @@ class PtyProgram:
                 signal.signal(number, signal.SIG_IGN)
             own = {**os.environ, "TERM": "xterm-256color", **(environ or {})}
             os.execve(sys.executable, [sys.executable, *words], own)
-        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.settings = termios.tcgetattr(self._terminal)
 
     def __enter__(self) -> Self:

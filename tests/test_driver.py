@@ -68,6 +68,25 @@ def test_it_ends_when_its_terminal_goes(nth: int, keys: bytes) -> None:
         assert program.wait_end(LONG_S / 2) == 128 + signal.SIGHUP
 
 
+def test_a_terminal_without_a_size_is_painted_once() -> None:
+    with PtyProgram(WORDS, size=(0, 0)) as program:
+        program.wait_seen(b" sure")
+        program.press(b"q")
+        assert program.wait_end(LONG_S / 2) == 0
+        assert program.seen.count(b"quit") <= 3
+
+
+def test_without_enough_addresses_it_does_not_begin() -> None:
+    start = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2);"
+        "from jobtui.cli import main; sys.exit(main())"
+    )
+    with PtyProgram(["-c", start, *WORDS[2:]]) as program:
+        program.wait_seen(b"`ulimit -v`")
+        assert program.wait_end(LONG_S) == 2
+        assert program.now_settings() == program.settings
+
+
 def test_a_signal_to_go_on_starts_nothing_twice() -> None:
     with PtyProgram(WORDS) as program:
         program.wait_seen(READY)

@@ -222,7 +222,7 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
 
 async def _examine_journal(finding: Finding, reader: Reader) -> None:
     found = _source_of(finding, reader)
-    if not isinstance(journal := unwrapped(found), Journal):
+    if not isinstance(journal := unwrapped(found), Journal) or reader.partial:
         return
     finding.faults += _journal_faults(journal)
     finding.remarks[:0] = _journal_remarks(journal, reader.now)

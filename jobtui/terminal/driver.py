@@ -147,6 +147,9 @@ class TerminalDriver(LinuxDriver):
             self.write(GIVE_TITLE_BACK)
         super().stop_application_mode()
 
+    def _get_terminal_size(self) -> tuple[int, int]:
+        return tuple(self._app.console.size)  # type: ignore[return-value]  # where there is none, the app's
+
     def write(self, data: str) -> None:
         if not self._is_lost:
             super().write(data)

@@ -156,7 +156,9 @@ class FilterBar(Vertical):
     def set_mistake(self, mistake: Mistake | None) -> None:
         self.mistake = mistake
         self._mistake_line.set_words(mistake.words if mistake else "", "error")
-        self._input.set_underline(*((mistake.start, mistake.end) if mistake is not None else (0, -1)))
+        start, end = (mistake.start, mistake.end) if mistake is not None else (0, -1)
+        self._input.underline.start, self._input.underline.end = start, max(end, start + (end >= start))
+        self._input.refresh()
 
     def set_note(self, words: str) -> None:
         self._mistake_line.set_words(words, "dim")

@@ -52,11 +52,6 @@ class FilterInput(Input):
         """Be forgotten: textual 8.2.8 has an input subscribe to its screen, and never end that."""
         self._selection.unsubscribe(self)
 
-    def set_underline(self, start: int, end: int) -> None:
-        """Mark what is wrong, at least one character; nothing where it ends before it begins."""
-        self.underline.start, self.underline.end = start, max(end, start + (end >= start))
-        self.refresh()
-
     def put(self, text: str, cursor: int) -> None:
         self.value = text
         self.cursor_position = cursor

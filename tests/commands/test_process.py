@@ -150,6 +150,8 @@ OUTLIVING = (
     ("jobs", 2, signal.SIG_IGN),
     ("show slurm/22", 2, signal.SIG_DFL),
     ("show slurm/22", 15, signal.SIG_IGN),
+    ("doctor", 2, signal.SIG_DFL),
+    ("doctor", 15, signal.SIG_IGN),
 )
 """A command, the signal that ends it, and what it was started to do with SIGINT."""
 
