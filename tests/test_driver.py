@@ -394,19 +394,6 @@ def dashboard() -> Iterator[Screen]:
         yield screen
 
 
-WALKS = ("jjjGgk", "ssrr", "6j", "1\r\t\t", "\x1b\x1b?", "\x1b/srw", "\x1b:sou", "\x1b  k ", "\x1b")
-"""Keys that lead through cursor, orders, sources, a job and its tabs, keys, a filter, a command, marks."""
-
-
-def test_what_is_left_after_many_keys_is_what_is_painted_anew(dashboard: Screen) -> None:
-    for keys in WALKS:
-        dashboard.press(*keys)
-        left, anew = dashboard.shown.seen(), dashboard.all_anew()
-        if anew != left:  # an age or a row went on meanwhile; what is left wrong stays so
-            left, anew = dashboard.shown.seen(), dashboard.all_anew()
-        assert anew == left, keys
-
-
 def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
     received, begun = dashboard.terminal.received, time.monotonic()
     for number in range(200):

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from benchmarks.endurance import differences
@@ -19,7 +18,6 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import FromStart
 from jobtui.backends.logfile import LogFile
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.session import Session
@@ -155,20 +153,3 @@ def fed(records: Sequence[LogRecord]) -> Correlator:
     correlator = Correlator()
     correlator.feed(records)
     return correlator
-
-
-def test_an_op_is_the_same_from_a_journal_that_tells_times_more_exactly() -> None:
-    data = CAPTURE.read_bytes()
-    parser = LogParser(str(CAPTURE))
-    records = parser.parse(data, 0, 1, Nanos(CAPTURE.stat().st_mtime_ns)).records
-    exact = [
-        record if record.at is None else msgspec.structs.replace(record, at=Nanos(record.at + SECOND // 2))
-        for record in records
-    ]
-    whole = fed(records)
-    expected = told(whole)
-    whole.take_in(fed(exact))
-    assert told(whole) == expected
-    rest = fed(records[len(records) // 2 :])
-    rest.take_in(fed(exact[: len(exact) * 2 // 3]))
-    assert told(rest) == expected

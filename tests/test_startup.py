@@ -24,7 +24,7 @@ print(json.dumps({"code": code, "modules": sorted(sys.modules)}), file=sys.stder
 HEAVY = {
     "--version": ("textual", "rich", "msgspec", "asyncio"),
     "--help": ("textual", "rich", "msgspec", "asyncio"),
-    "jobs --json": ("textual", "rich", "httpx"),
+    "jobs --json": ("textual", "rich", "httpx", "mcp", "pydantic"),
     "report states --json": ("textual",),
     "doctor --json": ("textual", "rich", "httpx"),
 }

@@ -6,14 +6,12 @@ import tomllib
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
-from jobtui.analysis.filter_fields import AGENT_FIELDS, parse_agent_filter
+from jobtui.analysis.filter_fields import parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.paths import LogPlace, log_of, over_ssh
+from jobtui.analysis.paths import LogPlace, log_of
 from jobtui.demo.incidents import Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
@@ -290,22 +288,6 @@ def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
     assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
 
 
-@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "$(id)", "", "v1;id", "v1\n", "-v", "[x]"])
-def test_what_is_no_name_of_a_host_gets_no_command(host: str) -> None:
-    assert log_of(but(DOCKER, host=host), {}).command == ""
-    assert over_ssh(host, ["true"]) == ""
-
-
-@given(st.text(max_size=30))
-@settings(max_examples=60, deadline=None)
-def test_a_path_is_one_word_or_no_command(path: str) -> None:
-    command = over_ssh("cori.example", ["tail", "--"], path)
-    if command:
-        assert typed(command) == ["tail", "--", path]
-    else:
-        assert not (path.isascii() and path.isalnum()), "there is nothing in it that forbids a command"
-
-
 HELD = HeldOp(OpPrefix("pb5u"), "run", JobId("VUlhaMOD-HrCJ26rQ-activityAnimation"))
 AGENTS: dict[str, Agent] = {
     "docker": but(DOCKER, ops=(HELD,)),
@@ -331,13 +313,6 @@ def test_a_mistake_says_where_it_is(text: str) -> None:
         parse_agent_filter(text)
     assert says in str(raised.value)
     assert not marked or text[raised.value.start : raised.value.end] == marked
-
-
-def test_values_to_offer() -> None:
-    agents = AGENTS.values()
-    for name, value in (("host", "v2"), ("state", "lost"), ("op", "pb5u"), ("driver", "SbatchDriver")):
-        assert value in AGENT_FIELDS.values(name, agents)
-    assert not AGENT_FIELDS.values("hostt", agents)
 
 
 def fallen(*seconds: float, uid: str = "EPRSqtUW", host: str = "v3.example.org") -> Agent:
@@ -394,22 +369,3 @@ def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, ti
     if flaps:
         found = incidents(explained)
         assert any(one.name == "flapping" for group in found.groups for one in group.shared)
-
-
-def test_agents_that_a_supervisor_stops_do_not_flap() -> None:
-    world = World(5, Settings(users=3))
-    world.start()
-    scenario = Scenario(world, world.add_user())
-
-    async def restarted() -> None:
-        for _ in range(4):
-            simulation = await scenario.simulation(HEAVY, "ring")
-            await scenario.browser.start(simulation, good_plan(simulation.model, 900))
-            await scenario.wait(10)
-            await world.restart()
-
-    world.play(restarted)
-    world.advance(Nanos(world.kernel.now + 200 * SECOND))
-    knows = correlate({SUPERVISOR_LOG: world.log(SUPERVISOR_LOG)})
-    assert knows.agents()
-    assert not any(agent.falls for agent in knows.agents())

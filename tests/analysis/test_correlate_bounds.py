@@ -3,7 +3,6 @@
 import gc
 import tracemalloc
 from collections.abc import Callable
-from functools import partial
 from itertools import count
 from string import ascii_letters, digits
 
@@ -19,7 +18,7 @@ from jobtui.formats.schema import Shape, load
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, OpPrefix, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
-from tests.analysis.lines import FULL, JID, Log, arrived, begun, cmd, correlated, message, the_op, update
+from tests.analysis.lines import FULL, JID, Log, arrived, begun, correlated, message, the_op, update
 
 FEW = 100
 SIGNS = digits + ascii_letters
@@ -122,17 +121,6 @@ def test_memory_does_not_grow_with_what_has_been_read(monkeypatch: pytest.Monkey
     correlator, numbers = Correlator(limit=FEW), count(1)
     sizes = sizes_of(*[lambda: day_of_work(correlator, [next(numbers) for _ in range(2 * FEW)])] * 3)
     assert sizes[-1] < sizes[0] * 1.1, sizes
-
-
-def test_what_an_agent_says_of_one_op_is_remembered_within_bounds() -> None:
-    correlator = correlated(*begun())
-
-    def says(start: int) -> None:
-        lines = [f"cmd={cmd()} stdout={start + number}" for number in range(2_000)]
-        Log("agent.log", seconds=3).feed(correlator, lines)
-
-    sizes = sizes_of(*(partial(says, start) for start in (0, 2_000, 4_000)))
-    assert sizes[-1] - sizes[0] < 50_000, sizes
 
 
 SHAPES = load("sirepo").shapes

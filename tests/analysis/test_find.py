@@ -90,10 +90,6 @@ def test_what_is_ambiguous_is_shown_so(thing: str, ids: set[tuple[str, str, str 
     assert {(candidate.kind, candidate.id, candidate.job) for candidate in candidates[: len(ids)]} == ids
 
 
-def test_the_number_of_those_that_fit_is_told() -> None:
-    assert "as 2 ops do" in found("k2Wc")[0].why
-
-
 def test_an_op_prefix_is_decided_by_the_job_in_the_same_line() -> None:
     line = f"_on_exit _Process(pid=1 cmd=_Cmd(a=t7K7 jid={SURVEY} o=k2Wc job_cmd=compute)) returncode=0"
     candidates = found(line)
@@ -217,12 +213,6 @@ def test_nothing_is_near_to_nonsense_and_no_more_than_asked() -> None:
         assert len(near(typed, ["EPRSqtUW-IVh7w74d-animation"])) <= 1
     assert near("zzzzzzzzzzzzzzzz", IDS) == ()
     assert len(near("animation", IDS, n=5)) == 5
-
-
-@settings(deadline=None, max_examples=100)
-@given(st.text(), st.lists(st.text(), max_size=20))
-def test_near_never_raises(typed: str, ids: list[str]) -> None:
-    assert dict(near(typed, ids)).keys() <= set(ids)
 
 
 @pytest.mark.parametrize(

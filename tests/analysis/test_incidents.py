@@ -13,7 +13,6 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Incidents, Sample, shape_of
-from jobtui.analysis.signature import signature
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
@@ -187,23 +186,6 @@ def test_a_shape_leaves_out_repeats_and_what_only_agents_tell() -> None:
     assert shape_of(None) == ()
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "alike"),
-    [
-        ("error exit(-9)", "error exit(-15)", True),
-        ("no file /srv/u1/a.dat", "no file /srv/u2/a.dat", True),
-        ("op x7Kq2mN4 lost", "op b8Rr2mN4 lost", True),
-        ("at 0x7f00 in f", "at 0x7f19 in f", True),
-        ("took 3.5 s", "took 12 s", True),
-        ("no such element: crystal", "no such element: mirror", False),
-    ],
-)
-def test_words_tell_failures_apart_and_not_numbers_ids_and_directories(
-    one: str, other: str, alike: bool
-) -> None:
-    assert (signature(one) == signature(other)) is alike
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(list(Code)), st.text(max_size=20)), max_size=30))
 def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
@@ -282,13 +264,6 @@ def test_a_restart_is_one_incident_and_what_failed_by_itself_stands_apart(
     assert sum(count for _, count in group.codes) == len(group.jobs)
     assert group.shared[0][0] == "restart"
     assert [(one.code, one.first) for one in found.alone] == [(Code.PROGRAM_FAILED, other.jid)]
-
-
-def test_jobs_of_other_systems_get_verdicts_of_their_own() -> None:
-    job = a_job(system="slurm", status=JobStatus.FAILED, native_status="OUT_OF_MEMORY")
-    (one,) = samples_of(gatherer_of(correlate({}), [job], NOW), [job])
-    assert one.verdict is not None
-    assert (one.verdict.code, one.run) == (Code.OUT_OF_MEMORY, None)
 
 
 @pytest.mark.parametrize("at_s", [0, 7 * 86_400])

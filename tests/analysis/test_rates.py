@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from statistics import quantiles
 
 import msgspec
 import pytest
@@ -25,7 +24,6 @@ from jobtui.analysis.reports.rates import (
     throughput,
     time_in_states,
     utilization,
-    within,
 )
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
@@ -146,18 +144,6 @@ def test_utilization_of_what_is_not_whole(
     assert all(words in note for words, note in zip(notes, series.notes, strict=True))
 
 
-def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> None:
-    changes = [change_of(event) for event in load("dump_events")]
-    running = sum(
-        float(str(job["num_nodes"])) / float(str(job["node_packing_count"]))
-        for job in load("dump_jobs")
-        if job["state"] == "RUNNING"
-    )
-    series = busy(changes, EVER, LATE)
-    assert min(series.y) >= 0
-    assert series.y[-1] == pytest.approx(running)
-
-
 def test_available_nodes_count_the_allocation_that_runs() -> None:
     allocations = [allocation_of(row) for row in load("dump_batch_jobs")]
     exact = rates_exact.available_nodes(allocations)
@@ -261,45 +247,6 @@ def test_jobs_per_state_is_what_counting_gives(
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
     found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in per_state(changes, window)}
     assert found == {state: points for state, points in counted(changes, window).items() if points}
-
-
-@settings(max_examples=60, deadline=None)
-@given(histories, st.integers(0, 50))
-def test_jobs_within_states_are_counted_without_dips(
-    moves: list[tuple[int, int, str, str]], since: int
-) -> None:
-    """Against the last change of each job before a time, where its changes came in order."""
-    ordered = sorted(moves, key=lambda move: move[1])
-    changes = [
-        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(ordered)
-    ]
-    window = Window(Nanos(HOUR + since * SECOND), NOW)
-    states = frozenset({"READY", "RUNNING"})
-    found = within(by_job(changes), window, NOW, states)
-    assert all(value >= 0 for value in found.y)
-    for at in range(since, 60):
-        time = Nanos(HOUR + at * SECOND)
-        known: dict[str, bool] = {}
-        for one in reversed(changes):
-            if one.at > time:
-                known[one.job_id] = one.before in states
-        known |= {one.job_id: one.after in states for one in changes if one.at <= time}
-        assert found.at(time) == sum(known.values())
-
-
-@settings(max_examples=60, deadline=None)
-@given(histories)
-def test_times_in_states_are_what_the_library_gives(moves: list[tuple[int, int, str, str]]) -> None:
-    changes = [
-        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
-    ]
-    for one in times(changes):
-        known = [stay for stay in stays(changes) if stay.state == one.state and stay.begin is not None]
-        ended = [(stay.end - stay.begin) / SECOND for stay in known if stay.end is not None and stay.begin]
-        assert (one.stays, one.open) == (len(ended), len(known) - len(ended))
-        if len(ended) > 1:
-            cuts = quantiles(ended, n=10, method="inclusive")
-            assert (one.p50_s, one.p90_s) == pytest.approx((cuts[4], cuts[8]))
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))

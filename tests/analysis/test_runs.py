@@ -171,8 +171,3 @@ def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:
     ]
     assert texts(step_pairs(left, right, NOW)) == ["= run", "< cancel", "> analysis"]
     assert step_pairs([], [], NOW) == ()
-
-
-def test_steps_without_a_time_are_told_without_one() -> None:
-    op = an_op("run", steps=[a_step("a"), a_step("b", at=None), a_step("c", 3)], status=OpStatus.ENDED)
-    assert [pair.left.seconds for pair in step_pairs([op], [], NOW)[1:] if pair.left] == [None, None, 3.0]

@@ -13,13 +13,11 @@ from jobtui.analysis.scripts import (
     diff_scripts,
     masked_script,
     outputs_of,
-    pieces,
     shown_variables,
     unified,
     wanted_of_sirepo,
     wanted_of_slurm,
 )
-from jobtui.formats.slurm import filled
 from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.scripts import (
@@ -34,7 +32,6 @@ from jobtui.model.scripts import (
 )
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
-from tests.analysis.captured import correlate, logs
 from tests.builders import a_job, ago, an_agent
 from tests.conftest import NOW
 
@@ -43,11 +40,6 @@ def a_script(text: str | bytes, number: str = "7", **variables: str) -> Archived
     pairs = tuple(Variable(name.encode(), value.encode()) for name, value in variables.items())
     data = text.encode() if isinstance(text, str) else text
     return ArchivedScript(number=number, script=data, source="here", environment=Environment(pairs))
-
-
-@given(st.text())
-def test_pieces_are_the_line(line: str) -> None:
-    assert "".join(piece.text for piece in pieces(line)) == line
 
 
 def test_secrets_are_masked_and_nothing_else() -> None:
@@ -103,11 +95,6 @@ def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: Wanted, paths
 def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) -> None:
     made = ArchivedScript(number="7.m", script=script.encode(), source="x", scheduler=Scheduler.TORQUE)
     assert [output.path for output in outputs_of(made, Wanted("7"))] == paths
-
-
-@given(st.text(), st.dictionaries(st.sampled_from("jAaxu"), st.text()))
-def test_any_pattern_can_be_filled(pattern: str, values: dict[str, str]) -> None:
-    filled(pattern, values)
 
 
 @pytest.mark.parametrize(
@@ -309,11 +296,6 @@ async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
     assert (told.lines, told.note) == ((), "the same; 1 more differ in dates, ids and ports only")
 
 
-async def test_a_script_that_is_not_archived_is_said_to_be_missing() -> None:
-    found = await differing(reading({}, a_script("x\n", "7")))
-    assert found["script"].note == "none of slurm/8 was found (/archive: not there)"
-
-
 def test_container_and_image_are_facts_of_a_side() -> None:
     good, bad = (an_agent(image=f"radiasoft/sirepo:{tag}") for tag in ("prod", "dev"))
     found = compare(Side(a_job(1), None, (), bad), Side(a_job(2), None, (), good), "", NOW)
@@ -321,9 +303,3 @@ def test_container_and_image_are_facts_of_a_side() -> None:
     assert facts["image"].differs
     assert facts["container"].left == "srj-p-EPRSqtUW"
     assert not facts["host"].differs
-
-
-def test_the_image_is_the_one_that_docker_was_told() -> None:
-    for capture in ("docker-debug", "legacy-2020"):
-        agents = correlate(logs(capture)).agents()
-        assert {agent.image for agent in agents if agent.image} == {"radiasoft/sirepo:dev"}, capture

@@ -5,13 +5,11 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.analysis.correlation.ops import in_order
 from jobtui.analysis.timeline import (
-    LEAST_TIMES,
-    MOST_TOGETHER,
     Fold,
     folds_in,
     in_time_order,
@@ -59,20 +57,6 @@ def test_the_longest_wait_is_known_and_none_where_no_line_has_a_time() -> None:
     assert [fold.longest_s for fold in folds(*["a"] * 5, every_s=7)] == [7.0]
     op = an_op(steps=[a_step("a", at=None) for _ in range(5)])
     assert [fold.longest_s for fold in folds_in(timeline_rows(op, NOW))] == [None]
-
-
-@settings(deadline=None, max_examples=150)
-@given(st.lists(st.sampled_from(["a", "b", "c", "error"]), max_size=40))
-def test_folds_hold_what_they_say(steps: list[str]) -> None:
-    end = -1
-    for fold in folds(*steps):
-        assert fold.first > end
-        end = fold.last
-        assert 1 <= fold.together <= MOST_TOGETHER
-        assert fold.times >= LEAST_TIMES
-        assert steps[fold.first : end + 1] == steps[fold.first : fold.first + fold.together] * fold.times
-        assert "error" not in steps[fold.first : end + 1]
-    assert end < len(steps)
 
 
 JID = job_id()

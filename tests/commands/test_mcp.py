@@ -3,14 +3,12 @@
 import asyncio
 import json
 import re
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from mcp import Client, StdioServerParameters
 
 from jobtui.commands.mcp import LABEL, MOST_LINES, TOOLS, asked_of, fenced
@@ -124,15 +122,3 @@ def test_lines_are_bounded_and_a_text_is_no_pattern() -> None:
     asked = asked_of("logs", {"id": "a", "lines": 10**9, "text": "(a+)+$"})
     assert asked.flags["lines"] == str(MOST_LINES)
     assert re.search(asked.flags["grep"], "x(a+)+$y")
-
-
-@pytest.mark.parametrize("command", ["jobs", "explain"])
-def test_no_other_command_imports_the_sdk(command: str) -> None:
-    code = (
-        "import sys\nfrom jobtui.cli import main\n"
-        f"main(['demo', '{command}', 'x'])\nprint('mcp' in sys.modules, 'pydantic' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.splitlines()[-1] == "False False"

@@ -27,20 +27,6 @@ def test_every_setting_has_its_value_and_where_it_came_from(
     assert f"configuration file {path}, profile prod of prod, dev" in table
 
 
-def test_sources_that_were_found_are_shown_as_such(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIREPO_SRDB_ROOT", "/srv/sirepo/db")
-    ran = run("config", "--json")
-    assert {"name": "srdb", "value": ["/srv/sirepo/db"], "origin": "SIREPO_SRDB_ROOT"} in ran.json["settings"]
-
-
-def test_it_needs_no_source_and_reads_none(
-    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run("config").code == 0
-    assert run("config", "--srdb", tmp_path / "gone").code == 0
-
-
 def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runner) -> None:
     path = plain_environment / ".config" / "jobtui" / "config.toml"
     path.parent.mkdir(parents=True)
@@ -49,13 +35,6 @@ def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runne
         ran = run(command)
         assert (ran.code, ran.out) == (2, "")
         assert ran.err == f'jobtui: {path}:1:1: unknown key "srbd"; did you mean "srdb"?\n'
-
-
-def test_an_unknown_variable_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JOBTUI_SRBD", "/db")
-    ran = run("config")
-    assert ran.code == 0
-    assert '"JOBTUI_SRDB"' in ran.err
 
 
 def test_entries_of_tables_are_shown_with_their_lines_and_logins_are_not(

@@ -90,21 +90,3 @@ async def test_a_site_that_comes_to_be_known_later_is_read_with_the_first(tmp_pa
         source.add(Batch(cursor="2", sites=both))
         await wait_until(lambda: session.store.sources()[1].records == 2)
         assert kinds(session) == ["balsam", SITE_LOGS.kind]
-
-
-@pytest.mark.parametrize("specs", [(), (SourceSpec("srdb", "/srv/db"),)])
-async def test_without_a_balsam_nothing_is_looked_for(tmp_path: Path, specs: tuple[SourceSpec, ...]) -> None:
-    write_logs(tmp_path / "site")
-    async with watching(specs, told_of(str(tmp_path / "site"))) as (session, _):
-        await wait_until(lambda: bool(session.store.sites()))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert kinds(session) == ["balsam"]
-
-
-async def test_what_another_source_calls_a_site_is_not_read(tmp_path: Path) -> None:
-    write_logs(tmp_path / "site")
-    session = Session([], FixedClock(NOW))
-    session.store.add_source("elsewhere", "balsam")
-    session.store.apply("elsewhere", told_of(str(tmp_path / "site"), source="elsewhere"))
-    assert not await reader.site_logs(session, SPECS, {}).is_reachable()

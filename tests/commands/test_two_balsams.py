@@ -78,12 +78,6 @@ def test_a_number_that_one_of_them_has_is_not_ambiguous(pair: Pair) -> None:
     assert (ran.code, ran.out) == (4, "")
 
 
-def test_a_label_of_a_server_that_is_the_only_one_is_taken(pair: Pair) -> None:
-    url = pair.flags[1]
-    ran = pair.run("--at", AT, "--balsam", url, "show", f"7@{pair.labels[0]}", "--json")
-    assert ran.json["job"]["id"] == "balsam/7"
-
-
 def test_explaining_looks_at_the_sites_and_allocations_of_its_own_server(pair: Pair) -> None:
     for balsam in pair.balsams:
         balsam.jobs[0]["state"] = "STAGED_IN"

@@ -63,7 +63,3 @@ async def test_a_command_that_hangs_is_ended() -> None:
     health = await ran(sys.executable, "-c", "import time; time.sleep(600)", timeout_s=0.2)
     assert health.error is not None
     assert "was ended after 0.2 s" in health.error
-
-
-async def test_a_variable_that_cannot_be_one_is_a_failure_and_no_crash() -> None:
-    assert (await ran(sys.executable, "-c", "", TROUBLE_JOB="a\0b")).state is SourceState.DOWN

@@ -10,10 +10,10 @@ from jobtui.model.jobs import JobStatus
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.text_pane import SpanPane
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
-from tests.builders import HOSTILE, a_job, ago
+from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene, see
-from tests.widgets.widget_app import press, screen_text
+from tests.widgets.widget_app import press
 
 
 def scene_of(place: Path, native: str, **fields: object) -> Scene:
@@ -36,24 +36,11 @@ async def test_script_environment_and_where_they_were(tmp_path: Path, size: tupl
             assert f"{DAY}/job.2_script" in scene.app.screen.query_one(".about", SpanPane).text
 
 
-async def test_a_task_says_that_its_script_is_that_of_the_array(tmp_path: Path) -> None:
-    scene = scene_of(archive_in(tmp_path, DAY), "10_3")
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "s", until="array: under job 10")
-        await see(scene.app, pilot, "sweep-10_3.out")
-
-
 async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     scene = scene_of(archive_in(tmp_path, DAY), "77", queued_at=ago(86_400 * 400))
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "s", until="no script was found")
         await see(scene.app, pilot, "archive began later")
-
-
-async def test_a_job_of_no_scheduler_has_none(tmp_path: Path) -> None:
-    scene = Scene(open_at=a_job(4).id)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "s", until="Only jobs of Slurm have an archived script")
 
 
 async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
@@ -68,23 +55,6 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
         await press(pilot, "s", until="environment")
         await press(pilot, "enter", until=ReadingScreen)
         await see(scene.app, pilot, "[bold]done␛[31m")
-
-
-async def test_what_is_hostile_is_shown_safely_and_secrets_are_not(tmp_path: Path) -> None:
-    directory = archive_in(tmp_path, DAY) / DAY
-    text = "\n".join(HOSTILE).encode("utf-8", "replace") + b"\nexport API_KEY=hunter2\n\xff\xfe\n"
-    (directory / "job.1_script").write_bytes(text)
-    hostile = [value.encode("utf-8", "replace").replace(b"\0", b"") for value in HOSTILE]
-    entries = [b"SECRET_TOKEN=hunter2", b"X=\x1b[31m", *(b"H=" + value for value in hostile)]
-    data = len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
-    (directory / "job.1_environment").write_bytes(data)
-    scene = scene_of(tmp_path, "1")
-    async with scene.app.run_test(size=(100, 60)) as pilot:
-        await pilot.press("s")
-        shown = "".join(await see(scene.app, pilot, "environment"))
-        assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown)
-        await pilot.press("G")
-        assert "hunter2" not in "".join(screen_text(scene.app))
 
 
 async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:

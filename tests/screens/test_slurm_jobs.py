@@ -59,12 +59,6 @@ async def test_by_the_number_that_its_agent_noted(cluster: StandIn) -> None:
         await press(pilot, "w", until="the record says completed, Slurm says failed")
 
 
-async def test_by_the_directory_where_nothing_that_was_noted_can_be_read(cluster: StandIn) -> None:
-    cluster.queue({**TWELVE, "%T": "COMPLETED", "%Z": RUN_DIR, "%V": "2026-11-20T20:59:00"})
-    async with on(cluster, JID, {}) as (app, pilot):
-        await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
-
-
 async def test_the_slurm_job_names_the_one_of_sirepo(cluster: StandIn) -> None:
     cluster.queue({**TWELVE, "%Z": RUN_DIR})
     async with on(cluster, "slurm/12", {}) as (app, pilot):

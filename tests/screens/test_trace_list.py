@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from jobtui.app import JobtuiApp
-from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.registry import build
 from jobtui.backends.traces.files import TraceFile
@@ -18,7 +17,7 @@ from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, rest_s
 from jobtui.session import Session
 from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app
-from tests.tracing import EXPECTED, capture_file, captured
+from tests.tracing import EXPECTED, capture_file
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
@@ -84,17 +83,6 @@ async def test_a_job_without_a_trace_id_offers_those_submitted_near_it_and_opens
         assert SUBMITTED["traceID"] in text(app)
         await press(pilot, "enter", until=TraceScreen)
         await wait_until(lambda: "log_host_time" in text(app), pilot)
-
-
-async def test_one_that_comes_while_somebody_looks_is_offered_too(tmp_path: Path) -> None:
-    ad = ad_in(tmp_path)
-    app = app_on(ad)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await wait_until(lambda: str(JOB) in text(app), pilot)
-        await press(pilot, "T", until="No trace of this job was found")
-        spans = captured("jobsub-ok").spans
-        app._session.store.apply(str(ad), Batch(cursor="", spans=spans))
-        await wait_until(lambda: SUBMITTED["traceID"] in text(app), pilot)
 
 
 async def test_a_trace_is_told_by_job_and_failed_step_and_compared_with_the_last_good_one() -> None:

@@ -1,9 +1,7 @@
 """The chart: what it says of a time, keys in it, its picture in every theme and size."""
 
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -12,7 +10,7 @@ from jobtui.analysis.reports.charts import Chart, ChartKind
 from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.chart import Drawn, draw_chart, legend_lines
+from jobtui.render.chart import legend_lines
 from jobtui.theme import DARK, THEMES
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
@@ -84,44 +82,6 @@ async def test_the_cursor_goes_through_time() -> None:
         await drawn(view, pilot)
         assert "38 of 40" in view.words
         assert view.window.cursor is None
-
-
-async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    may_draw = threading.Event()
-    may_draw.set()
-
-    def draw_slowly(*given: Any) -> Drawn:
-        may_draw.wait(30)
-        return draw_chart(*given)
-
-    monkeypatch.setattr("jobtui.widgets.chart.draw_chart", draw_slowly)
-    async with a_view() as (view, pilot):
-        view.move_cursor(-1)
-        await shown(pilot, view, a_chart())
-        width = view._drawn.time_of(1)[0] - view._drawn.time_of(0)[0] if view._drawn else 0
-        assert abs(NOW - 1.5 * width - (view.window.cursor or 0)) < width, "a key before the first chart"
-        view.window.cursor = None
-        may_draw.clear()
-        view.window.zoom(0.1)
-        view.redraw()
-        for _ in range(3):
-            view.move_cursor(-1)
-        in_time = view.window.cursor
-        for _ in range(3):
-            view.move_cursor(1)
-        assert view.window.cursor is None or view.window.cursor > NOW - width
-        for _ in range(3):
-            view.move_cursor(-1)
-        assert view.window.cursor == in_time is not None
-        may_draw.set()
-        await drawn(view, pilot)
-        assert NOW - width < in_time < NOW, "columns of the window before"
-        view.kind = ChartKind.STATES
-        view.choose(1)
-        assert view.chosen is None
-        view.set_chart(a_chart(ChartKind.STATES))
-        assert view.chosen == 0
-        await drawn(view, pilot)
 
 
 async def test_zoom_and_pan_show_other_times() -> None:

@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import msgspec
 import pytest
 from textual.message import Message
@@ -143,50 +141,6 @@ async def test_ages_go_on_a_few_rows_at_a_time(stage: TableStage, clock: FixedCl
         table.tick()
         await pilot.pause()
         assert painted == []
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "order"),
-    [
-        ("percent", lambda n: float(n % 7), lambda job: job.percent),
-        ("name", lambda n: f"name {n % 13}", lambda job: job.name),
-    ],
-)
-async def test_sorting_by_a_column_uses_the_values_of_the_record(
-    stage: TableStage, key: str, value: Callable[[int], object], order: Callable[[Job], object]
-) -> None:
-    async with stage.run_test(size=(120, 60)) as pilot:
-        table = stage.table
-        table.apply([a_job(n, **{key: value(n)}) for n in range(40)])
-        table.sort_by(key)
-        await wait_until(lambda: not table.is_sorting, pilot)
-        ascending = [order(job) for job in table.visible_jobs]
-        assert ascending == sorted(ascending)  # type: ignore[type-var]
-        assert "▲" in text_of(table)[0]
-        table.sort_by(key, reverse=True)
-        await wait_until(lambda: not table.is_sorting, pilot)
-        assert [order(job) for job in table.visible_jobs] == ascending[::-1]
-        assert table.sorted_by == (key, True)
-        assert "▼" in text_of(table)[0]
-
-
-async def test_rows_can_be_marked_and_opened(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(3))
-        table.toggle()
-        table.toggle()
-        await pilot.pause()
-        assert table.selected == {job_id(0), job_id(1)}
-        assert [line.startswith("▌") for line in text_of(table)[1:4]] == [True, True, False]
-        table.move(Move.TOP)
-        table.toggle()
-        assert table.selected == {job_id(1)}
-        table.clear_selection()
-        assert table.selected == set()
-        table.open()
-        await pilot.pause()
-        assert [m.job_id for m in stage.said if isinstance(m, JobTable.Opened)] == [job_id(1)]
 
 
 async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -> None:

@@ -5,11 +5,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from rich.style import Style
 from textual.pilot import Pilot
 
 from jobtui.render.spans import Line, Span, width_of
-from jobtui.theme import DARK, LIGHT
+from jobtui.theme import DARK
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
@@ -51,15 +50,6 @@ async def test_only_changed_lines_are_painted_and_all_at_a_resize() -> None:
         await pilot.resize_terminal(30, 8)
         await pilot.pause()
         assert set(painted) == set(range(8))
-
-
-async def test_another_theme_changes_the_looks() -> None:
-    async with numbers() as (view, pilot):
-        before: Style = view.look("error")
-        pilot.app.theme = LIGHT.name
-        await pilot.pause()
-        assert view.look("error") != before
-        assert view.render_line(0)._segments[1].style == view.look("error")
 
 
 async def test_what_was_drawn_is_let_go_with_the_widget() -> None:

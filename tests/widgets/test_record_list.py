@@ -5,16 +5,15 @@ import pytest
 from jobtui.actions import Hint
 from jobtui.analysis.counts import Counts
 from jobtui.model.clock import FixedClock
-from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Paragraph, width_of
-from jobtui.render.text import ends_of, safe, width, wrapped
-from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
+from jobtui.render.text import safe, width, wrapped
+from jobtui.widgets.frame import Header, KeyLine, RuleLine
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id
-from tests.widgets.widget_app import WidgetApp, text_of, watch
+from tests.widgets.widget_app import WidgetApp, text_of
 
 COUNTS = Counts({status: 0 for status in JobStatus} | {JobStatus.RUNNING: 12, JobStatus.PENDING: 3}, 7)
 
@@ -41,24 +40,6 @@ async def test_the_header_says_what_there_is_room_for(clock: FixedClock, cells: 
         text = text_of(header)[0]
         assert all(words in text for words in said)
         assert width_of(header.line(0)) == cells
-
-
-async def test_header_and_strip_are_painted_only_when_what_they_say_changes(clock: FixedClock) -> None:
-    header, strip = Header(clock.now, "jobtui"), SourceStrip(clock.now)
-    source = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
-    async with WidgetApp(header, strip).run_test(size=(80, 3)) as pilot:
-        strip.sources = [source]
-        await pilot.pause()
-        painted, told = watch(header), watch(strip)
-        for later_s, changes in ((0, ([], [])), (2, ([0], [])), (20, ([0], [0]))):
-            clock.advance(later_s)
-            header.repaint()
-            strip.sources = [source]
-            await pilot.pause()
-            assert (painted, told) == changes
-            painted.clear()
-            told.clear()
-        assert text_of(strip) == [" db 23s late"]
 
 
 async def test_keys_that_matter_most_stay_longest() -> None:
@@ -137,18 +118,3 @@ def test_wrapped_lines_are_never_too_wide(text: str) -> None:
         lines = wrapped(safe(text), cells, hang=3)
         assert all(width(line) <= cells for line in lines)
         assert sum(map(len, lines)) >= len(safe(text).replace(" ", ""))
-
-
-@pytest.mark.parametrize(
-    ("job_id", "ends"),
-    [
-        ("EPRSqtUW-1Tt2Wk2N-heightWeightReport", "EPRSqtUW…heightWeightReport"),
-        ("balsam/166", "balsam/166"),
-        ("slurm/70455_3", "slurm/70455_3"),
-        ("-", "-"),
-        ("a-b", "a-b"),
-        ("", ""),
-    ],
-)
-def test_only_what_is_left_out_is_marked(job_id: str, ends: str) -> None:
-    assert ends_of(job_id) == ends

@@ -68,13 +68,6 @@ def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) ->
     assert not is_named(whole, "is damaged near its lines")
 
 
-def test_a_step_without_the_one_before_it_is_named_and_lowers_confidence() -> None:
-    verdict = explain(the_error().evidence(without(r"_reply_q\.get")))
-    assert verdict.code is Code.PROGRAM_FAILED
-    assert verdict.confidence < CONFIDENT
-    assert is_named(verdict, "the agent's reply without the wait for the reply")
-
-
 def test_what_a_line_says_in_so_many_words_stays_sure_beside_damage() -> None:
     play = played("prepare-fails", 5, DriverName.LOCAL, 130)
     verdict = explain(spoilt(play, rb"(?m)^.*tornado/web.*$", b"\0\0\0"))
@@ -183,12 +176,6 @@ def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
     assert "its last sign of life is old" in verdict.blind_spots
 
 
-def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() -> None:
-    play = played("prepare-fails", 5, DriverName.LOCAL, 130)
-    verdict = explain(play.evidence(without(r"_read_stream", r"stderr=b")))
-    assert verdict.code is Code.PREPARE_FAILED
-
-
 LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, %s)\n"
 
 
@@ -277,16 +264,6 @@ def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
         f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before" in verdict.blind_spots
     )
     assert verdict.confidence < CONFIDENT
-
-
-@pytest.mark.parametrize(
-    ("seconds", "is_hidden"),
-    [(-5, True), (5, False)],
-    ids=["it began before the run", "the run's first line"],
-)
-def test_it_is_not_named_where_it_does_not_matter(seconds: int, is_hidden: bool) -> None:
-    verdict = explain(read_from(Nanos(asked_at() + seconds * SECOND), is_hidden=is_hidden))
-    assert not any("was read from" in spot for spot in verdict.blind_spots)
 
 
 def test_while_more_is_read_a_verdict_is_not_sure() -> None:

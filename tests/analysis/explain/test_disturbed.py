@@ -13,7 +13,6 @@ from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import QUIET_S, SourceHealth, SourceState
-from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Heard, Writer
 from jobtui.model.verdicts import Code
 from tests import builders
@@ -121,13 +120,6 @@ def test_sources_of_which_no_news_came_are_named_in_one_line(logs: tuple[str, ..
     verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), heard=heard))
     (line,) = [one for one in verdict.blind_spots if "no news came yet" in one]
     assert line.startswith(words)
-
-
-def test_a_job_that_is_over_needs_no_clock() -> None:
-    late = msgspec.structs.replace(FINE, news_late=(700.0,))
-    verdict = explain(on_server("JOB_FINISHED", late))
-    assert verdict.confidence >= SURE
-    assert a_job("JOB_FINISHED").status is JobStatus.COMPLETED
 
 
 @pytest.mark.parametrize(

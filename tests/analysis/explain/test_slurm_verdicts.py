@@ -9,7 +9,7 @@ import pytest
 from jobtui.analysis.explain.case import CERTAIN, SURE, Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
-from jobtui.backends.slurm.records import exit_words, job_of
+from jobtui.backends.slurm.records import job_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -17,7 +17,7 @@ from jobtui.model.pending import Category
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob, reason_of
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Concern, Verdict
-from tests.builders import HOSTILE, ago
+from tests.builders import ago
 from tests.conftest import NOW
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -111,12 +111,6 @@ def test_a_source_that_is_down_is_a_blind_spot_and_told_as_of_when_it_was_last_r
     assert {(one.source, one.at) for one in verdict.evidence} == {(SOURCE, ago(300))}
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_do_not_break_it(text: str) -> None:
-    for state in ("PENDING", "FAILED", "RUNNING", text):
-        explained(a_slurm_job(state, reason=text, nodes=text, user=text, canceled_by=text), depends_on=text)
-
-
 LIMITS = [
     f"{whose}{what}{minutes}{per}{end}"
     for whose in ("AssocGrp", "AssocMax", "QOSGrp", "QOSMax")
@@ -142,16 +136,6 @@ def test_reasons_are_words() -> None:
     assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == reason_of("ReqNodeNotAvail")
     assert reason_of("SomethingNew").words == "SomethingNew"
     assert all(" " in words for words in TABLES["ended"].values())
-
-
-@pytest.mark.parametrize(
-    ("exit_", "words"),
-    [(None, ""), (Exit(0), ""), (Exit(1), "exit code 1"), (Exit(0, 9), "killed by signal 9 (SIGKILL)"),
-     (Exit(143), "exit code 143: killed by signal 15 (SIGTERM)"), (Exit(255), "exit code 255"),
-     (Exit(0, 99), "killed by signal 99"), (Exit(0, 125), "out of memory")],
-)  # fmt: skip
-def test_exits_are_words(exit_: Exit | None, words: str) -> None:
-    assert exit_words(exit_) == words
 
 
 def test_a_job_waits_and_runs_by_its_times() -> None:

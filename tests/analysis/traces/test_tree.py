@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.traces.axis import Axis, TraceWindow
+from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import Standing, judged
@@ -213,15 +213,6 @@ def test_like_siblings_are_a_run(siblings: list[Span], shown: list[str]) -> None
     assert names(ShownLines(laid_out(ROOT, *siblings))) == ["s1", *shown]
 
 
-def test_a_run_is_unfolded_and_folded() -> None:
-    shown = ShownLines(laid_out(ROOT, *steps(10, 8)))
-    assert shown.open(1)
-    assert names(shown) == ["s1", "step 0 … step 7*8", *(f"step {nth}" for nth in range(8))]
-    assert shown.layout.lines[2].depth == 2
-    assert shown.close(1)
-    assert len(names(shown)) == 2
-
-
 def test_a_line_counts_what_is_below_it() -> None:
     layout = laid_out(
         a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True)
@@ -237,14 +228,6 @@ def test_a_wait_stands_before_the_span_that_ended_it() -> None:
     assert [(line.kind, line.depth) for line in layout.lines] == [(span, 0), (span, 1), (wait, 1), (span, 1)]
 
 
-def test_a_filter_keeps_what_is_above_and_counts_what_passes() -> None:
-    shown = ShownLines(laid_out(a_span(1), a_span(2, 1), a_span(3, 2, error=True), a_span(4, 1, 1_100)))
-    shown.set_filter(lambda span: span.is_error)
-    assert (names(shown), shown.passing) == (["s1", "s2", "s3"], 1)
-    assert shown.reveal(shown.layout.lines[3].key) == 3
-    assert (shown.passes, len(names(shown))) == (None, 4)
-
-
 def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded() -> None:
     spans = [ROOT, a_span(2, 1, 5_000, 6_000), a_span(3, 2, 5_000, 5_500)]
     shown = ShownLines(laid_out(*spans))
@@ -253,39 +236,6 @@ def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded()
     assert names(shown) == ["s1", "step 0 … step 6*7", "s2"]
     assert shown.index_of(shown.layout.lines[-1].key) == 2
     assert shown.reveal(shown.layout.lines[-1].key) == 3
-
-
-def test_all_is_folded_and_unfolded_with_one_key() -> None:
-    shown = ShownLines(laid_out(ROOT, a_span(2, 1), a_span(3, 2), *steps(10, 7)))
-    shown.toggle_all()
-    assert names(shown) == ["s1", "step 0 … step 6*7", "s2"]
-    shown.toggle_all()
-    assert names(shown) == ["s1", "step 0 … step 6*7", "s2", "s3"]
-
-
-def test_the_next_of_some_lines_is_found_both_ways_and_round() -> None:
-    shown = ShownLines(
-        laid_out(a_span(1), a_span(2, 1, error=True), a_span(3, 1, 1_100), a_span(4, 1, 1_200, error=True))
-    )
-    keys = {line.key for line in shown.layout.lines if line.span and line.span.is_error}
-    places = [shown.layout.at[key] for index in (0, 1, 3) if (key := shown.next_of(keys, index, 1))]
-    assert places == [1, 3, 1]
-    assert shown.layout.at[shown.next_of(keys, 3, -1) or ""] == 1
-
-
-def test_what_is_looked_at_stays_when_the_trace_grows() -> None:
-    window = TraceWindow()
-    window.set_trace(0, 1_000_000)
-    window.zoom(window.axis(100, (), 8), 0.5, 500_000)
-    axis = window.axis(100, (), 8)
-    assert (axis.low, axis.high) == (250_000, 750_000)
-    window.set_trace(0, 9_000_000)
-    assert window.axis(100, (), 8).high == 750_000
-    window.pan(window.axis(100, (), 8), -1.0)
-    assert (window.axis(100, (), 8).low, window.is_whole) == (0, False)
-    for _ in range(30):
-        window.zoom(window.axis(100, (), 8), 2.0, 250_000)
-    assert window.is_whole
 
 
 tree_shapes = st.lists(
@@ -341,17 +291,6 @@ def test_waits_never_take_more_than_half_of_the_cells() -> None:
     waits = [a_wait(10_000 * nth + 10, 10_000 * nth + 9_000 + nth) for nth in range(10)]
     axis = Axis(0, 100_000, 16, waits, wait_cells=1)
     assert [one.duration_ns for one in axis.squeezed] == [8_990 + nth for nth in range(2, 10)]
-
-
-def test_ticks_are_round_and_begin_anew_after_what_is_squeezed() -> None:
-    second = 10**9
-    axis = Axis(0, 110 * second, 60, [a_wait(10 * second, 100 * second)], wait_cells=8)
-    assert [tuple(tick) for tick in axis.ticks(0, 10)] == [
-        (0, 0, 0),
-        (13, 5 * second, 0),
-        (34, 0, 100 * second),
-        (47, 5 * second, 100 * second),
-    ]
 
 
 times = st.integers(0, 10**15)
