@@ -18,16 +18,6 @@ def captured() -> list[Path]:
     return sorted([*FIXTURES.glob(f"*/{DIRECTORY}/*.json"), *FIXTURES.glob("*/snapshots/*/*.json")])
 
 
-def name_of(path: Path) -> str:
-    """A short name of a captured file."""
-    return "/".join(path.relative_to(FIXTURES).parts)
-
-
-def jid(number: int = 0, *, uid: str = "EPRSqtUW", model: str = "heightWeightReport") -> JobId:
-    """A computeJid, another one for each number."""
-    return JobId(f"{uid}-{number:08d}-{model}")
-
-
 def a_record(job_id: str, **fields: Any) -> Record:
     """The record of a completed sequential job; a field that is `...` is left out."""
     uid, simulation, model = job_id.split("-")

@@ -23,8 +23,9 @@ from jobtui.formats import condor_events, spans
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock
 from jobtui.transport.ssh import LocalShell
-from tests.backends.db_files import Db, jid
+from tests.backends.db_files import Db
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.builders import job_id as jid
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn

@@ -19,7 +19,8 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.worker import Worker
-from tests.backends.db_files import FIXTURES, Db, a_record, jid, to_bytes
+from tests.backends.db_files import FIXTURES, Db, a_record, to_bytes
+from tests.builders import job_id as jid
 from tests.loopback import nobody
 from tests.polling import Reading
 from tests.waiting import LONG_S

@@ -23,7 +23,8 @@ from jobtui.backends.sirepo.records import (
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from tests.backends.db_files import FIXTURES, a_record, captured, jid, to_bytes
+from tests.backends.db_files import FIXTURES, a_record, captured, to_bytes
+from tests.builders import job_id as jid
 from tests.offenders import check_all
 
 SOURCE = "/srv/sirepo/db"

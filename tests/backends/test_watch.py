@@ -25,7 +25,7 @@ from jobtui.transport.watch import (
     silent_file_system,
 )
 from jobtui.transport.worker import Worker
-from tests.backends.db_files import jid
+from tests.builders import job_id as jid
 from tests.loopback import Timer
 from tests.waiting import LONG_S, stop, wait_for, wait_until
 
