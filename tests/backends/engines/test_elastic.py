@@ -1,8 +1,11 @@
 """An index of Elasticsearch or OpenSearch: pages, following, presets, and what such a server leaves out."""
 
+import time
+import tracemalloc
 from collections.abc import Mapping
 from typing import Any
 
+import httpx
 import pytest
 
 from jobtui.backends import engine as engine_module
@@ -12,7 +15,7 @@ from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, p
 from jobtui.backends.elastic.source import ElasticEngine
 from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
 from jobtui.backends.registry import build, parse_elastic_records
-from jobtui.model.clock import FixedClock
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.journal import At, Head
@@ -228,6 +231,59 @@ async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     client = ElasticClient(URL, transport=elastic.transport, limits=Limits(body_bytes=500_000))
     following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
     assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
+
+
+class EndlessElastic(StrictElastic):
+    """An index of a hundred million lines, 100,000 a second, made when they are asked for."""
+
+    TOTAL = 100_000_000
+
+    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
+        clauses = query["query"]["bool"]
+        text = next(c["range"]["@timestamp"]["gte"] for c in clauses["filter"] if "range" in c)
+        moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
+        begin = (int(time.mktime(moment)) - time.timezone) * 1_000 + int(text[20:23])
+        known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
+        first = max(0, (begin - T0 // 1_000_000) * 100) + known
+        hits = []
+        for number in range(first, min(self.TOTAL, first + query["size"])):
+            at = T0 // 1_000_000 + number // 100
+            document = journald_document(0, LINE.format(number))
+            hits.append({"_id": f"d{number}", "_source": document, "sort": [at, number]})
+        return {"timed_out": False, "_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
+
+
+async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_module, "GIVEN_KEPT", 2_000)
+    elastic = EndlessElastic({}, index="logs")
+    spent = 0.0
+    inner = elastic.transport
+
+    async def timed(request: httpx.Request) -> httpx.Response:
+        nonlocal spent
+        began = time.process_time()
+        answer = await inner.handle_async_request(request)
+        spent += time.process_time() - began
+        return answer
+
+    client = ElasticClient(URL, transport=httpx.MockTransport(timed))
+    engine = ElasticEngine(client, presets()["journald"], Doubts())
+    following = EngineFollowing(engine, At(T0), clock=FixedClock(Nanos(NOW + 3600 * SECOND)))
+    await following.rows(10)  # imports
+    spent, began = 0.0, time.process_time()
+    rows, _ = await following.rows(1_000)
+    own_s = time.process_time() - began - spent
+    assert len(rows) > 900
+    assert own_s < 0.3
+    tracemalloc.start()
+    for _ in range(5):
+        await following.rows(1_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(following._given) <= 2_000
+    assert peak < 20 << 20
 
 
 def row(document: dict[str, Any], name: str = "a") -> Any:
