@@ -14,7 +14,6 @@ Record = dict[str, Any]
 
 
 def captured() -> list[Path]:
-    """Every record of every capture, also those of the snapshots."""
     return sorted([*FIXTURES.glob(f"*/{DIRECTORY}/*.json"), *FIXTURES.glob("*/snapshots/*/*.json")])
 
 
@@ -50,7 +49,6 @@ class Db:
         return self.directory / f"{job_id}.json"
 
     def put(self, job_id: str, **fields: Any) -> JobId:
-        """Write a record, or replace it, by renaming."""
         return self.put_bytes(job_id, to_bytes(a_record(job_id, **fields)))
 
     def put_bytes(self, job_id: str, data: bytes, mtime_s: float | None = None) -> JobId:

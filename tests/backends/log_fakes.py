@@ -33,11 +33,9 @@ class KeepingParser:
 
     @property
     def text(self) -> bytes:
-        """All that was given, together."""
         return b"".join(data for _, _, data in self.blocks)
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
-        """A record for each line."""
         assert block.endswith(b"\n")
         self.blocks.append((offset, line, block))
         records = []
@@ -48,7 +46,6 @@ class KeepingParser:
         return Parsed(records, len(records), [], 0)
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
-        """The time at the head of a line."""
         head, _, _ = line[:30].partition(b" ")
         return Nanos(int(head[1:]) * SECOND) if head[:1] == b"@" and head[1:].isdigit() else None
 
@@ -89,13 +86,11 @@ class Opened:
         return opened
 
     async def append(self, data: bytes) -> None:
-        """More in the file, or a new one where none is, which is read."""
         append(self.path, data)
         await self.reading.drain()
 
     @classmethod
     async def close_all(cls) -> None:
-        """Close every one that was made."""
         while cls.open:
             await cls.open.pop().log.aclose()
 
@@ -118,7 +113,6 @@ def inode(path: Path) -> int:
 
 
 def open_inodes() -> set[int]:
-    """Which files this process has open."""
     inodes = set()
     for name in os.listdir("/proc/self/fd"):
         try:

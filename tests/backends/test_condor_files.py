@@ -18,7 +18,6 @@ BEGIN = "Fri Nov 20 20:40:06 UTC 2026 7.0@s.example.org BEGIN EXECUTION a.sh\n"
 
 
 async def all_of(source: CondorFile) -> list[Batch]:
-    """Every batch there is; closes the source."""
     batches = await polled(source)
     await source.aclose()
     return batches
@@ -56,7 +55,6 @@ async def test_an_output_is_followed_and_its_job_remembered(tmp_path: Path) -> N
 
 
 def replaced(path: Path, text: str) -> None:
-    """Put another file in the place of a log."""
     draft = path.with_suffix(".new")
     draft.write_text(text)
     draft.replace(path)

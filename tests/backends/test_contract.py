@@ -39,7 +39,6 @@ async def source(rig: Rig) -> AsyncIterator[Source]:
 
 
 async def read_on(source: Source, cursor: str | None = None) -> tuple[str, list[Batch]]:
-    """Every batch from `cursor` on, and where that ends."""
     batches = await polled(source, cursor)
     return batches[-1].cursor, batches
 

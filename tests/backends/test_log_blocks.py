@@ -245,9 +245,7 @@ def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> N
 
 
 @given(data=st.binary(max_size=300).map(lambda data: data.replace(b"\0", b"")), size=st.integers(1, 400))
-def test_lines_are_those_of_the_file(
-    data: bytes, size: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_lines_are_those_of_a_file(data: bytes, size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "any.log"
     path.write_bytes(b"-" + data)  # nothing that looks packed
     lines = [*tail_lines(path, size)]

@@ -279,9 +279,7 @@ async def test_a_log_of_a_cluster_is_read_with_its_environment_masked(client: Ss
     await log.aclose()
 
 
-async def test_missing_lines_are_said(
-    client: SshClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_gaps_are_said(client: SshClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client.replace(RUNS_HERE)
     monkeypatch.setattr(remote_log, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(remote_log, "TAIL_LINES", 3)

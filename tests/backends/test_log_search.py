@@ -86,9 +86,7 @@ async def test_an_expression_is_searched_for(pages: LogPages, installed: bool, t
 @with_and_without_ripgrep
 @pytest.mark.parametrize("kind", ["file", "packed", "merged", "journal"])
 @pytest.mark.parametrize("typed", MASKED["found"])
-async def test_what_is_masked_cannot_be_searched_for(
-    tmp_path: Path, installed: bool, kind: str, typed: str
-) -> None:
+async def test_what_is_masked_is_not_found(tmp_path: Path, installed: bool, kind: str, typed: str) -> None:
     lines = MASKED["lines"]
     text = "".join(f"{line}\n" for line in lines).encode()
     path = tmp_path / ("x.log.gz" if kind == "packed" else "x.log")

@@ -64,7 +64,6 @@ def cut(path: Path) -> None:
 
 
 def copied(data: bytes) -> Doing:
-    """Another file in its place."""
 
     def put(path: Path) -> None:
         write(copy := path.with_name("copy"), data)

@@ -358,9 +358,7 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
     assert prefixes(await source.starting_at(Nanos(0)).poll(None)) == ["ab01"]
 
 
-async def test_the_newest_are_read(
-    tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_newest_only(tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied_log, "COPIES_READ", 3)
     for number in range(6):
         write_copy(tmp_path, f"2026112020470{number}-start.log", records(number))

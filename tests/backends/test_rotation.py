@@ -42,8 +42,6 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 class FailingParser(KeepingParser):
-    """One that raises at some lines."""
-
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         if BAD.encode() in block:
             raise ValueError("what nobody foresaw")
@@ -146,7 +144,6 @@ class Rotating:
         return newest
 
     def _pack(self, path: Path | None = None) -> Steps:
-        """Pack a rotated file, or the newest of them, as gzip, xz and bzip2 do."""
         plain = (one for one in self.path.parent.glob("x.log?*") if one.suffix not in PACK)
         path = path or max(plain, key=lambda one: one.stat().st_mtime_ns, default=None)
         if path is None:

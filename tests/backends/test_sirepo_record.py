@@ -37,7 +37,6 @@ def at(seconds: float) -> Nanos:
 
 
 def read(data: bytes, job_id: JobId = JID) -> tuple[Job, str | None]:
-    """The job that must be in `data`, and what is wrong with it."""
     job, fault = read_job(data, job_id, MTIME, SOURCE)
     assert job is not None, fault
     return job, fault
@@ -50,7 +49,6 @@ def job_of(**fields: Any) -> Job:
 
 
 def detail_of(data: bytes, job_id: JobId = JID) -> JobDetail:
-    """Everything in `data`."""
     return read_detail(data, job_id, MTIME, SOURCE, f"{SOURCE}/x.json")
 
 

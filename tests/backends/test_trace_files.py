@@ -12,7 +12,6 @@ from tests.tracing import CAPTURES
 
 
 async def read(source: TraceFile, cursor: str | None = None) -> tuple[list[Batch], str]:
-    """Every batch since a cursor, and where that ends."""
     batches = await polled(source, cursor)
     return batches, batches[-1].cursor
 
@@ -86,7 +85,6 @@ async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
 
 
 def lines_of_spans(count: int, name: str = "") -> bytes:
-    """So many spans, one document a line."""
     span = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%016x","name":"%s"}]}]}]}'
     return "".join(f"{span % ('ab' * 16, number, name)}\n" for number in range(1, count + 1)).encode()
 

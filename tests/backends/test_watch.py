@@ -138,7 +138,6 @@ class Watched:
         self.watch = Watch(self.worker, [path], self.is_changed)
 
     def now(self) -> tuple[int, int, int] | None:
-        """What is there."""
         try:
             status = self.path.stat()
         except OSError:
@@ -166,7 +165,6 @@ class Watched:
 
 @pytest.fixture(params=["told", "silent"])
 def telling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the kernel tells of changes here."""
     if request.param == "silent":
         monkeypatch.setattr(watches, "silent_file_system", lambda _: "nfs")
         monkeypatch.setattr(watches, "LOOK_S", 0.05)
@@ -174,7 +172,6 @@ def telling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
-    """A log with a line, and a watch on it."""
     path = tmp_path / "a.log"
     path.write_text("first\n")
     watched = Watched(path)
@@ -188,7 +185,6 @@ def append(path: Path) -> None:
 
 
 def put(path: Path) -> None:
-    """Another file, and a longer one, in its place."""
     other = path.with_name("other")
     other.write_text("second, and longer\n" * (path.stat().st_size + 1))
     other.rename(path)
@@ -200,7 +196,6 @@ def make(path: Path) -> None:
 
 
 def link(path: Path) -> None:
-    """Let the link lead to the other file."""
     fresh = path.with_name("fresh")
     fresh.symlink_to("y.real")
     fresh.rename(path)
@@ -284,7 +279,6 @@ async def test_without_any_more_watches_it_looks(watched: Watched, monkeypatch: 
 
 
 def queues() -> int:
-    """How many queues of the kernel this process has."""
     names = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
     return sum("inotify" in os.readlink(name) for name in names if os.path.lexists(name))
 

@@ -453,14 +453,12 @@ _PIECE_SIZES = st.lists(st.integers(1, 9), max_size=40)
 
 
 def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
-    """The facts of files that grow in turn, a text at a time."""
     whole = {name: "".join(text for of, text in texts if of == name) for name, _ in texts}
     of_file = {name: iter(facts_of(text.encode(), name)) for name, text in whole.items()}
     return [fact for name, _ in texts if (fact := next(of_file[name], None)) is not None]
 
 
 def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[CondorFact]]:
-    """Facts in pieces of these sizes, and the rest."""
     starts = [0, *itertools.accumulate(sizes), len(facts)]
     return [facts[start:end] for start, end in itertools.pairwise(starts)]
 
@@ -517,7 +515,6 @@ NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
 
 
 def rounds(count: int, zone: str = "Z") -> str:
-    """That each of many jobs was held or released, over and over."""
     return "".join(
         event((12, 13)[turn % 2], f"2026-11-20 10:{turn:02}:00{zone}", "Job was held or released.", job=job)
         for turn in range(count)

@@ -176,7 +176,6 @@ def change(number: int, at: int, job: int = 1, source: str = "b") -> StateChange
 
 
 def span_of(trace: int, number: int = 1, message: str = "") -> Span:
-    """A span of one of many traces."""
     return msgspec.structs.replace(a_span(number, name=message or "s"), trace_id=TraceId(f"{trace:032x}"))
 
 

@@ -243,14 +243,11 @@ WRONG_PASSWORD = "no such user, or the password is wrong"
 
 
 @pytest.mark.parametrize("name", [*WRONG, *WRONG_JSON])
-async def test_each_wrong_answer_ends_in_time_with_one_line(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login, "LIMITS", LIMITS)
     answer, words = {**WRONG, **WRONG_JSON}[name]
 
     async def told(ask: Ask) -> str:
-        """The line, when it is all that it should be."""
         async with answering(answer) as url:
             began = time.monotonic()
             with pytest.raises(SourceError) as raised:

@@ -33,13 +33,11 @@ def environment_of(number: str) -> dict[bytes, bytes]:
 
 @cache
 def documents() -> list[dict[str, object]]:
-    """The documents as SArchive would send them."""
     lines = (FIXTURES / "kafka-and-es-documents.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
 
 def archive_in(place: Path, period: str, *, at: Nanos = SUBMITTED) -> Path:
-    """An archive of the captured jobs by this period, "" for none, written at this time."""
     directory = place / period if period else place
     directory.mkdir(parents=True, exist_ok=True)
     for file in (FIXTURES / "slurm-daily" / DAY).iterdir():
@@ -49,7 +47,6 @@ def archive_in(place: Path, period: str, *, at: Nanos = SUBMITTED) -> Path:
 
 
 def torque_in(place: Path) -> Path:
-    """An archive of Torque's jobs."""
     shutil.copytree(FIXTURES / "torque-yearly", place, dirs_exist_ok=True)
     return place
 
@@ -62,7 +59,6 @@ def spool_in(place: Path) -> Path:
 
 
 def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
-    """Look for a job in an archive that is there."""
     wanted = parse_wanted(text)
     assert wanted is not None
     return Search(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]

@@ -71,7 +71,6 @@ class StrictElastic:
 
     @property
     def transport(self) -> httpx.MockTransport:
-        """What carries requests to it without a network."""
         return httpx.MockTransport(self.answer)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -228,7 +227,6 @@ class StrictElastic:
 
 
 def _sort_value(value: Any) -> Any:
-    """A time as milliseconds, as the server has it; any other value as it is."""
     if isinstance(value, str):
         try:
             at = datetime.fromisoformat(value[:26].rstrip("Z") + "+00:00").astimezone(UTC)

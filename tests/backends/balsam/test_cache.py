@@ -57,7 +57,6 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def server(path: Path) -> RecordedBalsam:
-    """One that a run has read before."""
     await Run(made := RecordedBalsam(), path).whole()
     return made
 

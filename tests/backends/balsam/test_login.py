@@ -138,8 +138,6 @@ class Time:
 
 
 class Attempt:
-    """A login that was begun."""
-
     def __init__(self) -> None:
         self.balsam, self.time = RecordedBalsam(), Time()
         self.balsam.methods = ["LoginMethod.oauth_device"]

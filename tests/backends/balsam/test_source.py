@@ -29,7 +29,6 @@ from tests.balsam_server import TOKEN, Record, RecordedBalsam
 
 @pytest.fixture
 async def watched() -> Watched:
-    """One that has been read."""
     return await caught_up()
 
 

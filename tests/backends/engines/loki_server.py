@@ -104,7 +104,6 @@ def _has(labels: Mapping[str, str], name: str, quoted: str) -> bool:
 
 
 def _holds(labels: Mapping[str, str], expression: str) -> bool:
-    """Whether tests joined by `and`, `or` and brackets hold."""
     told = TEST.sub(lambda one: f" {_has(labels, one[1], one[2])} ", expression)
     if re.sub(r"True|False|and|or|[() ]", "", told):
         raise ValueError("parse error : syntax error in a label filter")

@@ -75,7 +75,6 @@ def ended_job(number: int, **more: Any) -> dict[str, Any]:
 
 
 def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport | None = None) -> Journal:
-    """Its logs from the beginning on."""
     doubts = Doubts()
 
     def engine() -> ElasticEngine:
@@ -91,8 +90,6 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
 
 
 class ElasticRig:
-    """An index. It is gone when it cannot be connected to."""
-
     makes: tuple[object, str] = (LogParser, "_read")
     tells = False
     reconnects = False
@@ -183,8 +180,6 @@ def loki_journal(
 
 
 class LokiRig(ElasticRig):
-    """The streams of a Loki."""
-
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.loki = StrictLoki([])

@@ -17,7 +17,6 @@ ACTIVATE = "systemd-socket-activate"
 
 
 def gatewayd() -> str | None:
-    """The path of the program, None where it is not installed."""
     places = ("/lib/systemd/systemd-journal-gatewayd", "/usr/lib/systemd/systemd-journal-gatewayd")
     return next((place for place in places if Path(place).exists()), None)
 
@@ -57,7 +56,6 @@ class Gatewayd:
         wait_for(lambda: is_listening(self.port, process.pid))
 
     def die(self) -> None:
-        """End it at once, with every connection it has."""
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(ProcessLookupError):

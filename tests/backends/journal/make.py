@@ -18,7 +18,6 @@ START_US = 1_700_000_000_000_000
 
 
 def journal_remote() -> str | None:
-    """The path of systemd-journal-remote, None where it is not installed."""
     places = ("/lib/systemd/systemd-journal-remote", "/usr/lib/systemd/systemd-journal-remote")
     return next((place for place in places if Path(place).exists()), None)
 
@@ -30,7 +29,6 @@ needs_journal_tools = pytest.mark.skipif(
 
 
 def two_hosts() -> bytes:
-    """The export text of the capture, all of it."""
     return lzma.decompress((FIXTURES / "two-hosts.export.xz").read_bytes())
 
 
@@ -45,12 +43,10 @@ def by_host(export: bytes) -> dict[str, bytes]:
 
 
 def in_text(name: str, value: bytes) -> bytes:
-    """A field as `NAME=value`."""
     return name.encode() + b"=" + value + b"\n"
 
 
 def in_binary(name: str, value: bytes) -> bytes:
-    """A field with its length before it."""
     return name.encode() + b"\n" + len(value).to_bytes(8, "little") + value + b"\n"
 
 
@@ -85,7 +81,6 @@ def entry(nth: int, message: Value | None = None, **fields: Value | int) -> byte
 
 
 def export_text(fields: Mapping[str, Value | int]) -> bytes:
-    """Fields as one entry of export text."""
     out = b""
     for name, value in fields.items():
         values = [str(value).encode()] if isinstance(value, str | int) else value
@@ -106,8 +101,6 @@ def make_journal(directory: Path, entries: Iterable[bytes], name: str = "remote-
 
 
 class Writer:
-    """A journal file that entries are written to as they are given."""
-
     def __init__(self, directory: Path, name: str = "remote-node1.journal") -> None:
         remote = journal_remote()
         assert remote is not None

@@ -71,7 +71,6 @@ READERS: dict[str, Way] = {
 
 
 def ways(*names: str) -> list[Any]:
-    """The parameters of these ways."""
     return [pytest.param(READERS[name], id=name, marks=READERS[name].needs) for name in names]
 
 

@@ -11,7 +11,6 @@ from tests.waiting import LONG_S
 async def all_forward(
     reader: JournalReader, matches: Matches = (), most: int = 97, start: Head | At | Beside | None = None
 ) -> list[JournalEntry]:
-    """Everything from `start` on, slice by slice."""
     found: list[JournalEntry] = []
     start = Head() if start is None else start
     while True:
@@ -39,7 +38,6 @@ async def all_backward(
 
 
 def of(**fields: str) -> Matches:
-    """One group: every one of these fields."""
     return (tuple(fields.items()),)
 
 
@@ -60,7 +58,6 @@ class Follower:
         self.losses = 0
 
     async def take(self, most: int = 200) -> None:
-        """Take all that is there now."""
         while True:
             part = await self.following.take(most)
             self.found += part.entries

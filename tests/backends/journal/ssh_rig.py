@@ -66,11 +66,9 @@ class Sshd:
 
     @property
     def spec(self) -> str:
-        """What names the journal of this host."""
         return self.address_of("")
 
     def address_of(self, path: Path | str) -> str:
-        """What names a path on this host."""
         return f"ssh://{getpass.getuser()}@{self.address}:{self.port}{quote(str(path))}"
 
     def prepare(self) -> None:
@@ -93,7 +91,6 @@ class Sshd:
         wait_for(lambda: is_open(self.port, self.address))
 
     def children(self) -> list[int]:
-        """The processes that serve its connections, and what they have started."""
         return children_of(self._process.pid) if self._process is not None else []
 
     def die(self) -> None:
@@ -140,7 +137,6 @@ class SshClient:
     sockets: Path
 
     def settings(self, keys: Path) -> None:
-        """Use the keys and the known hosts in a directory."""
         (self.root / "config").write_text(SSH_CONFIG.format(root=keys))
 
     def replace(self, script: str) -> None:
@@ -153,7 +149,6 @@ class SshClient:
 
 @contextlib.contextmanager
 def ssh_client(root: Path, patch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    """Put such an ssh before all others on the PATH."""
     (root / "bin").mkdir(parents=True)
     real = shutil.which("ssh") or "/usr/bin/ssh"
     program = root / "bin" / "ssh"

@@ -171,7 +171,6 @@ SPEC = "ssh://ann@node1:2222"
 
 
 async def ssh_fault_of(spec: str = SPEC) -> SourceError:
-    """What reading raises; one line that begins with the source."""
     journal = JournalctlReader(spec)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 10)

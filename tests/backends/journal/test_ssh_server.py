@@ -71,7 +71,6 @@ async def test_connections_are_shared_and_ended(directory: Path) -> None:
 
 
 def commands(server: Sshd) -> list[str]:
-    """What sshd's connections run."""
     found = []
     for pid in server.children():
         try:

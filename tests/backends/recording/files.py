@@ -28,12 +28,10 @@ def record(number: int, text: str = "a line") -> LogRecord:
 
 
 def noise(seed: int, length: int) -> str:
-    """A text that hardly gets smaller when it is packed."""
     return "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=length))
 
 
 def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
-    """A recording of one source with these things at these seconds."""
     writer = RecordingWriter(path, about(), most_bytes)
     with writer.together():
         for what, value, second in entries:

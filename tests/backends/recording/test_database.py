@@ -163,7 +163,6 @@ def recording_in(place: Path, pages: int | None = None) -> tuple[RecordingWriter
 
 
 def noisy(number: int) -> Batch:
-    """A batch that needs some 150 kB."""
     return Batch(cursor="", records=(record(number, noise(number, 200_000)),), count=1)
 
 

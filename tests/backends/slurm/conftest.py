@@ -29,7 +29,6 @@ class Reading(polling.Reading[Slurm]):
         super().__init__(Slurm(Commands(target), label=label, clock=self.clock, timer=self.timer))
 
     async def read(self, later_s: float = ACCOUNTS_EVERY_S) -> Mapping[str, Job]:
-        """Everything there is some time later."""
         self.timer.now += later_s
         self.clock.advance(later_s)
         await self.drain()

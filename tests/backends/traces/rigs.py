@@ -41,8 +41,6 @@ class Asked:
 
 
 class Files:
-    """A file of spans, one document a line."""
-
     is_exact = True
 
     def __init__(self, spans: Spans, folder: Path, clock: Clock) -> None:
@@ -61,8 +59,6 @@ class Files:
 
 
 class Received:
-    """The receiver, to which each export is sent."""
-
     is_exact = True
 
     def __init__(self, spans: Spans, clock: Clock) -> None:
@@ -73,7 +69,6 @@ class Received:
         self.client = _job_reader(self.session)
 
     async def update(self) -> None:
-        """Send what is new, and let it be taken in."""
         import asyncio
 
         await self.session.catch_up()

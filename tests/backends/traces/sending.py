@@ -16,8 +16,6 @@ JSON = "application/json"
 
 
 class Sent(NamedTuple):
-    """What was answered."""
-
     status: int
     body: bytes
     headers: Mapping[str, str]
@@ -71,7 +69,6 @@ async def taken(receiver: Receiver) -> Batch:
 
 
 async def raw(receiver: Receiver, *pieces: bytes) -> bytes:
-    """Send bytes as they are; all that comes back."""
     reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
     for piece in pieces:
         writer.write(piece)
@@ -86,7 +83,6 @@ async def raw(receiver: Receiver, *pieces: bytes) -> bytes:
 
 
 def resident_kb() -> int:
-    """Memory of this process, in kilobytes."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
 

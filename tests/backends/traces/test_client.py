@@ -137,9 +137,7 @@ LOGINS = [
 
 
 @pytest.mark.parametrize(("access", "headers"), LOGINS, ids=repr)
-async def test_a_login_is_sent_and_not_shown(
-    access: Access, headers: dict[str, str], site: Site, url: str
-) -> None:
+async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], site: Site, url: str) -> None:
     source = jaeger(url, access)
     assert await source.trace(FAILED) is not None
     await source.aclose()
