@@ -350,6 +350,7 @@ class Output:
 
     @cached_property
     def _last_said(self) -> list[int]:
+        """The last lines that say something, the last one first."""
         return list(islice(filter(self._says, reversed(range(len(self._lines)))), 6))
 
     def _says(self, at: int) -> bool:

@@ -147,6 +147,7 @@ class RunCounts(NamedTuple):
 
 
 def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
+    """The differences from before, the most significant first, at most MOST_CHANGES."""
     compared = [*_signatures(before, now), *_failures(before, now)]
     found = [*map(_more_or_less, compared), *_slower(before, now)]
     tests = len(found) + len(compared)  # each may be more, or less

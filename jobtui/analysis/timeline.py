@@ -37,6 +37,7 @@ class RunWindow(NamedTuple):
 
 
 def window_of(runs: Sequence[Run], number: int) -> RunWindow:
+    """The window of the run with this number; anything before the first run belongs to it."""
     starts: list[tuple[int, Nanos | None]] = []
     for run in runs:
         at = run.queued_at if run.queued_at is not None else run.started_at
@@ -84,6 +85,7 @@ def _is_before(at: Nanos, *later: Nanos | None) -> bool:
 
 
 def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
+    """The job without its end."""
     return msgspec.structs.replace(
         job, status=status, native_status=str(status), started_at=started_at, ended_at=None, percent=None,
         frames=None, message=None, error=None, alert=None, passed="", written_at=None, updated_at=None,

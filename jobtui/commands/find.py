@@ -241,6 +241,7 @@ def _meant(reader: Reader, thing: str) -> list[JobId]:
 
 
 async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str) -> Found:
+    """The one of several ids that there is a job of; where there are several jobs, none."""
     if len(meant) > 1:
         meant = await _known_ids(reader, meant) or meant[:1]
     if len(meant) > 1:

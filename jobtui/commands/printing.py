@@ -27,6 +27,7 @@ class SourceNames:
         self._labels = dict(zip((source.name for source in sources), labels(sources), strict=True))
 
     def short(self, source: str) -> str:
+        """The short name of a source, safe to show."""
         if not (known := self._labels.get(source)):
             known = self._labels[source] = show(source)
         return known
@@ -93,11 +94,13 @@ def first(rows: Sequence[Row], context: "Context", *, from_end: bool = False) ->
 
 
 def answer(report: Report, reader: "Reader", code: Exit) -> Exit:
+    """Print a report, and on stderr what was not read; the exit code."""
     print_report(report, reader.context, reader)
     return reader.settle(code)
 
 
 def print_lines(lines: Iterable[str]) -> None:
+    """Lines of text that are safe already."""
     write = sys.stdout.write
     for line in lines:
         write(line + "\n")

@@ -299,6 +299,7 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
 async def _ask(
     reader: Reader, source: Balsam, what: str, query: ReportQuery, material: Material, *, is_exact: bool
 ) -> None:
+    """Ask a Balsam server for what the report is made of; a fault is one of that source."""
     count, store = 0, reader.session.store
     skips: tuple[Skip, ...] = ()
     try:

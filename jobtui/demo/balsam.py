@@ -71,6 +71,7 @@ class BalsamSite:
             self._step()
 
     def page(self, path: str, asked: Asked) -> Row | None:
+        """A page of the list at a path, None when there is none."""
         rows = self._rows(path)
         if rows is None:
             return None

@@ -437,6 +437,7 @@ class Driver:
             raise
 
     def send(self, op: Op) -> bool:
+        """Send an op; whether there was a socket to send it through."""
         self.log("send", self, op, op.run_dir)
         if self.socket is None:
             error = "'NoneType' object has no attribute 'write_message'"

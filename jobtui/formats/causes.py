@@ -42,6 +42,7 @@ class CauseFormat(NamedTuple):
         return any(needle in lower for needle in self.needles)
 
     def first(self, role: str, text: str) -> CauseShape | None:
+        """The shape of a role that a line has; the heaviest of them."""
         lower = text.lower()
         for shape in self.by_role[role]:
             for literal in shape.literals:

@@ -596,6 +596,7 @@ def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:
 
 
 def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
+    """The log of a stream, or of what a name asks a journal for; None for any other name."""
     known = list(journals_of(sources))
     for journal in known:
         if (stream := journal.streams.get(name)) is not None:

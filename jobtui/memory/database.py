@@ -202,6 +202,7 @@ class _Reading:
         return str(self._one("SELECT text FROM signature WHERE id = ?", mark) or "")
 
     def _on(self, days: Iterable[int], field: int, mark: int, *values: int) -> dict[int, dict[int, int]]:
+        """The number of runs by value and day; the value is 0 for field 0."""
         values = values or (0,)
         sql = (
             "SELECT value, day, runs FROM tally WHERE field = ? AND signature = ?"

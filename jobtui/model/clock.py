@@ -117,6 +117,7 @@ def shown_seconds(at: Nanos) -> int:
 
 
 def utc_of(at: Nanos) -> datetime:
+    """A time as a datetime in UTC, to the second."""
     return datetime.fromtimestamp(shown_seconds(at), UTC)
 
 

@@ -54,6 +54,7 @@ class Command(str):
     words: tuple[str, ...]
 
     def __new__(cls, *words: str, about: Sequence[str] = (), host: str = "", within: str = "") -> "Command":
+        """The command, "" if it cannot be offered."""
         made = (*words, *about)
         ends_options = words[-1:] == ("--",)
         is_plain = all(map(_is_plain, (*made, host, within)))

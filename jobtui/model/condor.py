@@ -92,6 +92,7 @@ class Teller(StrEnum):
 
     @property
     def rank(self) -> int:
+        """0 for the one that knows best."""
         return _RANK[self]
 
 

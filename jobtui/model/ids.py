@@ -148,6 +148,7 @@ def op_prefix(op_id: str) -> OpPrefix:
 
 
 def agent_prefix(agent_id: str) -> AgentPrefix:
+    """The part of an agent id that may be shown; the id is a secret."""
     return AgentPrefix(agent_id[:PREFIX_LENGTH])
 
 

@@ -53,6 +53,7 @@ class Certainty(StrEnum):
 
     @property
     def rank(self) -> int:
+        """0 for the surest."""
         return _RANK[self]
 
 

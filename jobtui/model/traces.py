@@ -29,6 +29,7 @@ def spellings(job_id: str) -> tuple[str, ...]:
 
 
 def names_job(attributes: Mapping[str, object], names: tuple[str, ...]) -> str | None:
+    """The job that attributes name, as it is written there; None for none."""
     for name in names:
         if (value := attributes.get(name)) is not None and str(value):
             return str(value)

@@ -463,6 +463,7 @@ GAP = "  "
 
 
 def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
+    """The cells of the table, safe to show."""
     return [
         (
             fit(show(one.state), NAME_CELLS).rstrip(),

@@ -184,6 +184,7 @@ def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
 
 
 def name_of(view: View, line: TraceLine) -> tuple[str, str]:
+    """What it is called, safe to show, and its style."""
     match line.kind:
         case LineKind.WAIT:
             return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"

@@ -397,6 +397,7 @@ class FilteringScreen(HeadedScreen):
         raise NotImplementedError
 
     def set_filter(self, text: str) -> Mistake | None:
+        """Filter by this text; returns the mistake in it, which means no filter."""
         raise NotImplementedError
 
     async def action_filter(self) -> None:
@@ -446,9 +447,11 @@ class TableScreen(FilteringScreen, Generic[Record]):
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.key_of)
 
     def records(self) -> Sequence[Record]:
+        """All that there are, in the order that is the usual one."""
         raise NotImplementedError
 
     def key_of(self, record: Record) -> Hashable:
+        """By what a record is known again when it has changed."""
         raise NotImplementedError
 
     def parsed(self, text: str) -> Callable[[Record], bool]:

@@ -121,6 +121,7 @@ class JobTab(Container):
 
     @property
     def age(self) -> Judgement | None:
+        """The age of what it shows, None where that is the age of the sources."""
         return None
 
     @property
@@ -367,6 +368,7 @@ class WhyTab(JobTab):
         return self._step_of(item) if isinstance(item, Fact) else None
 
     def _step_of(self, fact: Fact) -> Step | None:
+        """The step that a line of evidence is; None for what is a fact of the record."""
         ops = self.shared.store.correlation.ops_of(self._subject.job_id) if self._subject is not None else ()
         place = (fact.source, fact.line, fact.cursor, fact.text)
         return next(

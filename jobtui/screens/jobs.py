@@ -49,11 +49,13 @@ class JobFilter:
         return self._filter is None or self._filter.is_empty
 
     def set(self, text: str) -> Mistake | None:
+        """Filter by this text; returns the mistake in it, which means no filter."""
         self._filter, mistake = parsed(text)
         self.text = "" if mistake else text.strip()
         return mistake
 
     def test(self) -> Callable[[Job], bool] | None:
+        """What tells which jobs are shown, None when all are."""
         chosen, now = self._filter, self._now
         if chosen is None or chosen.is_empty:
             return None if self.shows_hidden else lambda job: not job.is_quasi
@@ -121,6 +123,7 @@ class JobLookup:
 
 
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
+    """The filter that a text is, if any, and the mistake in it."""
     if not text.strip():
         return None, None
     from jobtui.analysis.filter import FilterError, parse

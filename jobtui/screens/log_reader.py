@@ -25,6 +25,7 @@ def all_names(shared: Shared, extra: str | None) -> Names:
 
 
 def labels_of(shared: Shared, names: Names) -> Mapping[str, str]:
+    """A short name for each, safe to show."""
     health = [source for source in shared.store.sources() if source.name in names]
     short = dict(zip((source.name for source in health), labels(health), strict=True))
     return {name: short.get(name) or stream_label(name) for name in names if name is not None}

@@ -210,6 +210,7 @@ class LogScreen(LiveScreen):
         self._shown.set()
 
     async def _look(self, reader: LogReader) -> bool:
+        """Notice what was written; whether the log can be read."""
         try:
             extent = await reader.log.look()
         except LogUnreadable as error:

@@ -181,6 +181,7 @@ class SessionTraces:
                 task.cancel()
 
     def _in_order(self, notes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Notes by the names of sources, in the order in which sources were given."""
         return tuple(note for source in self._asked() for note in notes.get(source.name, ()))
 
     def _asked(self) -> list[TraceSource]:

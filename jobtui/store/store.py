@@ -400,6 +400,7 @@ class Store:
         return self._tell(Changes(frozenset(), sources=self._health[source] != before))
 
     def become(self, other: "Store") -> Changes:
+        """Know what another store knows, and nothing else."""
         before = frozenset(self.jobs)
         vars(self).update(other._known)
         return self._tell(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))
@@ -446,6 +447,7 @@ class Store:
         return self.origins.get(job.source, job.source)
 
     def _drop(self, job_id: JobId, source: str) -> bool:
+        """Forget what a source told of a job; whether it had told anything."""
         job = self.jobs.get(job_id)
         records = () if job is None else (job, *job.others)
         left = [one for one in records if self._origin(one) != source]

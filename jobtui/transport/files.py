@@ -39,6 +39,7 @@ _KINDS = {
 
 
 def odd_kind(mode: int) -> str | None:
+    """What a file of this mode is, None when it is a regular one."""
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "something else")
 
 

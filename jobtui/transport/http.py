@@ -78,6 +78,7 @@ class Answer(NamedTuple):
 
     @property
     def kind(self) -> str:
+        """The content type, without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property

@@ -95,6 +95,7 @@ async def answer_of(shell: SshShell, script: str, path: str, count: str, most: i
 
 
 def _file_of(text: bytes) -> RunFile | None:
+    """One entry of a listing, None for what is none."""
     kind, size, written, name = (*text.decode("utf-8", "replace").split(" ", 3), "", "", "", "")[:4]
     number, at = whole(size), time_of_seconds(real(written))
     if number is None or at is None or not name:

@@ -164,6 +164,7 @@ class Talk:
             raise self._shell.silence(self._shell.start_s) from None
 
     async def answer(self) -> bytes:
+        """An answer that is followed by another one, at most ANSWER_BYTES of it."""
         async with self.deadline():
             return await self._to_mark(ANSWER_BYTES, SILENCE_S)
 

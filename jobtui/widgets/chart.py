@@ -110,6 +110,7 @@ class ChartView(LineView):
         self.repaint()
 
     def _wish(self) -> "_Wish | None":
+        """What is to be drawn, None when it is drawn already."""
         chart, frame, before = self._chart, self.frame, self._drawn_of
         if chart is None or not chart.curves or self.is_small or not self.cells:
             return None

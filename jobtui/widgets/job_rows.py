@@ -159,6 +159,7 @@ class JobRows:
         return moved
 
     def position(self, job_id: JobId) -> int | None:
+        """At which place a job is shown, None when it is not."""
         return self._index.position(job_id)
 
     def window(self, start: int, stop: int) -> list[JobId]:

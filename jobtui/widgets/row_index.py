@@ -116,6 +116,7 @@ class RowIndex(Generic[Row]):
 
 
 def _entries(rows: Sequence[Row], order: Order[Row]) -> Iterator[Entry | None]:
+    """The entries of the shown rows, with a None after each slice."""
     for at in range(0, len(rows), SLICE):
         for row in rows[at : at + SLICE]:
             if (entry := _entry(row, order)) is not None:

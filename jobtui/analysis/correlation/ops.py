@@ -287,6 +287,7 @@ class OpIndex:
         return self._by_jid.get(jid, ())
 
     def open_with(self, op: str, fits: Fits) -> list[OpTrack]:
+        """Open ops with this prefix that fit, oldest first."""
         return [track for track in self._by_prefix.get(op, ()) if track.is_open and fits(track)]
 
     def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:

@@ -37,6 +37,7 @@ class Points(NamedTuple):
 
 
 def ascending(values: Sequence[int]) -> list[int]:
+    """Numbers in ascending order, sorted in parts."""
     if len(values) <= SORTED_AT_ONCE or (low := min(values)) == (high := max(values)):
         return sorted(values)
     parts: list[list[int]] = [[] for _ in range(len(values) // SORTED_AT_ONCE + 2)]

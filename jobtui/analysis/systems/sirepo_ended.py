@@ -326,6 +326,7 @@ ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
 
 
 def _error(case: Case) -> str:
+    """The reason in the record, else the reason of the op."""
     if case.record is not None and case.record.error:
         return case.record.error
     return (case.run.error if case.run is not None else None) or ""
@@ -369,6 +370,7 @@ MOST_QUOTED = 160
 
 
 def reason_in(text: str) -> str:
+    """The reason in a line, "" if it has none."""
     found = _REASON.search(text)
     return "" if found is None else found["why"].strip("'\" ")[:MOST_QUOTED]
 

@@ -38,6 +38,7 @@ class _Visit(NamedTuple):
 
 
 def jaeger_path(tree: Tree) -> tuple[Segment, ...]:
+    """The critical path as Jaeger has it, in order of time."""
     return _path(tree, {span.span_id: int(end_of(span)) for span in tree.spans})
 
 

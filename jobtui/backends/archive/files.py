@@ -53,6 +53,7 @@ EVERYTHING = Period(WHOLE)
 
 
 def parse_period(name: str) -> Period | None:
+    """The period that a directory is for, None for any other name."""
     begin = time_of_iso(f"{name}0101"[:8]) if _NAME.fullmatch(name) else None
     if begin is None:
         return None

@@ -128,6 +128,8 @@ class Questions:
         return merged((batch, Batch(cursor="", skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
+        """What is made of each row; one of which nothing can be made is lost alone."""
+
         def lose(row: Any, why: str) -> None:
             self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
 

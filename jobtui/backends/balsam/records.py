@@ -195,6 +195,7 @@ def time_of(text: str | None) -> Nanos | None:
 
 
 def changes_in(page: Decoded[EventRow], source: str, system: str) -> "Decoded[StateChange]":
+    """A page of events as changes of state; one whose time is none is skipped."""
     skips = list(page.skips)
     changes = rows_of(
         page.rows,

@@ -237,5 +237,6 @@ class DocumentReader:
 
 
 def number_of(job_id: JobId) -> str:
+    """The number of a Slurm job in an id, "" for the id of another."""
     system, _, number = job_id.partition("/")
     return number if system == SYSTEM else ""

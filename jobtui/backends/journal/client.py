@@ -207,6 +207,7 @@ class ExportReader(JournalReader):
         return self._beyond(Ask(start, matches, back=back))
 
     async def entry(self, cursor: Cursor) -> JournalEntry | None:
+        """The entry that a cursor is of; None when it is there no more."""
         return _found(cursor, (await self._all([_near(cursor)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
