@@ -1,6 +1,5 @@
 """What answers about traces are tested on: a session with one source of each kind, and what follows it."""
 
-import http.client
 import json
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -13,6 +12,7 @@ from jobtui.model.clock import Clock
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.session import Session
 from jobtui.session.traces import SessionTraces
+from tests.backends.traces.sending import send
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.tempo_server import Tempo
@@ -69,20 +69,10 @@ class Received:
         self.client = _job_reader(self.session)
 
     async def update(self) -> None:
-        import asyncio
-
         await self.session.catch_up()
-        await asyncio.to_thread(self._send)
-        await self.session.catch_up()
-
-    def _send(self) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._receiver.port, timeout=10)
         for document in fresh(self._spans, self._sent):
-            body = json.dumps(document)
-            connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            assert (answer.status, answer.read()) == (200, b"{}")
-        connection.close()
+            assert (await send(self._receiver, json.dumps(document).encode())).status == 200
+        await self.session.catch_up()
 
 
 def fresh(spans: Spans, known: set[str]) -> list[dict[str, object]]:
