@@ -394,7 +394,7 @@ class EventReader:
             self._schedds[cluster] = schedd
         if (ref := trace_of(values)) is not None:
             values = values | {TRACEPARENT: ref.trace_id}
-        job = CondorId(cluster, proc, schedd).job_id if proc is not None else ""
+        job = CondorId(cluster, proc, schedd).job_id if proc is not None and cluster else ""
         at, is_local = said.moment or (None, False)
         return CondorFact(
             job, said.teller, said.what, at, said.text, self.source, line, offset, values, is_local

@@ -168,6 +168,26 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
     assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
 
 
+@pytest.mark.parametrize("form", HEADS)
+async def test_another_log_in_the_same_file_is_another_log_however_long_its_head_is(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the file system gives the next log the number of one that was removed."""
+    head = HEADS[form].replace("size=0", f"size=0 creator={300 * 'x'}")
+    monkeypatch.setitem(HEADS, form, head)
+    log = EventLog(tmp_path / "EventLog", form, 1)
+    log.write(0, 0, 1)
+    source = CondorFile(log.path)
+    first = await source.poll(None)
+    log.path.write_text(head.format(7))
+    for minute in range(2, 5):
+        log.write(0, minute, minute)
+    batches = await polled(source, first.cursor)
+    await source.aclose()
+    facts = [fact.what for batch in batches for fact in batch.condor if fact.what != "generic"]
+    assert facts == ["log_gap", "submit", "submit", "submit"]
+
+
 async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "EventLog", "classic", 4)
     for minute, number in enumerate((0, 1, 12)):

@@ -108,10 +108,11 @@ GLOBAL = (
     '"Cluster": -1, "Proc": -1, "Subproc": -1, "Info": "Global JobLog: ctime=1795168799"}\n',
     '<c><a n="MyType"><s>GenericEvent</s></a><a n="EventTypeNumber"><i>8</i></a>'
     '<a n="Cluster"><i>-1</i></a><a n="Proc"><i>-1</i></a><a n="Info"><s>Global JobLog</s></a></c>\n',
+    event(8, "2026-11-20 09:59:59Z", "Global JobLog: ctime=1795168799 sequence=12", job="000.000.000"),
 )
 
 
-@pytest.mark.parametrize("head", GLOBAL, ids=["classic", "json", "xml"])
+@pytest.mark.parametrize("head", GLOBAL, ids=["classic", "json", "xml", "zeros"])
 def test_the_head_of_a_log_of_a_whole_schedd_is_of_no_job(head: str) -> None:
     assert [(fact.what, fact.job) for fact in facts_of(head.encode())] == [("generic", "")]
 

@@ -37,7 +37,7 @@ LARGEST_BYTES = 64 << 20
 MOST_BYTES = 64 << 20
 """Of a larger file its first piece and as many bytes of its end are read."""
 SKIPS_NAMED = 20
-HEAD_KNOWN_BYTES = 256
+HEAD_KNOWN_BYTES = 1280
 """By so much of its beginning a log is known again: a copy begins alike, one that was rotated does not."""
 GLOBAL_HEAD = b"Global JobLog:"
 """What the first event of a schedd's own log says. It is rewritten when the log is rotated."""
