@@ -5,19 +5,17 @@ import contextlib
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from jobtui.backends.journal import journalctl
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.gatewayd import LIMITS, VALUES_ASKED, GatewayJournal, questions
+from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Cursor, Head, Matches
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
-from jobtui.transport.http import Limits
 from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import FIXTURES, entry
@@ -28,14 +26,11 @@ EXPORT = "application/vnd.fdo.journal"
 HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
 
 
-async def fault_of(spec: str, limits: Limits = LIMITS) -> SourceError:
+async def fault_of(journal: JournalReader) -> SourceError:
     """What reading raises; one line that begins with the source."""
-    journal = GatewayJournal(spec, limits=limits)
-    try:
-        with pytest.raises(SourceError) as raised:
-            await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
-    finally:
-        await journal.aclose()
+    with pytest.raises(SourceError) as raised:
+        await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
+    await journal.aclose()
     text = str(raised.value)
     assert text.startswith(f"{journal.name}: ")
     assert text.isprintable()
@@ -66,7 +61,7 @@ ODD: dict[str, tuple[Answer, type[SourceError], str]] = {
 async def test_an_odd_answer_becomes_one_line(name: str) -> None:
     answer, kind, part = ODD[name]
     async with answering(answer) as spec:
-        fault = await fault_of(spec)
+        fault = await fault_of(GatewayJournal(spec))
     assert type(fault) is kind
     assert part in str(fault), str(fault)
 
@@ -81,8 +76,8 @@ async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, 
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 1)
     await journal.aclose()
-    assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
     assert ("ssh -N" in str(raised.value)) is is_offered
+    assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
 
 
 async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
@@ -108,10 +103,10 @@ async def test_credentials_are_sent_and_never_shown() -> None:
         await reply("403 Forbidden", b"ann:hunter2 may not")(head, writer)
 
     async with answering(answer) as spec:
-        fault = await fault_of(spec.replace("http://", "http://ann:hunter2@"))
+        fault = await fault_of(GatewayJournal(spec.replace("http://", "http://ann:hunter2@")))
     assert b"uthorization: Basic YW5uOmh1bnRlcjI=" in heads[0]
     assert "hunter2" not in str(fault)
-    fault = await fault_of(f"http://ann:hunter2@127.0.0.1:{free_port()}")
+    fault = await fault_of(GatewayJournal(f"http://ann:hunter2@127.0.0.1:{free_port()}"))
     assert "hunter2" not in f"{fault}{fault.__cause__}"
 
 
@@ -168,40 +163,19 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
 
 
 SPEC = "ssh://ann@node1:2222"
-
-
-async def ssh_fault_of(spec: str = SPEC) -> SourceError:
-    journal = JournalctlReader(spec)
-    with pytest.raises(SourceError) as raised:
-        await journal.forward(Head(), (), 10)
-    await journal.aclose()
-    text = str(raised.value)
-    assert text.startswith(f"{journal.name}: ")
-    assert text.isprintable()
-    return raised.value
-
-
 SAYS = tomllib.loads((FIXTURES / "ssh_says.toml").read_text())
+CONNECTED = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
 
 
-async def check_says(client: SshClient, case: dict[str, Any], script: str) -> None:
+@pytest.mark.parametrize(("who", "name"), [(who, name) for who in SAYS for name in SAYS[who]])
+async def test_what_is_said_there_becomes_one_line(client: SshClient, who: str, name: str) -> None:
+    case = SAYS[who][name]
     (client.root / "said").write_text(f"{case['said']}\n" if case["said"] else "")
-    client.replace(script)
-    fault = await ssh_fault_of()
+    begins = CONNECTED if who == "journalctl" else ""
+    client.replace(f"{begins}cat {client.root}/said >&2; exit {case.get('code', 255)}")
+    fault = await fault_of(JournalctlReader(SPEC))
     assert type(fault).__name__ == case["error"]
     assert all(part in str(fault) for part in case["parts"]), str(fault)
-
-
-@pytest.mark.parametrize("name", SAYS["ssh"])
-async def test_what_ssh_says_becomes_one_line(client: SshClient, name: str) -> None:
-    await check_says(client, SAYS["ssh"][name], f"cat {client.root}/said >&2; exit 255")
-
-
-@pytest.mark.parametrize("name", SAYS["journalctl"])
-async def test_what_journalctl_says_there_becomes_one_line(client: SshClient, name: str) -> None:
-    case = SAYS["journalctl"][name]
-    begins = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
-    await check_says(client, case, f"{begins}cat {client.root}/said >&2; exit {case['code']}")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +187,7 @@ async def test_what_journalctl_says_there_becomes_one_line(client: SshClient, na
 )
 async def test_a_host_that_runs_something_else_is_told(client: SshClient, script: str, said: str) -> None:
     client.replace(script)
-    assert said in str(await ssh_fault_of())
+    assert said in str(await fault_of(JournalctlReader(SPEC)))
 
 
 BEGINS = 'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; '
@@ -236,7 +210,7 @@ async def test_a_host_that_hangs_is_given_up(
     for place in (shell, journalctl, shell.SshShell):
         monkeypatch.setattr(place, limit, 0.5, raising=False)
     client.replace(script)
-    fault = await asyncio.wait_for(ssh_fault_of(), LONG_S)
+    fault = await asyncio.wait_for(fault_of(JournalctlReader(SPEC)), LONG_S)
     assert f"no {what} within 0.5 s" in str(fault)
     assert "ssh -p 2222 ann@node1" in str(fault)
 
@@ -252,14 +226,14 @@ async def test_who_has_no_watches_left_is_told(client: SshClient) -> None:
 
 async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    fault = await ssh_fault_of()
+    fault = await fault_of(JournalctlReader(SPEC))
     assert isinstance(fault, SourceMissing)
     assert "apt-get install openssh-client" in str(fault)
 
 
 async def test_how_ssh_is_called(client: SshClient) -> None:
     client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
-    await ssh_fault_of()
+    await fault_of(JournalctlReader(SPEC))
     *words, host, line = (client.root / "called").read_text().splitlines()
     assert host == "node1"
     assert words[-1] == "--"
@@ -279,7 +253,7 @@ async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> N
         'case "$1" in -G) echo controlpath /home/ann/.ssh/mux; exit 0;; esac\n'
         f'printf "%s\\n" "$@" >{client.root}/called; exit 255\n'
     )
-    await ssh_fault_of()
+    await fault_of(JournalctlReader(SPEC))
     assert "Control" not in (client.root / "called").read_text()
 
 
