@@ -31,8 +31,13 @@ def noise(seed: int, length: int) -> str:
     return "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=length))
 
 
-def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
-    writer = RecordingWriter(path, about(), most_bytes)
+def lines(*numbers: int, text: str = "a line") -> Batch:
+    records = tuple(record(number, text) for number in numbers)
+    return Batch(cursor="", records=records, count=len(records))
+
+
+def written(path: Path, *entries: tuple[What, object, int]) -> Path:
+    writer = RecordingWriter(path, about(), MB)
     with writer.together():
         for what, value, second in entries:
             writer.put("logfile", "a.log", what, value, Nanos(NOW + second * SECOND))
@@ -40,12 +45,15 @@ def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB
     return path
 
 
-def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSource) -> list[Batch]:
+def replayed(path: Path, second: int = 0) -> list[Batch]:
     """What the source of a recording delivers up to a second."""
-    recording = Recording(path)
-    with closing(Worker("test")) as worker:
+    with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         clock = ReplayClock(Nanos(NOW + second * SECOND))
+        source = OpenRecording(recording, worker, clock)
         number = recording.source("logfile", "a.log")
-        found = asyncio.run(polled(kind(OpenRecording(recording, worker, clock), "logfile", "a.log", number)))
-    recording.close()
-    return found
+        return asyncio.run(polled(ReplayedSource(source, "logfile", "a.log", number)))
+
+
+def numbers(path: Path, second: int = 0) -> list[int]:
+    """Those of the records that are delivered."""
+    return [one.line for batch in replayed(path, second) for one in batch.records]

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 from jobtui.backends.base import LISTS, Batch
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import Skip
-from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
 from jobtui.model.source_errors import SourceUnreachable
-from jobtui.model.traces import Resource, Span
 from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
-from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
+from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers, replayed, written
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
+from tests.tracing import a_span
 from tests.waiting import wait_for
 
 
@@ -55,15 +54,13 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
     path = written(
         tmp_path / "r",
-        (What.BATCH, Batch(cursor="1", records=(record(1),), count=1), 0),
-        (What.BATCH, Batch(cursor="2", records=(record(2),), count=1), 10),
+        (What.BATCH, lines(1), 0),
+        (What.BATCH, lines(2), 10),
     )
-    assert [r.line for b in replayed(path, 5) for r in b.records] == [1]
-    assert [r.line for b in replayed(path, 10) for r in b.records] == [1, 2]
-    entries = [(What.BATCH, Batch(cursor="", records=(record(n),), count=1), n) for n in range(1, 180)]
-    batches = replayed(written(tmp_path / "many", *entries), 1_000)
-    assert [r.line for b in batches for r in b.records] == list(range(1, 180))
-    assert sum(b.count for b in batches) == 179
+    assert numbers(path, 5) == [1]
+    assert numbers(path, 10) == [1, 2]
+    entries = [(What.BATCH, lines(n), n) for n in range(1, 180)]
+    assert numbers(written(tmp_path / "many", *entries), 1_000) == list(range(1, 180))
 
 
 def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
@@ -82,13 +79,13 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     path = written(
         tmp_path / "r",
-        (What.BATCH, Batch(cursor="", records=(record(1),)), 0),
+        (What.BATCH, lines(1), 0),
         (What.FAILURE, "no answer", 10),
-        (What.BATCH, Batch(cursor="", records=(record(2),)), 20),
+        (What.BATCH, lines(2), 20),
     )
     with pytest.raises(SourceUnreachable, match="no answer"):
         replayed(path, 15)
-    assert [r.line for b in replayed(path, 20) for r in b.records] == [1, 2]
+    assert numbers(path, 20) == [1, 2]
 
 
 def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path: Path) -> None:
@@ -98,7 +95,7 @@ def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path
     with writer.together():
         writer.put("logfile", "a.log", What.BATCH, batch(early), NOW)
         for n in range(600):
-            kept = Batch(cursor="", records=(record(n, noise(n, 5_000)),))
+            kept = lines(n, text=noise(n, 5_000))
             writer.put("logfile", "a.log", What.BATCH, kept, NOW)
             assert writer.kept_bytes <= MB
     assert writer.let_go > 100
@@ -112,20 +109,18 @@ def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path
 def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     job = a_job(1, status=JobStatus.FAILED, error="disk full")
     path = written(tmp_path / "r", (What.BATCH, batch(job), 0))
-    recording = Recording(path)
-    with closing(Worker("test")) as worker:
+    with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(NOW)), "logfile", "a.log", 1)
         detail = asyncio.run(source.detail(job.id))
-        assert detail is not None
-        assert detail.job == job
-        assert [run.error for run in detail.runs] == ["disk full"]
         assert asyncio.run(source.detail(job_id(99))) is None
-    recording.close()
+    assert detail is not None
+    assert detail.job == job
+    assert [run.error for run in detail.runs] == ["disk full"]
 
 
 @pytest.mark.parametrize("cut", [100, 5_000, 9_000])
 def test_a_file_that_is_cut_off_is_one_clear_error(tmp_path: Path, cut: int) -> None:
-    entries = [(What.BATCH, Batch(cursor="", records=(record(n, "x" * 500),)), n) for n in range(300)]
+    entries = [(What.BATCH, lines(n, text="x" * 500), n) for n in range(300)]
     path = written(tmp_path / "r", *entries)
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(RecordingError, match="damaged"):
@@ -133,7 +128,7 @@ def test_a_file_that_is_cut_off_is_one_clear_error(tmp_path: Path, cut: int) -> 
 
 
 def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1),)), 1))
+    path = written(tmp_path / "r", (What.BATCH, lines(1), 1))
     data = path.read_bytes()
     for name in (b"about", b"CREATE TABLE", b"autoindex_source"):  # which SQLite quotes in what it says
         place = data.index(name) + 2
@@ -155,95 +150,83 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 SOURCE = ScriptedSource(name="a.log", kind="logfile")
 
 
-def recording_in(place: Path, pages: int | None = None) -> tuple[RecordingWriter, Recorder, ScriptedSource]:
+@contextmanager
+def recorded(place: Path) -> Iterator[tuple[RecordingWriter, Recorder]]:
+    """What is recorded in a file until the end."""
     writer = RecordingWriter(place / "r", about(), MB)
-    if pages is not None:
-        writer._db.execute(f"PRAGMA max_page_count = {pages}")
-    return writer, Recorder(writer, FixedClock(NOW)), SOURCE
+    recorder = Recorder(writer, FixedClock(NOW))
+    yield writer, recorder
+    recorder.close()
+    writer.close()
+
+
+def limit(writer: RecordingWriter, pages: int) -> None:
+    """Let there be room for so many pages only, as on a full disk."""
+    writer._db.execute(f"PRAGMA max_page_count = {pages}")
 
 
 def noisy(number: int) -> Batch:
-    return Batch(cursor="", records=(record(number, noise(number, 200_000)),), count=1)
+    return lines(number, text=noise(number, 200_000))
 
 
 def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> None:
-    writer, recorder, source = recording_in(tmp_path, pages=12)  # as on a full disk
-    recorder.delivered(source, noisy(1))
-    wait_for(lambda: recorder.problem is not None)
-    assert "full" in (recorder.problem or "")
-    writer._db.execute("PRAGMA max_page_count = 1000000")
-    recorder.delivered(source, Batch(cursor="", records=(record(2),), count=1))
-    wait_for(lambda: recorder.problem is None)
-    recorder.close()
-    writer.close()
+    with recorded(tmp_path) as (writer, recorder):
+        limit(writer, 12)
+        recorder.delivered(SOURCE, noisy(1))
+        wait_for(lambda: recorder.problem is not None)
+        assert "full" in (recorder.problem or "")
+        limit(writer, 1_000_000)
+        recorder.delivered(SOURCE, lines(2))
+        wait_for(lambda: recorder.problem is None)
     assert recorder.lost == 0
-    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [1, 2]
+    assert numbers(tmp_path / "r") == [1, 2]
 
 
 def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.recording.writer.MOST_WAITING", 500)
-    writer, recorder, source = recording_in(tmp_path, pages=12)
-    for number in range(5):
-        recorder.delivered(source, noisy(number))
-    wait_for(lambda: recorder.problem is not None)
-    lost = recorder.lost
-    assert lost > 0
-    writer._db.execute("PRAGMA max_page_count = 1000000")
-    wait_for(lambda: recorder.problem is None)
-    recorder.close()
-    writer.close()
-    recording = Recording(tmp_path / "r")
-    assert [note.partition(" records")[0] for note in recording.about.notes] == [str(lost)]
-    recording.close()
+    with recorded(tmp_path) as (writer, recorder):
+        limit(writer, 12)
+        for number in range(5):
+            recorder.delivered(SOURCE, noisy(number))
+        wait_for(lambda: recorder.problem is not None)
+        assert (lost := recorder.lost) > 0
+        limit(writer, 1_000_000)
+        wait_for(lambda: recorder.problem is None)
+    with closing(Recording(tmp_path / "r")) as recording:
+        assert [note.partition(" records")[0] for note in recording.about.notes] == [str(lost)]
 
 
 def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path) -> None:
-    writer, recorder, source = recording_in(tmp_path)
-    recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
-    wait_for(lambda: recorder.kept)
-    writer._db.execute("PRAGMA max_page_count = 12")
-    recorder.delivered(source, noisy(2))
-    wait_for(lambda: recorder.problem is not None)
-    recorder.close()
-    writer.close()
+    with recorded(tmp_path) as (writer, recorder):
+        recorder.delivered(SOURCE, lines(1))
+        wait_for(lambda: recorder.kept)
+        limit(writer, 12)
+        recorder.delivered(SOURCE, noisy(2))
+        wait_for(lambda: recorder.problem is not None)
     assert recorder.lost > 0
-    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [1]
+    assert numbers(tmp_path / "r") == [1]
 
 
 def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
-    writer, recorder, source = recording_in(tmp_path)
-    recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
-    for _ in range(50):
-        recorder.delivered(source, Batch(cursor=""))
-        recorder.failed(source, "no answer")
-        recorder.failed(source, "no answer")
-        recorder.delivered(source, Batch(cursor=""))
-    recorder.close()
-    writer.close()
+    with recorded(tmp_path) as (_, recorder):
+        recorder.delivered(SOURCE, lines(1))
+        for _ in range(50):
+            recorder.delivered(SOURCE, Batch(cursor=""))
+            recorder.failed(SOURCE, "no answer")
+            recorder.failed(SOURCE, "no answer")
+            recorder.delivered(SOURCE, Batch(cursor=""))
     kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
     assert kinds[:3] == ["batch", "failure", "batch"]
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
 
 
 def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
-    writer, recorder, source = recording_in(tmp_path)
-    odd = Span(
-        TraceId("0" * 32),
-        SpanId("0" * 16),
-        None,
-        "x",
-        Resource("s", {}),
-        NOW,
-        None,
-        attributes={"x": object()},
-    )
-    recorder.delivered(source, Batch(cursor="", spans=(odd,), count=1))
-    recorder.delivered(source, Batch(cursor="", records=(record(2),), count=1))
-    recorder.close()
-    writer.close()
-    assert writer.refused == 1
-    assert recorder.problem is None
-    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [2]
+    odd = msgspec.structs.replace(a_span(1), attributes={"x": object()})
+    with recorded(tmp_path) as (writer, recorder):
+        recorder.delivered(SOURCE, Batch(cursor="", spans=(odd,), count=1))
+        recorder.delivered(SOURCE, lines(2))
+    assert (writer.refused, recorder.problem) == (1, None)
+    assert numbers(tmp_path / "r") == [2]
 
 
 LOGS = ("/var/log/a.log", "/var/log/b.log")
@@ -269,10 +252,8 @@ def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
                 kept = Batch(cursor="", records=(a_record(log, second),))
                 writer.put("logfile", log, What.BATCH, kept, Nanos(NOW + second * SECOND))
     writer.close()
-    recording = Recording(tmp_path / "r")
-    with closing(Worker("test")) as worker:
+    with closing(Recording(tmp_path / "r")) as recording, closing(Worker("test")) as worker:
         yield ReplayedLogs(OpenRecording(recording, worker, clock), lambda: (1, 2))
-    recording.close()
 
 
 async def words(log: Log) -> list[str]:
