@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,3 +21,11 @@ async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
     with ssh_client(tmp_path / "client", monkeypatch) as made:
         yield made
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that every user may enter, as pytest's own are not."""
+    with TemporaryDirectory(prefix="jobtui-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from unittest.mock import Mock
@@ -208,11 +208,8 @@ GOOD, BAD = jid(1), jid(2)
 
 
 @pytest.fixture
-def open_db() -> Iterator[Db]:
-    """A db below a directory that anybody may search, which those of pytest are not."""
-    with tempfile.TemporaryDirectory(prefix="jobtui-test-") as folder:
-        os.chmod(folder, 0o755)
-        yield Db(Path(folder) / "db")
+def open_db(open_path: Path) -> Db:
+    return Db(open_path / "db")
 
 
 async def assert_only_bad_is_skipped(reader: Reader, db: Db, why: str) -> None:

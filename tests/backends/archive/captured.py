@@ -10,7 +10,7 @@ from pathlib import Path
 from jobtui.backends.archive.records import Search
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
-from jobtui.model.scripts import Answer
+from jobtui.model.scripts import Answer, ArchivedScript
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sarchive"
 JOBS = tuple(str(number) for number in range(1, 13))
@@ -62,3 +62,10 @@ def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
     wanted = parse_wanted(text)
     assert wanted is not None
     return Search(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]
+
+
+def found(place: Path, text: str, cluster: str = "", **more: object) -> ArchivedScript:
+    """The script of a job that is there."""
+    script = look(place, text, cluster, **more).script
+    assert script is not None
+    return script

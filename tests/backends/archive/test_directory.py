@@ -3,7 +3,6 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tests.backends.archive.captured import (
     TORQUE,
     archive_in,
     environment_of,
+    found,
     look,
     script_of,
     spool_in,
@@ -45,8 +45,7 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
     is_spool = period == "spool"
     place = spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
     for number, text in [*((number, number) for number in JOBS), ("10", "10_3")]:
-        script = look(place, text, "huppel", submitted_at=None if is_spool else submitted_at).script
-        assert script is not None
+        script = found(place, text, "huppel", submitted_at=None if is_spool else submitted_at)
         assert (script.script, pairs(script.environment)) == (script_of(number), environment_of(number))
         assert (script.cluster, script.number) == ("huppel", number)
         assert is_spool or script.archived_at == SUBMITTED
@@ -54,27 +53,21 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
         assert script.environment.is_whole
 
 
-@pytest.mark.parametrize("text", [TORQUE, "2720868"])
-def test_a_job_of_torque_is_found_with_and_without_its_server(tmp_path: Path, text: str) -> None:
-    script = look(torque_in(tmp_path), text).script
-    assert script is not None
-    assert script.number == TORQUE
-    assert script.script.startswith(b"#!/bin/bash\n#PBS -N beamscan\n")
-    assert [name for name, _ in script.environment.variables] == [f"{TORQUE}.JB".encode()]  # type: ignore[union-attr]
+ALL, FIRST, SECOND = (f"2720870{end}" for end in (
+    ".master.cluster.lab.TA", "-1.master.cluster.lab.JB", "-2.master.cluster.lab.JB",
+))  # fmt: skip
+OF_TORQUE = {
+    TORQUE: [f"{TORQUE}.JB"], "2720868": [f"{TORQUE}.JB"], "2720870": [ALL, FIRST, SECOND],
+    "2720870[2]": [ALL, SECOND], "2720870-1": [ALL, FIRST],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "files"),
-    [("2720870", ["TA", "1.JB", "2.JB"]), ("2720870[2]", ["TA", "2.JB"]), ("2720870-1", ["TA", "1.JB"])],
-)
-def test_an_array_of_torque_has_the_files_of_its_tasks(tmp_path: Path, text: str, files: list[str]) -> None:
-    script = look(torque_in(tmp_path), text).script
-    assert script is not None
+@pytest.mark.parametrize("text", OF_TORQUE)
+def test_a_job_of_torque_has_its_files_with_and_without_its_server(tmp_path: Path, text: str) -> None:
+    script = found(torque_in(tmp_path), text)
+    assert script.script.startswith(b"#!/bin/bash\n#PBS -N ")
     assert script.environment is not None
-    names = [name.decode() for name, _ in script.environment.variables]
-    server = "master.cluster.lab"
-    expected = [f"2720870-{f[0]}.{server}.JB" if f[0].isdigit() else f"2720870.{server}.{f}" for f in files]
-    assert names == expected
+    assert [name.decode() for name, _ in script.environment.variables] == OF_TORQUE[text]
 
 
 def test_a_number_that_came_back_is_told_apart_by_the_date(tmp_path: Path) -> None:
@@ -82,15 +75,12 @@ def test_a_number_that_came_back_is_told_apart_by_the_date(tmp_path: Path) -> No
     archive_in(tmp_path, DAY)
     archive_in(tmp_path, "20260124", at=before)
     (tmp_path / "20260124" / "job.7_script").write_bytes(b"#!/bin/sh\nolder\n")
-    assert look(tmp_path, "7", submitted_at=SUBMITTED).script.script == script_of("7")  # type: ignore[union-attr]
-    older = look(tmp_path, "7", submitted_at=before).script
-    assert older is not None
-    assert older.script == b"#!/bin/sh\nolder\n"
-    newest = look(tmp_path, "7").script
-    assert newest is not None
+    assert found(tmp_path, "7", submitted_at=SUBMITTED).script == script_of("7")
+    assert found(tmp_path, "7", submitted_at=before).script == b"#!/bin/sh\nolder\n"
+    assert found(tmp_path, "7", until=Nanos(SUBMITTED - 100 * DAYS)).script == b"#!/bin/sh\nolder\n"
+    newest = found(tmp_path, "7")
     assert newest.script == script_of("7")
     assert any("2 jobs of this number" in note for note in newest.notes)
-    assert look(tmp_path, "7", until=Nanos(SUBMITTED - 100 * DAYS)).script.script == older.script  # type: ignore[union-attr]
 
 
 def test_what_was_archived_at_another_time_is_not_the_job_s_nor_where_it_began_later(tmp_path: Path) -> None:
@@ -127,14 +117,6 @@ def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) ->
     (tmp_path / "file").touch()
     with pytest.raises(SourceMissing, match="no directory"):
         look(tmp_path / "file", "1")
-
-
-@pytest.fixture
-def open_path() -> Iterator[Path]:
-    """A directory through which others may pass, which pytest's own are not."""
-    with tempfile.TemporaryDirectory(prefix="archive-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
 
 
 def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_path: Path) -> None:
@@ -177,8 +159,7 @@ def test_a_pipe_in_place_of_the_environment_leaves_the_script(tmp_path: Path) ->
     archive_in(tmp_path, DAY)
     (tmp_path / DAY / "job.1_environment").unlink()
     os.mkfifo(tmp_path / DAY / "job.1_environment")
-    script = look(tmp_path, "1").script
-    assert script is not None
+    script = found(tmp_path, "1")
     assert script.environment is None
     assert any("pipe" in note for note in script.notes)
 
@@ -187,7 +168,7 @@ def test_a_large_script_is_whole_or_refused(tmp_path: Path, monkeypatch: pytest.
     archive_in(tmp_path, DAY)
     large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
     (tmp_path / DAY / "job.1_script").write_bytes(large)
-    assert look(tmp_path, "1").script.script == large  # type: ignore[union-attr]
+    assert found(tmp_path, "1").script == large
     monkeypatch.setattr("jobtui.backends.archive.files.MOST_BYTES", 1 << 20)
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
@@ -279,7 +260,7 @@ def test_a_link_that_stays_in_the_archive_is_followed(tmp_path: Path, target: st
     path.symlink_to(target.format(archive=archive))
     (tmp_path / "link").symlink_to(archive)
     for place in (archive, tmp_path / "link"):
-        assert look(place, "1", submitted_at=SUBMITTED).script.script == script_of("2")  # type: ignore[union-attr]
+        assert found(place, "1", submitted_at=SUBMITTED).script == script_of("2")
 
 
 def test_a_linked_directory_of_a_date_is_followed_only_within(tmp_path: Path) -> None:

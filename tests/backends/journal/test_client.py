@@ -2,8 +2,6 @@
 
 import os
 import random
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,14 +77,6 @@ def test_what_is_no_field_is_refused(field: str) -> None:
         client.checked((((field, "x"),),), "here")
 
 
-@pytest.fixture
-def open_to_all() -> Iterator[Path]:
-    """A directory that every user may enter, as pytest's own are not."""
-    with tempfile.TemporaryDirectory() as text:
-        Path(text).chmod(0o755)
-        yield Path(text)
-
-
 class NobodysShell(LocalShell):
     """A shell of a user who is in no group."""
 
@@ -97,13 +87,13 @@ class NobodysShell(LocalShell):
 
 @needs_journal_tools
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
-async def test_what_may_not_be_read_is_said(open_to_all: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_journal(open_to_all, [entry(0, "secret")], "user-0.journal").chmod(0o600)
+async def test_what_may_not_be_read_is_said(open_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_journal(open_path, [entry(0, "secret")], "user-0.journal").chmod(0o600)
     monkeypatch.setattr(journalctl, "LocalShell", NobodysShell)
-    reader = JournalctlReader(str(open_to_all))
+    reader = JournalctlReader(str(open_path))
     with pytest.raises(SourceDenied, match="usermod -aG systemd-journal"):
         await all_forward(reader)
-    make_journal(open_to_all, [entry(5, "open")], "user-5.journal").chmod(0o644)
+    make_journal(open_path, [entry(5, "open")], "user-5.journal").chmod(0o644)
     assert [each.message for each in await all_forward(reader)] == ["open"]
     condition = await reader.condition()
     assert condition.files == 1
