@@ -53,12 +53,12 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
         assert script.environment.is_whole
 
 
-ALL, FIRST, SECOND = (f"2720870{end}" for end in (
+ALL, TASK_1, TASK_2 = (f"2720870{end}" for end in (
     ".master.cluster.lab.TA", "-1.master.cluster.lab.JB", "-2.master.cluster.lab.JB",
 ))  # fmt: skip
 OF_TORQUE = {
-    TORQUE: [f"{TORQUE}.JB"], "2720868": [f"{TORQUE}.JB"], "2720870": [ALL, FIRST, SECOND],
-    "2720870[2]": [ALL, SECOND], "2720870-1": [ALL, FIRST],
+    TORQUE: [f"{TORQUE}.JB"], "2720868": [f"{TORQUE}.JB"], "2720870": [ALL, TASK_1, TASK_2],
+    "2720870[2]": [ALL, TASK_2], "2720870-1": [ALL, TASK_1],
 }  # fmt: skip
 
 
