@@ -59,7 +59,8 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> Iterator[Pl
     if found := run_dirs_of(job, record, ops, reach=reach, told=detail.directory if detail else None):
         run_dir = next(filter(_is_there, found), found[0])
         yield Place("run directory", run_dir, exists=_is_there(run_dir))
-        for output in filter(_is_there, (os.path.join(run_dir, name) for name in OUTPUTS)):
+        names = () if detail and detail.outputs else OUTPUTS
+        for output in filter(_is_there, (os.path.join(run_dir, name) for name in names)):
             yield Place("program output", output, exists=True)
     outputs: dict[str, list[str]] = {}
     for directory, name in output_places(detail, reach=reach):

@@ -12,6 +12,7 @@ A job may be told of by its event log, by job ads and by its own output; files t
 taken to speak of the one job that has their number.
 """
 
+import posixpath
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -363,6 +364,7 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
     ]  # fmt: skip
     source = min(facts, key=lambda fact: fact.teller.rank).source
     ads = [fact.values for fact in facts if fact.teller is Teller.AD]
+    written = [ads[-1][name] for name in ("Err", "Out") if ads and ads[-1].get(name)]
     return JobDetail(
         job=job_of(job_id, life, source),
         runs=runs,
@@ -371,6 +373,7 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
         path=source,
         changes=changes_of(job_id, life.turns),
         facts=tuple(_sayings(life, facts)),
+        outputs=tuple(posixpath.join(ads[-1].get("Iwd", ""), name) for name in dict.fromkeys(written)),
     )
 
 

@@ -1,6 +1,8 @@
 """`logs`: the lines of a job, chosen, merged and followed."""
 
+import contextlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -17,8 +19,12 @@ from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
 from jobtui.render.log_lines import job_line
-from tests.commands.running import CAPTURES, Runner, environment, sources_of
+from tests.balsam_server import TOKEN, RecordedBalsam, write_login
+from tests.commands.running import AT, CAPTURES, Runner, environment, shown, sources_of
+from tests.condor import CONDOR
 from tests.hostile.records import hostile
+from tests.loopback import served
+from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_for
 
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
@@ -222,3 +228,43 @@ def test_following_ends_when_its_reader_goes_away(tmp_path: Path) -> None:
             running.kill()
         assert running.stderr is not None
         assert b"Traceback" not in running.stderr.read()
+
+
+@pytest.mark.parametrize("system", ["slurm", "condor", "balsam"])
+def test_the_output_of_a_job_of_another_system_is_followed(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.ExitStack() as stack:
+        output = tmp_path / "job.out"
+        if system == "slurm":
+            cluster = StandIn(tmp_path).captured()
+            cluster.show("31", shown(31, tmp_path, "job.out", "job.err"))
+            monkeypatch.setenv("PATH", cluster.search_path)
+            words = ["slurm/31", "--slurm=local", f"--at={AT}"]
+        elif system == "condor":
+            ad = f'{(CONDOR / "job.ad").read_text()}Iwd = "{tmp_path}"\nOut = "job.out"\n'
+            (tmp_path / "job.ad").write_text(ad)
+            words = ["81422934.0", f"--condor-log={tmp_path}/job.ad"]
+        else:
+            balsam = RecordedBalsam()
+            write_login(
+                tmp_path / ".balsam" / "client.yml", url := stack.enter_context(served(balsam)), TOKEN
+            )
+            balsam.sites[0]["path"] = str(tmp_path)
+            (row,) = (row for row in balsam.jobs if row["id"] == 7)
+            output = tmp_path / "data" / row["workdir"] / "job.out"
+            output.parent.mkdir(parents=True)
+            words = ["balsam/7", f"--balsam={url}", "--since=2026-11-20T12:00:00Z"]
+        output.write_text("turn 1\n")
+        (out := tmp_path / "printed").touch()
+        command = [sys.executable, "-m", "jobtui", "logs", "-f", "--json", *words]
+        known = environment(HOME=str(tmp_path), PATH=os.environ["PATH"])
+        running = stack.enter_context(
+            subprocess.Popen(command, stdout=stack.enter_context(out.open("wb")), env=known)
+        )
+        stack.callback(running.kill)
+        wait_for(lambda: '"turn 1"' in out.read_text())
+        with output.open("a") as file:
+            file.write("turn 2\n")
+        wait_for(lambda: '"turn 2"' in out.read_text())
+        assert out.read_text().count('"turn 1"') == 1

@@ -94,6 +94,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         "batch_job": msgspec.to_builtins(batch_job),
         "events": [msgspec.to_builtins(event) for event in sorted(events, key=lambda event: event.id)],
     }
+    directory = directory_of(row, site)
     return JobDetail(
         job=job,
         runs=runs,
@@ -101,7 +102,8 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         native=native | beside,
         changes=tuple(changes),
         path=f"{client.name}/jobs/{row.id}",
-        directory=directory_of(row, site),
+        directory=directory,
+        outputs=(posixpath.join(directory, OUTPUT),) if directory is not None else (),
         facts=tuple(_facts(client.system, row, site, batch_job)),
         site=site_of(site, client.name) if site is not None else None,
     )
@@ -131,8 +133,6 @@ def _facts(
     if batch_job is not None:
         scheduler = f", {batch_job.scheduler_id} in {batch_job.queue}" if batch_job.scheduler_id else ""
         yield "batch job", f"{batch_job.id} ({batch_job.state}{scheduler})"
-    if (directory := directory_of(row, site)) is not None:
-        yield "output", posixpath.join(directory, OUTPUT)
     if site is not None and posixpath.isabs(site.path):
         yield "site logs", posixpath.join(site.path, LOGS)
 

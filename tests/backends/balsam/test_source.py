@@ -216,7 +216,7 @@ async def test_the_whole_record_of_a_job(watched: Watched) -> None:
         ]
         assert detail.native["state"] == row["state"]
         assert detail.directory == f"{server.sites[0]['path']}/data/{row['workdir']}"
-        assert dict(detail.facts)["output"] == f"{detail.directory}/job.out"
+        assert detail.outputs == (f"{detail.directory}/job.out",)
         assert dict(detail.facts).get("parents", "") == " ".join(f"balsam/{one}" for one in row["parent_ids"])
         assert detail.job == watched.store.jobs[detail.job.id]
     failed = await watched.source.detail(JobId(f"balsam/{min(errors)}"))
