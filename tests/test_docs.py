@@ -66,7 +66,7 @@ def test_commands_settings_sources_and_exit_codes_have_their_rows() -> None:
     rows_are_there("Commands", (rf"`{command.name}\b" for command in COMMANDS))
     rows_are_there("Exit codes", (rf"{code.value} \|" for code in Exit))
     for title, is_source in (("Sources", True), ("Settings", False)):
-        settings = (one for one in SETTINGS if bool(of_setting(one.name).open) is is_source)
+        settings = (one for one in SETTINGS if bool(of_setting(one.name).module) is is_source)
         rows_are_there(title, (rf"`{setting.flag}\b" for setting in settings))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.backends.registry import SOURCES
 from jobtui.screens.shared import SCREENS
 from tests.modules import ALL, MAY_IMPORT, MODULES, PACKAGE, Import, imports_in
 
@@ -23,7 +24,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Libraries that only some layers may know."""
 
-MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens/shared.py"})
+MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens/shared.py", "backends/registry.py"})
 """Layers and files that may import a module whose name is a value, so that this test cannot follow it."""
 
 
@@ -62,6 +63,11 @@ def test_every_screen_that_others_open_is_where_the_table_says() -> None:
     for place, name in SCREENS.items():
         module, _, one = name.partition(".")
         assert place == getattr(import_module(f"jobtui.screens.{module}"), one).PLACE
+
+
+def test_every_source_of_a_setting_is_made_where_its_descriptor_says() -> None:
+    for one in SOURCES:
+        assert not one.setting or callable(import_module(one.module, "jobtui.backends").open_source)
 
 
 def test_a_module_imports_only_what_its_layer_may() -> None:

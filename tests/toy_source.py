@@ -31,12 +31,12 @@ def parse_toy(text: str) -> SourceSpec:
     return SourceSpec("toy", text)
 
 
-def open_toy(spec: SourceSpec, window: Window) -> Source:
+def open_source(spec: SourceSpec, window: Window) -> Source:
     return Toy(spec.target)
 
 
 TOY = SourceType(
-    "toy_file", "toy", "FILE", "a toy", "toy", Gives.JOBS, parse_toy, open_toy, completes="file", label="toy"
+    "toy_file", "toy", "FILE", "a toy", "toy", Gives.JOBS, parse_toy, __name__, completes="file", label="toy"
 )
 
 

@@ -21,6 +21,7 @@ from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import (
     Beginning,
     BlockParser,
+    FromStart,
     FromTime,
     Start,
     TailBytes,
@@ -31,6 +32,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
@@ -241,3 +243,8 @@ def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:
             return question(opened)
         except OSError as error:
             raise source_error(error, path) from error
+
+
+def open_source(spec: SourceSpec, window: Window) -> LogFile:
+    from_time = None if window.since is None else FromTime(window.since)
+    return LogFile(Path(spec.target), start=FromStart(window.since) if window.whole else from_time)

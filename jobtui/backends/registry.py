@@ -8,6 +8,7 @@ poll says so.
 from collections.abc import Callable, Iterable
 from enum import Flag, auto
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobtui.model.numbers import whole
@@ -32,8 +33,6 @@ from jobtui.model.specs import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jobtui.backends.base import Announced, Source
 
 PERIOD_S = 2.0
@@ -56,99 +55,6 @@ class Gives(Flag):
     FILES = auto()
 
 
-def _path(spec: SourceSpec) -> "Path":
-    from pathlib import Path  # --version and --help do without it, and without clocks and ids
-
-    return Path(spec.target)
-
-
-def _sirepo_db(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.sirepo.source import SirepoDb  # each backend costs its start only where it is used
-
-    return SirepoDb(_path(spec))
-
-
-def _log_file(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.log_start import FromStart, FromTime
-    from jobtui.backends.logfile import LogFile
-
-    from_time = None if window.since is None else FromTime(window.since)
-    start = FromStart(window.since) if window.whole else from_time
-    return LogFile(_path(spec), start=start)
-
-
-def _journal(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.journal.source import open_journal
-    from jobtui.model.clock import Nanos
-
-    return open_journal(spec, Nanos(0) if window.whole else window.since)
-
-
-def _balsam(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.balsam.source import open_balsam
-
-    return open_balsam(spec, window.since)
-
-
-def _slurm(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.slurm.client import Commands
-    from jobtui.backends.slurm.source import Slurm
-
-    return Slurm(Commands(spec.target), label=spec.label, since=window.since)
-
-
-def _condor_log(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.condor.source import CondorFile
-
-    return CondorFile(_path(spec))
-
-
-def _trace_file(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.traces.files import TraceFile
-
-    return TraceFile(_path(spec))
-
-
-def _jaeger(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.traces.client import TraceServer
-    from jobtui.backends.traces.jaeger import Jaeger
-
-    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), window)
-
-
-def _tempo(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.traces.client import TraceServer
-    from jobtui.backends.traces.tempo import Tempo
-
-    return Tempo(TraceServer(spec.target, "Tempo", spec.access), window)
-
-
-def _otlp_listen(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.traces.receiver import Receiver
-
-    return Receiver(spec.target)
-
-
-def _archive(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.archive.source import ArchiveDirectory
-
-    return ArchiveDirectory(spec.target, spec.label)
-
-
-def _elastic(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.archive.elastic import ElasticArchive
-    from jobtui.backends.elastic.client import ElasticClient
-
-    return ElasticArchive(ElasticClient(spec.target, spec.access))
-
-
-def _kafka(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.archive.kafka import KafkaArchive, Topic
-
-    brokers, _, topic = spec.target.rpartition("/")
-    return KafkaArchive(Topic(brokers, topic, spec.options))
-
-
 def parse_elastic_records(text: str) -> SourceSpec:
     """The source that `--elastic-logs URL/INDEX[?preset=NAME]` names; its preset says which setting it is of.
 
@@ -165,12 +71,6 @@ def parse_elastic_records(text: str) -> SourceSpec:
     return SourceSpec(f"elastic_{preset.gives}", target, options=name)
 
 
-def _elastic_records(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.elastic.source import open_elastic
-
-    return open_elastic(spec, window)
-
-
 def parse_loki(text: str) -> SourceSpec:
     """The source that `--loki URL[?preset=NAME&query=SELECTOR]` names. Raises ValueError for what is none."""
     from jobtui.backends.loki import preset_of  # few have a Loki
@@ -179,18 +79,6 @@ def parse_loki(text: str) -> SourceSpec:
     spec = parse_server("loki", address)
     preset_of(query)
     return spec._replace(target=f"{spec.target}?{query}" if given else spec.target, options=query)
-
-
-def _loki(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.loki import open_loki
-
-    return open_loki(spec, window)
-
-
-def _fetchlog(spec: SourceSpec, window: Window) -> "Source":
-    from jobtui.backends.fetchlog import FetchLog
-
-    return FetchLog(spec.target, spec.access)
 
 
 class SourceType(NamedTuple):
@@ -207,7 +95,8 @@ class SourceType(NamedTuple):
     page: str
     gives: Gives
     parse: Callable[[str], SourceSpec] | None = None
-    open: Callable[[SourceSpec, Window], "Source"] | None = None
+    module: str = ""
+    """Where its `open_source` is, below `jobtui.backends` after a dot. It costs its start when it is used."""
     completes: str = ""
     period_s: float = PERIOD_S
     pause_s: float = PERIOD_S
@@ -244,89 +133,90 @@ class SourceType(NamedTuple):
 # fmt: off
 SIREPO_DB = SourceType(
     "sirepo_db", "srdb", "DIR", "a Sirepo database root, the directory that holds supervisor-job",
-    "sirepo-db", Gives.JOBS, parse_srdb, _sirepo_db, completes="directory", label="db",
+    "sirepo-db", Gives.JOBS, parse_srdb, ".sirepo.source", completes="directory", label="db",
 )
 LOG_FILE = SourceType(
     "logfile", "log", "[ROLE=]FILE", "a log file; ROLE is server, supervisor, agent or auto",
-    "log-files", Gives.LOGS, parse_log, _log_file, completes="file", heads=tuple(LogRole), pause_s=0.25,
+    "log-files", Gives.LOGS, parse_log, ".logfile", completes="file", heads=tuple(LogRole), pause_s=0.25,
 )
 JOURNAL = SourceType(
     "journald", "journal", "SPEC",
     "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
-    "journals", Gives.LOGS, parse_journal, _journal, completes="directory", addressed=True,
+    "journals", Gives.LOGS, parse_journal, ".journal.source", completes="directory", addressed=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 BALSAM = SourceType(
     "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
-    "balsam", Gives.JOBS, parse_balsam, _balsam, addressed=True, numbers_jobs=True,
+    "balsam", Gives.JOBS, parse_balsam, ".balsam.source", addressed=True, numbers_jobs=True,
     with_others=lambda spec, values: spec._replace(kept=whole("".join(values("balsam_cache")[-1:]), 0)),
 )
 SLURM = SourceType(
     "slurm", "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
-    "slurm", Gives.JOBS | Gives.SCRIPTS, parse_slurm, _slurm, addressed=True, numbers_jobs=True,
+    "slurm", Gives.JOBS | Gives.SCRIPTS, parse_slurm, ".slurm.source", addressed=True, numbers_jobs=True,
     script_rank=1,
 )
 CONDOR_LOG = SourceType(
     "condor_log", "condor_log", "FILE",
     "of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
-    "condor", Gives.JOBS, parse_condor_log, _condor_log, completes="file", in_parts=True,
+    "condor", Gives.JOBS, parse_condor_log, ".condor.source", completes="file", in_parts=True,
 )
 TRACE_FILE = SourceType(
     "trace_file", "trace_file", "FILE",
     "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",
-    "trace-files", Gives.SPANS, parse_trace_file, _trace_file, completes="file",
+    "trace-files", Gives.SPANS, parse_trace_file, ".traces.files", completes="file",
 )
 JAEGER = SourceType(
     "jaeger", "jaeger", "URL",
     "a Jaeger, with the path it is served at; asked for traces when they are wanted",
-    "jaeger", Gives.SPANS, parse_jaeger, _jaeger, period_s=10.0, addressed=True, is_asked=True,
+    "jaeger", Gives.SPANS, parse_jaeger, ".traces.jaeger", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 TEMPO = SourceType(
     "tempo", "tempo", "URL",
     "a Tempo, with the path it is served at; asked for traces when they are wanted",
-    "tempo", Gives.SPANS, parse_tempo, _tempo, period_s=10.0, addressed=True, is_asked=True,
+    "tempo", Gives.SPANS, parse_tempo, ".traces.tempo", period_s=10.0, addressed=True, is_asked=True,
     takes_login=True,
 )
 OTLP = SourceType(
     "otlp", "otlp_listen", "HOST:PORT",
     "receive spans and log records over OTLP/HTTP; without HOST on loopback",
-    "otlp-receiver", Gives.SPANS, parse_otlp_listen, _otlp_listen, addressed=True, is_asked=True,
+    "otlp-receiver", Gives.SPANS, parse_otlp_listen, ".traces.receiver", addressed=True, is_asked=True,
 )
 ARCHIVE = SourceType(
     "archive", "archive", "[CLUSTER=]DIR", "job scripts that SArchive keeps, or Slurm's StateSaveLocation",
-    "archives", Gives.SCRIPTS, parse_archive, _archive, completes="directory", is_labelled=True,
+    "archives", Gives.SCRIPTS, parse_archive, ".archive.source", completes="directory", is_labelled=True,
 )
 ELASTIC = SourceType(
     "elastic", "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
-    "archives", Gives.SCRIPTS, parse_elastic, _elastic, addressed=True, takes_login=True, script_rank=2,
+    "archives", Gives.SCRIPTS, parse_elastic, ".archive.elastic", addressed=True, takes_login=True,
+    script_rank=2,
 )
 KAFKA = SourceType(
     "kafka", "kafka", "BROKERS/TOPIC", "job scripts that SArchive sends to Kafka",
-    "archives", Gives.SCRIPTS, parse_kafka, _kafka, addressed=True, script_rank=3,
+    "archives", Gives.SCRIPTS, parse_kafka, ".archive.kafka", addressed=True, script_rank=3,
     with_others=lambda spec, values: spec._replace(options="".join(values("kafka_config")[-1:])),
 )
 ELASTIC_LOGS = SourceType(
     "elastic_logs", "elastic_logs", "URL/INDEX[?preset=NAME]",
     "logs in Elasticsearch or OpenSearch, written as journald or syslog; or jobs, by their preset",
-    "elastic", Gives.LOGS, parse_elastic_records, _elastic_records, period_s=5.0, addressed=True,
+    "elastic", Gives.LOGS, parse_elastic_records, ".elastic.source", period_s=5.0, addressed=True,
     takes_login=True, with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
     is_journal=True,
 )
 ELASTIC_JOBS = SourceType(
     "elastic_jobs", "elastic_jobs", "URL/INDEX?preset=NAME",
     "jobs in Elasticsearch or OpenSearch, written as condor_events, adstash or jobcomp",
-    "elastic", Gives.JOBS, parse_elastic_records, _elastic_records, period_s=5.0, addressed=True,
+    "elastic", Gives.JOBS, parse_elastic_records, ".elastic.source", period_s=5.0, addressed=True,
     takes_login=True, in_parts=True,
 )
 LOKI = SourceType(
     "loki", "loki", "URL[?query=SELECTOR]", "journals in Grafana Loki, as promtail and Alloy write them",
-    "loki", Gives.LOGS, parse_loki, _loki, period_s=5.0, addressed=True, takes_login=True,
+    "loki", Gives.LOGS, parse_loki, ".loki", period_s=5.0, addressed=True, takes_login=True,
     with_others=lambda spec, values: spec._replace(units=values("journal_unit")), is_journal=True,
 )
 FETCHLOG = SourceType(
     "fetchlog", "fetchlog", "URL", "the files of jobs of jobsub that a Landscape keeps",
-    "fetchlog", Gives.FILES, partial(parse_server, "fetchlog"), _fetchlog, period_s=60.0, addressed=True,
+    "fetchlog", Gives.FILES, partial(parse_server, "fetchlog"), ".fetchlog", period_s=60.0, addressed=True,
     takes_login=True,
 )
 AGENT_COPIES = SourceType(
@@ -383,10 +273,11 @@ def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
 
 
 def build(spec: SourceSpec, window: Window | None = None) -> "Source":
-    make = of_setting(spec.setting).open
-    if make is None:
+    module = of_setting(spec.setting).module
+    if not module:
         raise ValueError(f"{spec.setting} names no source")
-    return make(spec, window or Window())
+    source: Source = import_module(module, "jobtui.backends").open_source(spec, window or Window())
+    return source
 
 
 def announce(spec: SourceSpec, make: "Callable[[], Source] | None" = None) -> "Announced":

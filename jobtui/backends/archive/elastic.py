@@ -14,6 +14,7 @@ from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
+from jobtui.model.specs import SourceSpec, Window
 
 PAGE = 100
 MOST_HITS = 20
@@ -107,3 +108,7 @@ def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
 def _newest_first(form: Form) -> list[Document]:
     # An index without the field would refuse the search without its type
     return [{form.time: {"order": "desc", "unmapped_type": "date"}}]
+
+
+def open_source(spec: SourceSpec, window: Window) -> ElasticArchive:
+    return ElasticArchive(ElasticClient(spec.target, spec.access))

@@ -24,6 +24,7 @@ from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import read_given
 from jobtui.transport.worker import Worker
 
@@ -291,3 +292,8 @@ class KafkaArchive(Keeper):
 
     def _where(self, message: Message) -> str:
         return f"{self.name}[{message.partition}]@{message.offset}"
+
+
+def open_source(spec: SourceSpec, window: Window) -> KafkaArchive:
+    brokers, _, topic = spec.target.rpartition("/")
+    return KafkaArchive(Topic(brokers, topic, spec.options))

@@ -21,6 +21,7 @@ from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos, SystemClock
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceDenied
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.worker import Worker
 
 _SLURM_NAME = re.compile(r"job\.(\d+)_script")
@@ -117,3 +118,7 @@ class ArchiveDirectory(Keeper):
     async def aclose(self) -> None:
         await super().aclose()
         self._worker.close()
+
+
+def open_source(spec: SourceSpec, window: Window) -> ArchiveDirectory:
+    return ArchiveDirectory(spec.target, spec.label)

@@ -45,7 +45,7 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.state_runs import tag_word
 
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
@@ -363,7 +363,7 @@ def _before(at: Nanos, seconds: int) -> Nanos:
     return Nanos(at - seconds * SECOND)
 
 
-def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
+def open_source(spec: SourceSpec, window: Window) -> Balsam:
     """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
@@ -378,4 +378,4 @@ def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
             return notice(login_for(spec.target, path), now)
         return None
 
-    return Balsam(client, owner=owner, since=since, notice=notice_at, cache=cache)
+    return Balsam(client, owner=owner, since=window.since, notice=notice_at, cache=cache)

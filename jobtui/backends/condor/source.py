@@ -27,6 +27,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Teller
 from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import Look, OpenFile, open_file, rotated
 from jobtui.transport.files import look as look_at
 
@@ -255,3 +256,7 @@ def _batch(
         more=more,
         note=note,
     )
+
+
+def open_source(spec: SourceSpec, window: Window) -> CondorFile:
+    return CondorFile(Path(spec.target))

@@ -115,7 +115,7 @@ class ElasticEngine:
         await self._client.aclose()
 
 
-def open_elastic(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
+def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
     """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
     kind, preset, doubts = spec.setting, presets()[spec.options], Doubts()
 

@@ -18,7 +18,7 @@ from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
-from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
 from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
 
@@ -147,3 +147,7 @@ def _read(path: str, answer: Answer) -> _Archive:
     except (tarfile.TarError, UnpackError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
     return _Archive(files, left_out)
+
+
+def open_source(spec: SourceSpec, window: Window) -> FetchLog:
+    return FetchLog(spec.target, spec.access)

@@ -39,7 +39,7 @@ from jobtui.model.journal import (
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
 from jobtui.model.source_errors import SourceError
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
@@ -328,8 +328,8 @@ def maker_of(target: str) -> MakeReader:
     return partial(reader_of, target)
 
 
-def open_journal(spec: SourceSpec, since: Nanos | None) -> Journal:
-    """The source that reads a journal from `since` on; None for two hours ago, 0 for all of it."""
+def open_source(spec: SourceSpec, window: Window) -> Journal:
+    since = Nanos(0) if window.whole else window.since
     return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since)
 
 

@@ -195,7 +195,7 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
     return next((str(value) for value in values if isinstance(value, str | int) and value != ""), "")
 
 
-def open_loki(spec: SourceSpec, window: Window) -> Journal:
+def open_source(spec: SourceSpec, window: Window) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
     wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, Doubts()
     make = lambda: LokiEngine(spec, doubts)  # noqa: E731

@@ -35,6 +35,7 @@ from jobtui.backends.sirepo.records import NotARecord, read_detail
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import JobDetail
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import FileId
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system
 from jobtui.transport.worker import Worker
@@ -269,3 +270,7 @@ def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
     with suppress(SourceError):
         return SirepoDb(root)._detail(job_id)
     return None
+
+
+def open_source(spec: SourceSpec, window: Window) -> SirepoDb:
+    return SirepoDb(Path(spec.target))

@@ -32,6 +32,7 @@ from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
 from jobtui.model.slurm import SYSTEM, Cluster
 from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.worker import Worker
 
 NONE = b"NONE\n"
@@ -323,3 +324,7 @@ class Slurm(PolledSource):
     async def aclose(self) -> None:
         await super().aclose()
         self._worker.close()
+
+
+def open_source(spec: SourceSpec, window: Window) -> Slurm:
+    return Slurm(Commands(spec.target), label=spec.label, since=window.since)

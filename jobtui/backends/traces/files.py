@@ -15,6 +15,7 @@ from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.formats.spans import is_line_of_json
 from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import Look, OpenFile, PackedBytes
 
@@ -106,3 +107,7 @@ class TraceFile(PolledFile[_Place]):
 
 def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
     return merged((*map(batch_of, told), Batch(cursor="", recovered=recovered, more=more)))
+
+
+def open_source(spec: SourceSpec, window: Window) -> TraceFile:
+    return TraceFile(Path(spec.target))

@@ -31,7 +31,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.source_errors import SourceError, SourceMissing
-from jobtui.model.specs import Window
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import (
     Span,
     Telemetry,
@@ -295,3 +295,7 @@ class Jaeger(AskedServer):
             await self.services()
         assert self._api is not None
         return self._api
+
+
+def open_source(spec: SourceSpec, window: Window) -> Jaeger:
+    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), window)

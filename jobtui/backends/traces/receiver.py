@@ -28,7 +28,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
 from jobtui.model.numbers import MOST, whole
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import is_loopback, listen_place
+from jobtui.model.specs import SourceSpec, Window, is_loopback, listen_place
 from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
 from jobtui.transport.worker import Worker
@@ -393,3 +393,7 @@ class Receiver(PolledSource):
 def encoding_of(content_type: str) -> Encoding | None:
     kind = content_type.partition(";")[0].strip().lower()
     return Encoding(kind) if kind in frozenset(Encoding) else None
+
+
+def open_source(spec: SourceSpec, window: Window) -> Receiver:
+    return Receiver(spec.target)

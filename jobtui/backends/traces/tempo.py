@@ -28,7 +28,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
-from jobtui.model.specs import Window
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Telemetry, TraceList, TraceSearch, TraceSummary, names_job, newest
 from jobtui.transport.http import Params
 
@@ -182,3 +182,7 @@ def _summary(
 
 def _sum(counts: dict[str, object], key: str) -> int | None:
     return sum(whole_of(as_dict(one).get(key)) or 0 for one in counts.values()) or None
+
+
+def open_source(spec: SourceSpec, window: Window) -> Tempo:
+    return Tempo(TraceServer(spec.target, "Tempo", spec.access), window)

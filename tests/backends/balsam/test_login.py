@@ -25,10 +25,10 @@ from jobtui.backends.balsam.login import (
     read_login,
     user_of,
 )
-from jobtui.backends.balsam.source import open_balsam
+from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import parse_balsam
+from jobtui.model.specs import Window, parse_balsam
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import (
     EXPIRES_S,
@@ -357,7 +357,7 @@ def test_whose_login_it_is(token: str, user: str) -> None:
 async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token must not go to whoever is named on a command line."""
     monkeypatch.setenv("BALSAM_CLIENT_PATH", str(write_login(path, KEPT_URL, SECRET)))
-    source = open_balsam(parse_balsam("http://127.0.0.1:9"), None)
+    source = open_source(parse_balsam("http://127.0.0.1:9"), Window())
     with pytest.raises(SourceDenied, match=r"for https://balsam\.example\.org"):
         await source.poll(None)
     await source.aclose()
