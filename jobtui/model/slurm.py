@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.model.pending import Category
 from jobtui.model.tables import tables_of
@@ -39,6 +39,10 @@ def words_of(kind: str, word: str | int) -> str | None:
     """What one of Slurm's words or numbers means, by a table of `slurm.toml`; None for one not known."""
     words: str | None = tables_of("jobtui.model", "slurm")[kind].get(str(word))
     return words
+
+
+LAUNCHED_S = 60
+"""A job that lasted longer was launched."""
 
 
 class Exit(NamedTuple):
@@ -115,10 +119,11 @@ class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def not_started(self) -> str:
-        """Why slurmd started nothing, "" where something ran: a step, a program that used memory."""
+        """Why slurmd started nothing, "" where something ran: a step, a program that used memory or time."""
         if self.status is not JobStatus.FAILED or self.exit is None:
             return ""
-        ran = any(step.max_rss or step.id not in ("batch", "extern") for step in self.steps)
+        ran = (self.ended_at or 0) - (self.started_at or self.ended_at or 0) > LAUNCHED_S * SECOND
+        ran = ran or any(step.max_rss or step.id not in ("batch", "extern") for step in self.steps)
         return "" if ran else words_of("not_started", self.exit.signal) or ""
 
     @property

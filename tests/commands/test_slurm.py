@@ -120,6 +120,14 @@ def test_explain_and_timeline_know_it(run: Runner) -> None:
     ]  # fmt: skip
 
 
+def test_a_job_that_is_listed_is_explained_although_nothing_more_is_told_of_it(
+    run: Runner, cluster: StandIn
+) -> None:
+    cluster.queue({"%i": "741", "%A": "741", "%T": "PENDING", "%r": "Resources", "%N": ""})
+    told = run(*LOCAL, "explain", "slurm/741", "--json")
+    assert (told.code, told.json["verdict"]) == (0, "slurm_queued")
+
+
 def test_two_clusters_are_told_apart(run: Runner) -> None:
     both = ("--slurm", "ssh://cori", "--slurm", "ssh://theta", "--at", AT)
     rows = run(*both, "jobs", "status:running", "--json").json["jobs"]

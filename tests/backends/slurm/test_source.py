@@ -287,7 +287,7 @@ async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: s
 
 
 async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: StandIn) -> None:
-    row = {"State": "FAILED", "ExitCode": "0:53"}
+    row = {"State": "FAILED", "ExitCode": "0:53", "End": "2026-11-20T20:10:02"}
     for step, is_told in (({"JobID": "1.batch"}, True), ({"JobID": "1.batch", "MaxRSS": "3M"}, False),
                           ({"JobID": "1.0"}, False)):  # fmt: skip
         cluster.accounts(row, {**row, **step})
