@@ -110,8 +110,7 @@ class FinishedRuns:
             self._failed += 1
             if self._failed % MOST_JOBS_READ == 0:  # a new one may still read outputs
                 self._gatherer = Gatherer.of(self._session)
-            evidence = await self._gatherer.gather(job_id, wants_chain=False)
-            found = explain(evidence)
+            found = explain(await self._gatherer.kept(job))
             verdict, text = found.code.value, failure_text(job, found)
         if (one := finished(job, verdict, text)) is not None:
             self._put(one)

@@ -290,8 +290,11 @@ class Gatherer:
         job = self._store.job(job_id)
         if job is None or self._is_asked_for(job):
             return await with_memory(await self.gather(job_id), self._job_reader)
-        found = await self._with_record(job_id, await self._kept_record(job))
-        return await with_memory(found, self._job_reader)
+        return await with_memory(await self.kept(job), self._job_reader)
+
+    async def kept(self, job: Job) -> Evidence:
+        """The same with its record, for which of servers and schedulers MOST_ASKED are asked at most."""
+        return await self._with_record(job.id, await self._kept_record(job))
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
@@ -522,7 +525,7 @@ class Gatherer:
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
                 return sample_of(job, evidence, verdict)._replace(is_told=False)
-        evidence = await self._with_record(job.id, await self._kept_record(job))
+        evidence = await self.kept(job)
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(

@@ -74,6 +74,23 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
     assert "its output beam-32.err" in half.err
 
 
+def test_a_failure_is_remembered_by_what_its_program_wrote(
+    run: Runner, cluster: StandIn, tmp_path: Path
+) -> None:
+    """Its row in the queue tells the exit code alone, which other failures have as well."""
+    cluster.queue()
+    rows = [{"JobID": f"{number}", "JobIDRaw": f"{number}", "State": "FAILED", "ExitCode": "3:0"}
+            for number in (31, 32, 33)]  # fmt: skip
+    cluster.accounts(*rows)
+    for number in (31, 32):
+        cluster.show(str(number), shown(number, tmp_path, f"beam-{number}.out"))
+        (tmp_path / f"beam-{number}.out").write_text(f"ValueError: no cell {number * 7}\n")
+    assert run("--slurm", "local", "remember", "--once", "--since", "2026-11-01").code == 0
+    told = {one["signature"]: one["count"] for one in run("seen", "--json").json["signatures"]}
+    assert told == {"ValueError: no cell N": 2, "exit code 3": 1}
+    assert run("--slurm", "local", "explain", "slurm/31", "--json").json["seen_before"]["count"] == 2
+
+
 def test_logs_print_the_end_of_long_output_and_say_so(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
     cluster.show("31", shown(31, tmp_path, "long"))
     (tmp_path / "long").write_text("".join(f"{at:063}\n" for at in range(20_000)))
