@@ -163,11 +163,12 @@ class IncidentsScreen(HeadedScreen):
         span, found = period(self._span_s), self._found
         if found is None:
             return f"looking at the last {span}"
-        groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
+        counts = (found.groups, "group"), (found.alone, "single failure")
+        groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
-            wide = self._earlier.window_s
-            shown = "all before" if wide is None else f"the last {period(wide)}"
-            return f"no failures in the last {span}; shown is {shown} · {groups}"
+            jobs, wide = self._earlier
+            shown = "at all times" if wide is None else f"in {period(wide)}"
+            return f"no failures in the last {span}; {jobs:,} before · {groups} {shown}"
         what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
