@@ -3,6 +3,9 @@
 import gzip
 import lzma
 import os
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
-from tests.polling import polled
+from tests.polling import Reading, polled
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
 BEGIN = "Fri Nov 20 20:40:06 UTC 2026 7.0@s.example.org BEGIN EXECUTION a.sh\n"
@@ -27,6 +30,22 @@ def said(batches: list[Batch]) -> list[tuple[str, str]]:
     return [(fact.what, fact.job) for batch in batches for fact in batch.condor]
 
 
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+async def read_after(path: Path, *doings: Callable[[], object]) -> list[Batch]:
+    """What a file tells at first, and after each of the things that are done to it."""
+    async with aclosing(CondorFile(path)) as source:
+        reading = Reading(source)
+        await reading.poll()
+        for do in doings:
+            do()
+            await reading.poll()
+    return reading.batches
+
+
 @pytest.mark.parametrize("name", ["cluster.log", "cluster.xml.log", "cluster.json.log", "job.ad"])
 async def test_a_file_that_is_read_in_pieces_says_the_same(name: str) -> None:
     batches = await all_of(CondorFile(CONDOR / name, piece_bytes=1200))
@@ -38,20 +57,11 @@ async def test_a_file_that_is_read_in_pieces_says_the_same(name: str) -> None:
 async def test_an_output_is_followed_and_its_job_remembered(tmp_path: Path) -> None:
     path = tmp_path / "job.out"
     path.write_text(BEGIN + "working\n")
-    source = CondorFile(path)
-    first = await source.poll(None)
-    with path.open("a") as file:
-        file.write("still working\n" + END[:20])
-    second = await source.poll(first.cursor)
-    with path.open("a") as file:
-        file.write(END[20:])
-    third = await source.poll(second.cursor)
-    await source.aclose()
-    assert said([first, second, third]) == [
-        ("begin_execution", "7.0@s.example.org"),
-        ("completed", "7.0@s.example.org"),
-    ]
-    assert third.condor[0].line == 4
+    batches = await read_after(
+        path, lambda: append(path, "still working\n" + END[:20]), lambda: append(path, END[20:])
+    )
+    assert said(batches) == [("begin_execution", "7.0@s.example.org"), ("completed", "7.0@s.example.org")]
+    assert batches[-1].condor[0].line == 4
 
 
 def replaced(path: Path, text: str) -> None:
@@ -68,19 +78,16 @@ HELD_LATER = event(12, "2026-11-20 10:05:00Z", "Job was held.", "no room", "Code
 async def test_a_rotated_log_goes_on(tmp_path: Path, *, is_new: bool, is_emptied: bool) -> None:
     path = tmp_path / "a.log"
     path.write_text(submitted() + executing())
-    source = CondorFile(path)
-    batches = [await source.poll(None)]
-    if is_new:
-        path.rename(tmp_path / "a.log.old")
-    if is_emptied:
-        path.write_text("")
-        batches.append(await source.poll(batches[-1].cursor))
-    path.write_text(HELD_LATER)
-    batches.append(await source.poll(batches[-1].cursor))
-    with path.open("a") as file:
-        file.write(event(13, "2026-11-20 10:06:00Z", "Job was released.", "by me"))
-    batches.append(await source.poll(batches[-1].cursor))
-    await source.aclose()
+    old, released = tmp_path / "a.log.old", event(13, "2026-11-20 10:06:00Z", "Job was released.", "by me")
+
+    def begin(text: str) -> None:
+        if is_new and not old.exists():
+            path.rename(old)
+        path.write_text(text)
+
+    texts = ["", HELD_LATER] if is_emptied else [HELD_LATER]
+    doings = [partial(begin, text) for text in texts]
+    batches = await read_after(path, *doings, lambda: append(path, released))
     book, _ = book_of(*(batch.condor for batch in batches))
     facts = book.facts_of(JobId("7.0@jobsub02.fnal.gov"))
     assert [fact.what for fact in facts] == ["submit", "execute", "held", "released"]
@@ -114,8 +121,7 @@ class EventLog:
         path.write_text(HEADS[form].format(0))
 
     def write(self, number: int, proc: int, minute: int) -> None:
-        with self.path.open("a") as file:
-            file.write(TOLD[self._form].format(number=number, proc=proc, minute=minute))
+        append(self.path, TOLD[self._form].format(number=number, proc=proc, minute=minute))
 
     def rotate(self) -> None:
         self._rotations += 1
@@ -156,14 +162,9 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
     assert sum(batch.skip_count for batch in batches) == 0
     book, _ = book_of(*(batch.condor for batch in batches))
     jobs = [book.detail(JobId(f"7.{proc}")) for proc in (0, 1)]
-    assert [detail and detail.job.native_status for detail in jobs] == [
-        "RUNNING" if missing else "REMOVED",
-        "RUNNING",
-    ]
-    assert [detail and detail.job.alert for detail in jobs] == [
-        "a part of its log is missing" if missing else None,
-        None,
-    ]
+    assert [detail and (detail.job.native_status, detail.job.alert) for detail in jobs] == [
+        ("RUNNING", "a part of its log is missing") if missing else ("REMOVED", None), ("RUNNING", None)
+    ]  # fmt: skip
     told = [fact.what for fact in book.facts_of(JobId("7.0"))]
     assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
 
@@ -219,11 +220,7 @@ async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_pat
 async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(submitted())
-    source = CondorFile(path)
-    first = await source.poll(None)
-    replaced(path, submitted() + executing())
-    second = await source.poll(first.cursor)
-    await source.aclose()
+    first, second = await read_after(path, lambda: replaced(path, submitted() + executing()))
     book, _ = book_of(first.condor, second.condor)
     assert [fact.what for fact in book.facts_of(JobId("7.0@jobsub02.fnal.gov"))] == ["submit", "execute"]
 
@@ -231,17 +228,10 @@ async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path
 async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
     path = tmp_path / "q.json"
     path.write_text('[{"ClusterId": 7, "ProcId": 0, "JobStatus": 1}]')
-    source = CondorFile(path)
-    first = await source.poll(None)
-    unchanged = await source.poll(first.cursor)
-    path.write_text('[{"ClusterId": 7, "ProcId": 0, "JobStatus": 2}, {"ClusterId": 7, "Proc')
-    second = await source.poll(unchanged.cursor)
-    await source.aclose()
-    assert [fact.values["JobStatus"] for batch in (first, unchanged, second) for fact in batch.condor] == [
-        "1",
-        "2",
-    ]
-    assert second.skip_count == 1
+    again = '[{"ClusterId": 7, "ProcId": 0, "JobStatus": 2}, {"ClusterId": 7, "Proc'
+    batches = await read_after(path, lambda: None, lambda: path.write_text(again))
+    assert [fact.values["JobStatus"] for batch in batches for fact in batch.condor] == ["1", "2"]
+    assert batches[-1].skip_count == 1
 
 
 async def test_of_a_huge_output_the_beginning_and_the_end_are_read(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import gzip
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from jobtui.backends.traces.client import TraceServer
@@ -17,30 +17,21 @@ from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceList, TraceSearch
-from jobtui.transport.http import Limits
 from tests.jaeger_server import Jaeger as JaegerServer
-from tests.loopback import served
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans
 
 FAILED = TraceId(ID["job-fail"])
 HOUR = 3_600 * SECOND
+URL = "http://traces.test"
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 OTHER_PAGE = b"<!doctype html><html><head><title>Welcome to nginx</title></head></html>"
 WHOLE = json.dumps({"result": {"resourceSpans": [{"scopeSpans": []}]}}).encode()
-
-Made = Callable[..., Jaeger | Tempo]
 
 
 @pytest.fixture
 def site() -> Site:
     return Site(JaegerServer(Spans()), "/jaeger")
-
-
-@pytest.fixture
-def url(site: Site) -> Iterator[str]:
-    with served(site) as address:
-        yield address
 
 
 async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceError:
@@ -53,8 +44,12 @@ async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceErro
     return raised.value
 
 
-def jaeger(url: str, access: Access = NO_ACCESS, limits: Limits | None = None) -> Jaeger:
-    return Jaeger(TraceServer(url, "Jaeger", access, limits=limits))
+def asked(site: Site, product: str, access: Access = NO_ACCESS) -> TraceServer:
+    return TraceServer(f"{URL}{site.base}", product, access, httpx.MockTransport(site.answer))
+
+
+def jaeger(site: Site, access: Access = NO_ACCESS) -> Jaeger:
+    return Jaeger(asked(site, "Jaeger", access))
 
 
 REPLIES = [
@@ -70,61 +65,55 @@ REPLIES = [
 
 @pytest.mark.parametrize(("reply", "kind", "words"), REPLIES, ids=lambda one: str(one)[:40])
 async def test_every_answer_that_is_none_is_told_apart(
-    site: Site, url: str, reply: Answer, kind: type[SourceError], words: str
+    site: Site, reply: Answer, kind: type[SourceError], words: str
 ) -> None:
     site.instead = reply
-    error = await told(jaeger(url))
+    error = await told(jaeger(site))
     assert type(error) is kind or kind is SourceError
     assert words in str(error)
-    assert str(error).startswith(url)
+    assert str(error).startswith(URL)
 
 
-async def test_without_the_path_it_is_served_at_that_is_said(site: Site, url: str) -> None:
-    error = await told(jaeger(url.removesuffix("/jaeger")))
+async def test_without_the_path_it_is_served_at_that_is_said(site: Site) -> None:
+    elsewhere = TraceServer(URL, "Jaeger", transport=httpx.MockTransport(site.answer))
+    error = await told(Jaeger(elsewhere))
     assert "the path it is served at is missing, such as /jaeger" in str(error)
 
 
-async def test_names_have_a_lower_limit_than_traces_and_it_is_said(site: Site, url: str) -> None:
-    server = jaeger(url)
+async def test_names_have_a_lower_limit_than_traces_and_it_is_said(site: Site) -> None:
+    server = jaeger(site)
     await server.services()
     padded = b" " * (9 << 20) + WHOLE
     site.instead = Answer(200, gzip.compress(padded), JSON, {"Content-Encoding": "gzip"})
     assert await server.trace(TraceId(ID["job-fail"])) is not None
     await server.aclose()
-    assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(url)))
+    assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(site)))
 
 
 async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
-    groups = Spans().groups(ID["job-fail"])
-    told_of = {
-        "trace": {"resourceSpans": groups[:2]},
-        "status": "PARTIAL",
-        "message": "trace exceeds max size",
-    }
+    trace = {"resourceSpans": Spans().groups(ID["job-fail"])[:2]}
+    told_of = {"trace": trace, "status": "PARTIAL", "message": "trace exceeds max size"}
     site = Site(TempoServer(Spans()))
     site.instead = Answer(200, json.dumps(told_of).encode())
-    with served(site) as address:
-        source = Tempo(TraceServer(address, "Tempo"))
-        found = await source.trace(FAILED)
-        await source.aclose()
+    source = Tempo(asked(site, "Tempo"))
+    found = await source.trace(FAILED)
+    await source.aclose()
     assert found is not None
     assert found.spans
     assert (found.skip_count, found.skipped[0].why) == (1, "trace exceeds max size")
 
 
 async def test_a_tempo_is_asked_for_the_newest_as_far_as_it_searches(clock: FixedClock) -> None:
-    with served(Site(TempoServer(Spans()))) as address:
-        source = Tempo(TraceServer(address, "Tempo"), Window(since=Nanos(0)), clock)
-        for _ in range(2):
-            listed = await source.search(TraceSearch())
-            assert {one.trace_id for one in listed.traces} == set(ID.values())
-            assert re.fullmatch(
-                rf"{address}: it searches 168 h at most: from 20\d\d-\S+Z on", "".join(listed.notes)
-            )
-        before = clock.now() - 100 * HOUR
-        listed = await source.search(TraceSearch(since=Nanos(before - HOUR), until=Nanos(before)))
-        assert listed == TraceList()
-        await source.aclose()
+    site = Site(TempoServer(Spans()))
+    source = Tempo(asked(site, "Tempo"), Window(since=Nanos(0)), clock)
+    for _ in range(2):
+        listed = await source.search(TraceSearch())
+        assert {one.trace_id for one in listed.traces} == set(ID.values())
+        assert re.fullmatch(rf"{URL}: it searches 168 h at most: from 20\d\d-\S+Z on", "".join(listed.notes))
+    before = clock.now() - 100 * HOUR
+    listed = await source.search(TraceSearch(since=Nanos(before - HOUR), until=Nanos(before)))
+    assert listed == TraceList()
+    await source.aclose()
 
 
 BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
@@ -137,8 +126,8 @@ LOGINS = [
 
 
 @pytest.mark.parametrize(("access", "headers"), LOGINS, ids=repr)
-async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], site: Site, url: str) -> None:
-    source = jaeger(url, access)
+async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], site: Site) -> None:
+    source = jaeger(site, access)
     assert await source.trace(FAILED) is not None
     await source.aclose()
     for _, sent in site.requests:
@@ -148,11 +137,11 @@ async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], sit
     assert SECRET not in repr((source, access, vars(source)))
 
 
-async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Path) -> None:
+async def test_a_token_in_a_file_is_read_anew(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("first\n")
     site.login = "Bearer first"
-    source = jaeger(url, Access(bearer_file=str(path)))
+    source = jaeger(site, Access(bearer_file=str(path)))
     assert await source.trace(FAILED) is not None
     path.write_text("second\n")
     site.login = "Bearer second"
@@ -169,23 +158,22 @@ async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Pa
 async def test_a_jaeger_that_becomes_a_newer_one_is_asked_in_the_new_way() -> None:
     server = JaegerServer(Spans(), versions=("v1",))
     site = Site(server)
-    with served(site) as address:
-        source = jaeger(address)
-        assert "Jaeger v1" in str((await source.poll(None)).note)
-        server.versions = ("v3",)
-        with pytest.raises(SourceMissing):
-            await source.poll(None)
-        assert "Jaeger v3" in str((await source.poll(None)).note)
-        await source.aclose()
+    source = jaeger(site)
+    assert "Jaeger v1" in str((await source.poll(None)).note)
+    server.versions = ("v3",)
+    with pytest.raises(SourceMissing):
+        await source.poll(None)
+    assert "Jaeger v3" in str((await source.poll(None)).note)
+    await source.aclose()
 
 
 async def test_a_search_without_a_service_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.traces.jaeger.MOST_QUESTIONS", 2)
     server = JaegerServer(Spans(), versions=("v1",))
-    with served(Site(server)) as address:
-        source = jaeger(address)
-        listed = await source.search(TraceSearch(names=("a", "jobsub.job.id"), value="1"))
-        await source.aclose()
+    site = Site(server)
+    source = jaeger(site)
+    listed = await source.search(TraceSearch(names=("a", "jobsub.job.id"), value="1"))
+    await source.aclose()
     assert server.asked.count("/api/traces") == 2
     assert "2 of 6 questions were asked; name a service" in listed.notes[0]
 
@@ -195,19 +183,18 @@ async def test_a_jaeger_that_failed_for_a_while_is_asked_afterwards_as_before(wa
     server = JaegerServer(Spans())
     server.wants_service = wants_service
     site = Site(server)
-    with served(site) as address:
-        source = jaeger(address)
-        await source.search(TraceSearch())
-        server.asked.clear()
-        await source.search(TraceSearch())
-        before = server.asked.copy()
-        for status in (500, 503):
-            site.instead = Answer(status, b"storage is gone", TEXT)
-            with pytest.raises(SourceError):
-                await source.search(TraceSearch())
-        site.instead = None
-        server.asked.clear()
-        await source.search(TraceSearch())
-        await source.aclose()
+    source = jaeger(site)
+    await source.search(TraceSearch())
+    server.asked.clear()
+    await source.search(TraceSearch())
+    before = server.asked.copy()
+    for status in (500, 503):
+        site.instead = Answer(status, b"storage is gone", TEXT)
+        with pytest.raises(SourceError):
+            await source.search(TraceSearch())
+    site.instead = None
+    server.asked.clear()
+    await source.search(TraceSearch())
+    await source.aclose()
     assert server.asked == before
     assert {path.rpartition("/")[2] for path in before} <= {"trace-summaries", "services"}
