@@ -144,7 +144,7 @@ def _read(path: str, answer: Answer) -> _Archive:
                 written_at = time_of_seconds(member.mtime) or Nanos(0)
                 entry = RunFile(name, FileKind.FILE, size, written_at)
                 files[name] = _File(entry, bytes(body[:PART_BYTES]), bytes(body[max(0, size - PART_BYTES) :]))
-    except (tarfile.TarError, UnpackError) as error:
+    except (tarfile.TarError, UnpackError, ValueError, OverflowError, RecursionError) as error:
         raise Unreadable(f"{path}: the archive cannot be read: {error}") from error
     return _Archive(files, left_out)
 
