@@ -161,9 +161,16 @@ def parse_server(setting: str, text: str, instead: str = "") -> SourceSpec:
 
     `instead` says whence its login is taken, if not from the configuration.
     """
+    from urllib.parse import urlsplit  # few have a server
+
+    expected = "expected http://host:port or https://host, perhaps with the path it is served at"
     found = _URL.fullmatch(text.strip())
     if found is None:
-        raise ValueError("expected http://host:port or https://host, perhaps with the path it is served at")
+        raise ValueError(expected)
+    try:
+        urlsplit(found[0]).port  # noqa: B018 - it raises for what is none
+    except ValueError as error:
+        raise ValueError(expected) from error
     if "@" in found["rest"]:
         variable = f"JOBTUI_{setting.upper()}_BASIC"
         usual = f"all may see it: put it into [servers] of the configuration file, or into {variable}"

@@ -73,7 +73,7 @@ def test_what_is_named_is_understood(parse: Parse, text: str, spec: SourceSpec) 
 
 NOT_TAKEN: tuple[tuple[Parse, str, tuple[str, ...]], ...] = (
     (parse_jaeger, "expected http://host:port",
-     ("", "host:1", "ftp://h", "http://", "http://h?x=1", "http://h/a b", "http:///x")),
+     ("", "host:1", "ftp://h", "http://", "http://h?x=1", "http://h/a b", "http:///x", "http://[h", "http://h:99999")),
     (parse_tempo, "JOBTUI_TEMPO_BASIC", ("http://ann:s3cr3t@host",)),
     (parse_otlp_listen, "expected HOST:PORT",
      ("", "host", "host:99999", "http://h:1", "a b:1", ":x", "\0:1")),

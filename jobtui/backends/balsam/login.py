@@ -426,7 +426,7 @@ def _kept(path: str) -> dict[str, object]:
 
     try:
         found = yaml.safe_load(read_small(path, MOST_SETTINGS))
-    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+    except (OSError, yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
         found = None
     settings = found if isinstance(found, dict) else {}
     return {
