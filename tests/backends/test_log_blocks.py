@@ -47,20 +47,9 @@ def given_text(data: bytes, limits: Limits = SMALL) -> bytes:
     return b"".join(block.data for block in read_all(data, limits)[1])
 
 
-PIECES = st.sampled_from(
-    [
-        b"\0",
-        b"\0" * 63,
-        b"\0" * 64,
-        b"\0" * 500,
-        b"\n",
-        b"ab",
-        b"a line\n",
-        b"x" * 119,
-        b"x" * 121,
-        b"x" * 400,
-    ]
-)
+PIECES = st.sampled_from([
+    b"\0", b"\0" * 63, b"\0" * 64, b"\0" * 500, b"\n", b"ab", b"a line\n", b"x" * 119, b"x" * 121, b"x" * 400,
+])  # fmt: skip
 
 
 @given(st.lists(PIECES).map(b"".join))

@@ -132,17 +132,10 @@ async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
 
 async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader) -> None:
     good = db.put(jid())
-    for name in [
-        f"{jid(1)}.json.pkio-tmp-Ab3",
-        f"{jid(1)}.JSON",
-        f".{jid(1)}.json",
-        "index.json",
-        "abc-def-ghi.json",
-        f"{jid(1)}-more.json",
-        f"{jid(1)}\n.json",
-        "x\n" + jid(1) + ".json",
-        "EPRSqtUW-0000000ä-model.json",
-    ]:
+    for name in (
+        f"{jid(1)}.json.pkio-tmp-Ab3", f"{jid(1)}.JSON", f".{jid(1)}.json", "index.json", "abc-def-ghi.json",
+        f"{jid(1)}-more.json", f"{jid(1)}\n.json", f"x\n{jid(1)}.json", "EPRSqtUW-0000000ä-model.json",
+    ):  # fmt: skip
         (db.directory / name).write_bytes(to_bytes(a_record(jid(1))))
     (db.directory / os.fsdecode(b"\xff\xfe.json")).write_bytes(b"{}")
     assert await news(reader) == [good]

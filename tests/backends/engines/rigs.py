@@ -43,16 +43,12 @@ def at_second(number: float) -> Nanos:
 def journald_document(number: float, message: str, **more: Any) -> dict[str, Any]:
     """An entry as filebeat's input journald writes it."""
     return {
-        "@timestamp": to_rfc3339(at_second(number)),
-        "message": message,
-        "host": {"hostname": "v3", "id": "c" * 32},
-        "systemd": {"unit": UNIT, "transport": "journal"},
-        "syslog": {"identifier": "sirepo_job_supervisor", "priority": 6},
-        "process": {"pid": 7},
+        "@timestamp": to_rfc3339(at_second(number)), "message": message,
+        "host": {"hostname": "v3", "id": "c" * 32}, "systemd": {"unit": UNIT, "transport": "journal"},
+        "syslog": {"identifier": "sirepo_job_supervisor", "priority": 6}, "process": {"pid": 7},
         "journald": {"pid": 7, "host": {"boot_id": "b" * 32}},
-        "event": {"created": to_rfc3339(at_second(number + 1))},
-        "log": {"syslog": {"priority": 6}},
-    } | more
+        "event": {"created": to_rfc3339(at_second(number + 1))}, "log": {"syslog": {"priority": 6}},
+    } | more  # fmt: skip
 
 
 def dropped_document(number: float) -> dict[str, Any]:

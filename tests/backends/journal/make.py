@@ -68,13 +68,10 @@ def entry(nth: int, message: Value | None = None, **fields: Value | int) -> byte
     assert isinstance(at_us, int)
     cursor = f"s={SEQNUM_ID};i={nth + 1:x};b={boot!s};m={monotonic_us:x};t={at_us:x};x=0"
     head: dict[str, Value | int] = {
-        "__CURSOR": cursor,
-        "__REALTIME_TIMESTAMP": at_us,
-        "__MONOTONIC_TIMESTAMP": monotonic_us,
-        "_BOOT_ID": boot,
-        "_MACHINE_ID": fields.pop("machine", MACHINE),
+        "__CURSOR": cursor, "__REALTIME_TIMESTAMP": at_us, "__MONOTONIC_TIMESTAMP": monotonic_us,
+        "_BOOT_ID": boot, "_MACHINE_ID": fields.pop("machine", MACHINE),
         "_HOSTNAME": fields.pop("host", "node1"),
-    }
+    }  # fmt: skip
     if message is not None:
         fields["MESSAGE"] = message
     return export_text({**head, **fields})

@@ -135,15 +135,9 @@ STDOUT, STDERR = 6, 3
 
 def piece(nth: int, text: str, *, begun: bool, container: str = "srj-p-a", priority: int = 6) -> JournalEntry:
     return JournalEntry(
-        cursor=Cursor(str(nth)),
-        at=Nanos(1_795_300_000_000_000_000 + nth),
-        message=text,
-        size=len(text),
-        container=container,
-        container_id="f" * 64,
-        priority=priority,
-        is_begun=begun,
-    )
+        cursor=Cursor(str(nth)), at=Nanos(1_795_300_000_000_000_000 + nth), message=text, size=len(text),
+        container=container, container_id="f" * 64, priority=priority, is_begun=begun,
+    )  # fmt: skip
 
 
 def pieces(text: str, size: int, **of: str | int) -> list[JournalEntry]:

@@ -259,14 +259,8 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
     assert dict((await detail_of("slurm/1")).facts)["exit"] == "9:0, or 137: sacct leaves 128 out"
     at = {"submission": 1795204800, "start": 1795205400, "end": 1795206000}
     code = {"status": ["ERROR"], "return_code": {"set": True, "infinite": False, "number": 137}}
-    job = {
-        "job_id": 1,
-        "state": {"current": ["FAILED"]},
-        "time": at,
-        "exit_code": code,
-        "stdout": "/x/%j.out",
-    }
-    cluster.account_json(json.dumps({"jobs": [job]}))
+    job = {"job_id": 1, "state": {"current": ["FAILED"]}, "time": at, "exit_code": code}
+    cluster.account_json(json.dumps({"jobs": [job | {"stdout": "/x/%j.out"}]}))
     detail = await detail_of("slurm/1")
     assert (detail.job.exit, dict(detail.facts)["exit"]) == ("137:0", "137:0")
     assert detail.outputs == ("/x/1.out",)
@@ -319,19 +313,10 @@ async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: S
     assert len(cluster.calls("sacct")) == asked
 
 
-@pytest.mark.parametrize(
-    "job_id",
-    [
-        "slurm/99",
-        "slurm/x",
-        "slurm/",
-        "slurm/1;id",
-        "slurm/4_[1-2]",
-        "slurm@other/1",
-        "balsam/1",
-        "slurm/44_3",
-    ],
-)
+NO_JOBS = ["99", "x", "", "1;id", "4_[1-2]", "44_3"]
+
+
+@pytest.mark.parametrize("job_id", [*(f"slurm/{one}" for one in NO_JOBS), "slurm@other/1", "balsam/1"])
 async def test_what_is_no_job_here(cluster: StandIn, job_id: str) -> None:
     cluster.captured()
     assert await Reading().source.detail(JobId(job_id)) is None
