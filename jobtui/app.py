@@ -325,7 +325,7 @@ class JobtuiApp(TerminalApp[None]):
             return
         try:
             if not taken.path:
-                raise export.NotStarted("there is no file behind this")
+                raise export.NotStarted("no file holds this")
             export.check_file(taken.path)
             words = make(os.environ, taken.path, taken.line)
             with self.suspend():

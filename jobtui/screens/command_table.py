@@ -82,7 +82,7 @@ def parse_command(text: str) -> ParsedCommand:
     rest = text[end:].strip()
     rest_start = text.find(rest, end) if rest else end
     if rest and not command.argument:
-        raise CommandError(rest_start, len(text), f"{command.name} takes nothing behind it")
+        raise CommandError(rest_start, len(text), f"{command.name} takes nothing after it")
     if command.needs_argument and not rest:
         raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
     return ParsedCommand(command, rest, rest_start)

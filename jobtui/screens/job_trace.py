@@ -17,7 +17,7 @@ from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall
 
 NONE_FOUND = (
     "No trace of this job was found: no line of its logs names one, nor its record; no span names the job.",
-    "A trace id or TRACEPARENT from elsewhere can be pasted behind `:`.",
+    "A trace id or TRACEPARENT from elsewhere can be pasted after `:`.",
 )
 NOT_CONFIGURED = ("No source of traces is configured: see screen 5.",)
 

@@ -54,7 +54,7 @@ NOTHING_CONFIGURED = (
     "No trace is known.",
     "Name where traces are: --trace-file FILE (OTLP as JSON, JSONL or protobuf, Jaeger's JSON), "
     "or a server; `jobtui --help` and the README list the settings, `jobtui doctor` says what each is worth.",
-    "Any trace id, TRACEPARENT or log line that holds one can be pasted behind `:`.",
+    "Any trace id, TRACEPARENT or log line that holds one can be pasted after `:`.",
 )
 """What is said where there is nothing to see."""
 

@@ -74,7 +74,7 @@ async def test_two_marked_jobs_are_compared_and_what_cannot_be_done_is_said() ->
         assert all(any(one in line for line in lines) for one in (job_id(1), job_id(2)))
         await press(pilot, "question_mark", until=HelpScreen)
         await press(pilot, "P", "ctrl+y", until=lambda: len(said(scene)) == 3)
-        assert said(scene)[1:] == ["there is no file behind this", "copied jobtui --help"]
+        assert said(scene)[1:] == ["no file holds this", "copied jobtui --help"]
 
 
 async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
