@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx
+import pytest
 
 from jobtui.backends.agent_copies import AgentCopies
 from jobtui.backends.balsam import records as balsam_records
@@ -13,6 +14,8 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.condor.source import CondorFile
+from jobtui.backends.log_start import FromStart
+from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo import client as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.slurm import records as slurm_records
@@ -22,6 +25,7 @@ from jobtui.backends.traces.files import TraceFile
 from jobtui.formats import condor_events, spans
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock
+from jobtui.transport.blocks import Limits
 from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
@@ -260,6 +264,27 @@ class TraceFileRig(GrowingFileRig):
         return [span.span_id for span in batch.spans]
 
 
+class LogFileRig(GrowingFileRig):
+    """A log of Sirepo's supervisor. Each record is a line."""
+
+    makes = (LogParser, "_read")
+
+    def source(self) -> Source:
+        return LogFile(self._path, limits=Limits(gone_s=0.0), start=FromStart())
+
+    def _record(self, number: int) -> tuple[str, str]:
+        return f"ab{number:02}", LINE.format(number, number) + "\n"
+
+    def tear(self) -> None:
+        self._append("\0" * 1_000 + "\n")
+
+    def mend(self) -> str:
+        pytest.skip("what a log lacks is gone")
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [record.fields["o"] or "" for record in batch.records]
+
+
 class SlurmRig:
     makes = (slurm_records, "queued_job")
     tells = False
@@ -318,6 +343,7 @@ JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "b
 EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
 
 RIGS: tuple[type[PathRig | BalsamRig | SlurmRig], ...] = (
-    SirepoDbRig, BalsamRig, TraceFileRig, SlurmRig, CondorRig, AgentCopiesRig,
+    SirepoDbRig, BalsamRig, TraceFileRig, SlurmRig, CondorRig, LogFileRig,
+    AgentCopiesRig,
 )  # fmt: skip
 """Every backend that the contract is tested on: a class made from a folder of its own."""

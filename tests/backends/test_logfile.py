@@ -137,21 +137,6 @@ async def test_what_is_no_log_is_refused_at_once_and_in_words(path: Path, case: 
         await asyncio.wait_for(Opened(path / below if below else path, Limits()).log.poll(None), LONG_S)
 
 
-@pytest.mark.parametrize("happens", [adds(b"two\n"), Path.unlink, aside])
-async def test_changed_returns_early_when_something_happens(path: Path, happens: Doing) -> None:
-    opened = await Opened.on(path, b"one\n")
-    waiting = asyncio.create_task(opened.log.changed(LONG_S))
-    happens(path)
-    await asyncio.wait_for(waiting, LONG_S / 2)
-
-
-@pytest.mark.parametrize("cursor", [None, "of:another:source"])
-async def test_without_a_cursor_of_its_own_it_begins_at_the_beginning(path: Path, cursor: str | None) -> None:
-    opened = await Opened.on(path, b"one\ntwo\n")
-    again = await opened.log.poll(cursor)
-    assert list(again.records) == opened.reading.records != []
-
-
 @pytest.mark.parametrize(
     ("begun", "rest", "given_lines"),
     [
@@ -248,28 +233,6 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
             assert text[record.offset :].startswith(record.text.encode()[:20])
 
 
-async def test_a_cancelled_poll_loses_nothing(path: Path) -> None:
-    write(path, b"".join(b"%d\n" % nth for nth in range(200_000)))
-    opened = Opened(path)
-    for _ in range(5):
-        polling = asyncio.create_task(opened.log.poll(opened.reading.cursor))
-        await asyncio.sleep(0)
-        polling.cancel()
-        await opened.reading.poll()
-    await opened.reading.drain()
-    assert opened.reading.texts == [str(nth) for nth in range(200_000)]
-
-
-async def test_closing_twice_releases_all_and_a_closed_source_says_so(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    assert inode(path) in open_inodes()
-    await opened.log.aclose()
-    await opened.log.aclose()
-    assert inode(path) not in open_inodes()
-    with pytest.raises(SourceError, match="closed"):
-        await opened.reading.poll()
-
-
 async def fails(opened: Opened, error: type[SourceError]) -> str:
     end = time.monotonic() + LONG_S
     while time.monotonic() < end:
@@ -302,6 +265,8 @@ async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:
     await opened.append(b"two\n")
     assert old in open_inodes()
     await opened.reading.until(lambda: old not in open_inodes())
+    await opened.log.aclose()
+    assert inode(path) not in open_inodes()
 
 
 async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_reported(path: Path) -> None:
@@ -315,16 +280,6 @@ async def test_a_truncated_file_begins_again_and_what_was_not_read_of_it_is_repo
     await opened.reading.drain()
     (skip,) = opened.reading.skips
     assert (skip.where, "10 bytes" in skip.why) == (f"{path}:2 (byte 4)", True)
-
-
-async def test_a_vanished_file_is_read_to_its_end_and_again_when_it_is_back(path: Path) -> None:
-    opened = await Opened.on(path, b"one\n")
-    append(path, b"two\n")
-    os.unlink(path)
-    await fails(opened, SourceMissing)
-    assert opened.reading.texts == ["one", "two"]
-    await opened.append(b"three\n")
-    assert opened.reading.texts == ["one", "two", "three"]
 
 
 async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(path: Path) -> None:
