@@ -148,26 +148,25 @@ def _failed(matter: BalsamCase) -> Said:
     if last.before == "RUN_TIMEOUT":
         said = _cut_off(matter)
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
-    what = FAILED_FROM.get(last.before, f"It was set to FAILED from {last.before}")
-    known = Code.POSTPROCESS_FAILED if last.before in AFTER_THE_RUN else Code.PREPARE_FAILED
-    code = known if last.before in FAILED_FROM else Code.UNKNOWN
-    confidence = SURE if last.before in FAILED_FROM else GUESS
-    again = "again" if last.before in FAILED_AGAIN and matter.last("RUNNING") is not None else ""
-    return Said(code, f"{' '.join(filter(None, (what, again)))}: {_reason(last)}.", confidence, _look(matter))
+    if (known := FAILED_FROM.get(last.before)) is None:
+        sentence = f"It was set to FAILED from {last.before}: {_reason(last)}."
+        return Said(Code.UNKNOWN, sentence, GUESS, _look(matter))
+    code, what = known
+    again = " again" if what == NOT_LAUNCHED and matter.last("RUNNING") is not None else ""
+    return Said(code, f"{what}{again}: {_reason(last)}.", SURE, _look(matter))
 
 
-FAILED_AGAIN = frozenset({"PREPROCESSED", "RESTART_READY"})
-AFTER_THE_RUN = frozenset({"RUN_DONE", "POSTPROCESSED", "STAGED_OUT"})
-FAILED_FROM: Mapping[str, str] = {
-    "CREATED": "It was set to FAILED before it ran",
-    "AWAITING_PARENTS": "It was set to FAILED while it waited for its parents",
-    "READY": "It failed before it ran, as its files were to be staged in",
-    "STAGED_IN": "It failed before it ran, in its pre-processing",
-    "PREPROCESSED": "A launcher could not start it",
-    "RESTART_READY": "A launcher could not start it",
-    "RUN_DONE": "Its program is done, and its post-processing failed",
-    "POSTPROCESSED": "Its program is done, and its files were not staged out",
-    "STAGED_OUT": "Its program is done, and it failed after the stage-out",
+NOT_LAUNCHED = "A launcher could not start it"
+FAILED_FROM: Mapping[str, tuple[Code, str]] = {
+    "CREATED": (Code.PREPARE_FAILED, "It was set to FAILED before it ran"),
+    "AWAITING_PARENTS": (Code.PREPARE_FAILED, "It was set to FAILED while it waited for its parents"),
+    "READY": (Code.PREPARE_FAILED, "It failed before it ran, as its files were to be staged in"),
+    "STAGED_IN": (Code.PREPARE_FAILED, "It failed before it ran, in its pre-processing"),
+    "PREPROCESSED": (Code.PREPARE_FAILED, NOT_LAUNCHED),
+    "RESTART_READY": (Code.PREPARE_FAILED, NOT_LAUNCHED),
+    "RUN_DONE": (Code.POSTPROCESS_FAILED, "Its program is done, and its post-processing failed"),
+    "POSTPROCESSED": (Code.POSTPROCESS_FAILED, "Its program is done, and its files were not staged out"),
+    "STAGED_OUT": (Code.POSTPROCESS_FAILED, "Its program is done, and it failed after the stage-out"),
 }
 """What failed, by the state that a job came from."""
 

@@ -57,8 +57,8 @@ OUTPUT = "job.out"
 DATA = "data"
 
 
-async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
-    """Everything stored about a job, None when there is none of this number. Raises SourceError."""
+async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], JobRow] | None:
+    """A job as it is stored, without its payloads, and as a row; None without one. Raises SourceError."""
     page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
     senseless = f"{client.name}/jobs/{number}: the record makes no sense"
     native = next((row for row in page.rows if row.get("id") == number), None)
@@ -71,9 +71,16 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         if payload := native.get(name):
             native[name] = f"({len(payload) if isinstance(payload, str) else 0} characters)"
     try:
-        row = msgspec.convert(native, JobRow)
+        return native, msgspec.convert(native, JobRow)
     except (ValueError, RecursionError) as error:
         raise SourceUnreachable(f"{senseless}: {error}") from error
+
+
+async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
+    """Everything stored about a job, None when there is none of this number. Raises SourceError."""
+    if (found := await _record_of(client, number)) is None:
+        return None
+    native, row = found
     asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
     events = (await client.rows("/events/", EventRow, asked)).rows
     app = await _one(client, "/apps/", AppRow, row.app_id)

@@ -65,23 +65,8 @@ async def fetch_detail(
     if not is_job_id(native) or "[" in native:
         return None
     shown, away = await _shown(commands, native)
-    fault = away
-    try:
-        # accounting knows a component that was canceled in the queue by its own number only
-        number = next((job.raw for job, _ in shown if "+" in native and job.id == native), native)
-        answer = await commands.accounted_job(number)
-        fields = (*SACCT, *STEP_FIELDS)
-        accounted = jobs_with_steps(rows_of(answer.printed, answer.separator, fields))
-    except NoAccounting:
-        accounted = []
-    except SourceError as error:
-        accounted, fault = [], fault or error
-    components = {job.raw: job.id for job, _ in shown if "+" in job.id}
-    accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in accounted]
-    if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
-        with suppress(SourceError, ValueError):
-            ends = ends_in_json((await commands.sacct("--json", native)).printed)
-            accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
+    accounted, fault = await _accounted(commands, native, shown)
+    fault = away or fault
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
     wanted = _meant(native, list(known.values()))
     if not wanted:
@@ -128,6 +113,29 @@ async def _with_question(
         facts = await node_facts(commands, job, queue_of)
         return msgspec.structs.replace(detail, facts=(*detail.facts, *facts))
     return detail
+
+
+async def _accounted(
+    commands: Commands, native: str, shown: Sequence[tuple[SlurmJob, dict[str, str]]]
+) -> tuple[list[SlurmJob], SourceError | None]:
+    """The runs of a job, or of its tasks, by accounting, and why they could not be asked for."""
+    components = {job.raw: job.id for job, _ in shown if "+" in job.id}
+    # accounting knows a component that was canceled in the queue by its own number only
+    number = next((raw for raw, job_id in components.items() if job_id == native), native)
+    try:
+        answer = await commands.accounted_job(number)
+    except NoAccounting:
+        return [], None
+    except SourceError as error:
+        return [], error
+    fields = (*SACCT, *STEP_FIELDS)
+    told = jobs_with_steps(rows_of(answer.printed, answer.separator, fields))
+    accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in told]
+    if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
+        with suppress(SourceError, ValueError):
+            ends = ends_in_json((await commands.sacct("--json", native)).printed)
+            accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
+    return accounted, None
 
 
 async def _shown(
