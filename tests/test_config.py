@@ -224,32 +224,6 @@ def test_how_many_events_of_a_balsam_server_are_kept() -> None:
             load({"balsam": (url,), "balsam_cache": (wrong,)}, {})
 
 
-def test_keys_and_values_have_places() -> None:
-    text = (
-        "# a comment = 1\n"
-        'a = "x#y" # = 2\n'
-        "  'b c' = [ 'one',\n"
-        "    # in between\n"
-        '    "two\\"]" ]\n'
-        '[t."u.v"]\n'
-        "w.x = { y = 1, 'z' = [true, false] }\n"
-        'm = """\n[no.table]\nkey = 1 """\n'
-    )
-    places = places_of(text)
-    assert places.values == {
-        ("a",): TomlPlace(2, 5),
-        ("b c",): TomlPlace(3, 11),
-        ("t", "u.v", "w", "x"): TomlPlace(7, 7),
-        ("t", "u.v", "m"): TomlPlace(8, 5),
-        ("no", "table", "key"): TomlPlace(10, 7),
-    }
-    assert places.keys["b c",] == TomlPlace(3, 3)
-    assert places.of(("b c", 1)) == places.of(("b c",))
-    assert places.of(("t", "u.v", "w", "x", "z", 1)) == places.of(("t", "u.v", "w", "x"))
-    assert places.of(("a", "not there")) == TomlPlace(2, 5)
-    assert places.of(("nothing",)) == TomlPlace(1, 1)
-
-
 @given(st.text(alphabet="ab1.=[]{}\"'\\,#\n \t-", max_size=60))
 def test_no_text_makes_it_raise(text: str) -> None:
     assert places_of(text).of(("x",)) == TomlPlace(1, 1)

@@ -2,13 +2,9 @@
 
 import re
 import shlex
-import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -20,8 +16,6 @@ from jobtui.config.access import KEYS
 from jobtui.config.settings import TABLES
 from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTING_BY_NAME, SETTINGS, flags_of
 from jobtui.model.verdicts import Code
-from tests.commands.running import Runner
-from tests.excerpts import PLACES
 from tests.modules import MAY_IMPORT
 from tests.offenders import check_all
 from tests.reference import TABLES as RENEWED
@@ -234,34 +228,6 @@ def test_every_module_that_is_named_exists() -> None:
         assert not [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in ours)]
 
     check_all(check, PAGES)
-
-
-def test_the_recipes_for_charts_draw_what_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Runner
-) -> None:
-    drawing = MagicMock()
-    drawing.pyplot, drawing.subplots.return_value = drawing, (drawing, drawing)
-    for name, value in PLACES["docker"](tmp_path).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "matplotlib", drawing)
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", drawing)
-    monkeypatch.setattr("subprocess.check_output", lambda words, text=False: run(*words[1:]).out)
-    page = (DOCS / "charts.md").read_text()
-    whole, of_json, of_csv, lines = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(lines.splitlines()) == 2
-    for program in (whole, of_json + lines, of_csv + lines):
-        names: dict[str, Any] = {}
-        exec(compile(whole if program is whole else whole + program, "docs/charts.md", "exec"), names)
-    steps = [call.args for call in (*drawing.step.call_args_list, *drawing.plot.call_args_list)]
-    reported = run("report", "utilization", "--json").json["series"][0]
-    assert steps[0] == ([*map(datetime.fromisoformat, reported["x"])], reported["y"])
-    assert len(reported["x"]) > 3
-    assert len(steps) == 5
-    assert all(step == steps[0] for step in steps)
-    styles = [call.kwargs.get("where", call.kwargs.get("drawstyle")) for call in
-              (*drawing.step.call_args_list, *drawing.plot.call_args_list)]  # fmt: skip
-    assert {*styles} == {"post", "steps-post"}
 
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"

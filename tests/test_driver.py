@@ -20,8 +20,7 @@ from textual.app import App
 from textual.events import Key
 from textual.message import Message
 
-from benchmarks.table import dashboard as dashboard_of
-from benchmarks.terminal import CHUNK, KEYS, Program, Terminal
+from benchmarks.terminal import CHUNK, Program, Terminal
 from jobtui.model.faults import Faults
 from jobtui.terminal.driver import TerminalDriver
 from tests.pty_program import PtyProgram
@@ -288,15 +287,6 @@ def test_ways_to_copy(words: tuple[str, ...], environ: dict[str, str], told: byt
     assert bool(re.fullmatch(r"\w{8}-\w{8}-\w+|", copied))
 
 
-def test_in_tmux_it_copies_through_tmux_which_needs_no_setting() -> None:
-    with Tmux([sys.executable, *SHOWN], 100, 30) as window:
-        window.wait_text("srunit")
-        window.press("j", "y", until="copied")
-        copied = window.run("show-buffer").strip()
-        assert re.fullmatch(r"\w{8}-\w{8}-\w+", copied)
-        window.press("q", until="[ended 0]")
-
-
 def test_keys_of_the_user_hold_everywhere(tmp_path: Path) -> None:
     config = tmp_path / "c.toml"
     config.write_text(
@@ -327,12 +317,6 @@ def test_the_mouse_is_asked_for_only_where_it_is_wanted() -> None:
 
 
 COLUMNS, ROWS = 100, 30
-SLOW_BYTES_PER_S = 2_000
-SLOW_S = 3.0
-PRESS_S = 0.05
-DAY_S = 86_400
-MOST_WAITING = 20_000
-"""Bytes: what the kernel keeps of a pseudo-terminal, and a picture."""
 
 
 class Screen:
@@ -409,47 +393,3 @@ def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
     assert not dashboard.shown.is_spilt()
     assert "q quit" in dashboard.shown.text()[-1]
     assert dashboard.all_anew() == left
-
-
-def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
-    with dashboard_of(2_500) as terminal:
-        screen = Screen(terminal, 120, 40)
-        screen.all_anew()
-        begun, received, pressed = time.monotonic(), terminal.received, 0
-        while (passed := time.monotonic() - begun) < SLOW_S:
-            if passed > pressed * PRESS_S:
-                pressed += 1
-                terminal.write(KEYS["pagedown"].encode())
-            allowed = int(passed * SLOW_BYTES_PER_S) - (terminal.received - received)
-            if allowed > 0:
-                screen.read(0.01, allowed)
-            else:
-                time.sleep(0.01)
-        assert terminal.received - received > SLOW_S * SLOW_BYTES_PER_S / 2, "it had less to send than that"
-        backlog = 0
-        while count := screen.read(0.05):
-            backlog += count
-        assert backlog < MOST_WAITING
-        at = seconds_of_day()
-        wait_for(lambda: screen.read(0.1) >= 0 and 0 <= (shown_seconds(screen) - at) % DAY_S < DAY_S / 2)
-        screen.press(KEYS["home"])
-        for _ in range(2):  # an age may go on meanwhile; what is left wrong stays so
-            left = names(screen)
-            screen.all_anew()
-            if names(screen) == left:
-                return
-        pytest.fail("it is not what is painted anew")
-
-
-def names(screen: Screen) -> list[str]:
-    return [line[24:75] for line in screen.shown.text()[2:]]  # after it are ages, which go on
-
-
-def shown_seconds(screen: Screen) -> int:
-    hours, minutes, seconds = screen.shown.text()[0].split()[-1].rstrip("Z").split(":")
-    return int(hours) * 3600 + int(minutes) * 60 + int(seconds)
-
-
-def seconds_of_day() -> int:
-    now = time.gmtime()
-    return now.tm_hour * 3600 + now.tm_min * 60 + now.tm_sec

@@ -4,8 +4,6 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 from jobtui.backends.registry import SOURCES
 from jobtui.screens.shared import SCREENS
 from tests.modules import ALL, MAY_IMPORT, MODULES, PACKAGE, Import, imports_in
@@ -81,32 +79,6 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         if (fault := fault_of(layer_of(module), found))
     ]
     assert not faults, "\n".join(faults)
-
-
-@pytest.mark.parametrize(
-    ("layer", "source", "is_wrong"),
-    [
-        ("model", "from jobtui import screens", True),
-        ("model", "import jobtui.screens.jobs as j", True),
-        ("backends", "def f():\n    from jobtui.store import store", True),
-        ("store", "from jobtui.backends.sirepo import source", True),
-        ("widgets", "from jobtui.store.store import Store", True),
-        ("cli", "from jobtui.commands import jobs", True),
-        ("commands", "def f():\n    import jobtui.app", True),
-        ("model", "from . import ids", True),
-        ("render", "from textual.strip import Strip", True),
-        ("analysis", "if True:\n    import rich.text", True),
-        ("screens", "from importlib import import_module\nimport_module('jobtui.commands')", True),
-        ("store", "from jobtui.backends.base import Source", False),
-        ("store", "from jobtui.backends import base", False),
-        ("cli", "from jobtui import __version__, config", False),
-        ("cli", "def f():\n    from jobtui.app import App", False),
-        ("cli", "if TYPE_CHECKING:\n    from jobtui.session import Session", False),
-        ("screens", "from jobtui.widgets.job_table import JobTable", False),
-    ],
-)
-def test_a_wrong_import_is_seen_and_a_right_one_passes(layer: str, source: str, is_wrong: bool) -> None:
-    assert any(fault_of(layer, found) for found in imports_in(source)) is is_wrong
 
 
 def test_no_test_module_is_imported_by_another() -> None:

@@ -24,7 +24,7 @@ from jobtui.session import Session
 from jobtui.transport.blocks import Limits
 from tests.journal_memory import T0, MemoryJournal
 
-SEEDS = range(6)
+SEEDS = range(4)
 KEPT, RATE, STEPS = 60, 8.0, 14
 UNIT = "sirepo_job_supervisor.service"
 

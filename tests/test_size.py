@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
-from tests.modules import Import, statements
-from tests.sizes import LIMITS, Module, circles, fragments, measures
+from tests.modules import statements
+from tests.sizes import LIMITS, measures
 
 ROOT = Path(__file__).parents[1]
 FILE_LINES = 900
@@ -55,24 +53,3 @@ def test_the_house_is_no_bigger_than_its_limits() -> None:
         if figure > LIMITS[name].most
     ]
     assert not over
-
-
-def test_a_circle_and_a_fragment_are_seen() -> None:
-    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}
-    assert list(circles(graph)) == [{"a", "b", "c"}]
-    used = Module(1, frozenset(), ())
-    user = Module(1, frozenset(), (Import("p.x.used", 1, deferred=False),))
-    assert fragments({"p.x.used": used, "p.x.user": user}) == ["p.x.used"]
-    assert not fragments({"p.x.used": used, "p.x.user": user, "p.y.user": user})
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "def f():\n" + "    x = 1\n" * 60,
-        "class A:\n" + "    x = 1\n" * 400,
-        "x = 1\n" * 901,
-    ],
-)
-def test_what_is_too_long_is_seen(source: str) -> None:
-    assert list(too_long(source))

@@ -18,17 +18,6 @@ def dashboard(*words: str, columns: int, rows: int) -> Tmux:
     return Tmux([sys.executable, "-m", "jobtui", *words], columns, rows)
 
 
-def test_it_lives_in_any_size_and_finds_back() -> None:
-    log = f"supervisor={CAPTURE / 'supervisor.log'}"
-    with dashboard("--srdb", str(CAPTURE), "--log", log, columns=120, rows=40) as window:
-        window.wait_text("q quit")
-        for columns, rows in ((7, 2), (200, 60), (1, 1), (40, 10), (80, 24)):
-            window.resize(columns, rows)
-        window.wait_text("srunit")
-        window.keys("q")
-        assert "Traceback" not in window.wait_text("[ended 0]")
-
-
 def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
     words = [sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)]
     with Tmux(words, 120, 40, {"COLUMNS": "50", "LINES": "12"}) as window:

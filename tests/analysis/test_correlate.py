@@ -6,7 +6,7 @@ import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.model.ops import Op, OpStatus, Step, is_told_before
-from tests.analysis.correlation_tables import LOG, OTHER_DIR, STARTED, TABLES, filled, read
+from tests.analysis.correlation_tables import LOG, OTHER_DIR, TABLES, filled, read
 from tests.analysis.lines import (
     AGENT,
     JID,
@@ -144,33 +144,6 @@ def test_what_the_poller_of_a_cluster_says_belongs_to_the_run_of_its_time(
     first, second = correlator.ops_of(JID)
     assert [steps_of(first).count(step), steps_of(second).count(step)] == [1, 0]
     assert correlator.unlinked_of(JID) == ()
-
-
-@pytest.mark.parametrize("late", [0, 1, 2])
-def test_a_line_without_a_name_belongs_to_the_line_before_it(late: int) -> None:
-    """Whether the supervisor's lines of none, one or both ops were read before."""
-    correlator = Correlator()
-    supervisor = Log()
-    begins = [begun(), begun("run", "wxyz", OTHER_DIR)]
-    for lines in begins[late:]:
-        supervisor.feed(correlator, lines)
-    said = [
-        "_op> " + arrived(),
-        STARTED,
-        "_op> " + arrived("run", "wxyz", OTHER_DIR),
-        STARTED,
-        "_scancel> sbatch_id=4",
-    ]
-    Log("agent.log", seconds=9, pid=77).feed(correlator, said)
-    for lines in begins[:late]:
-        supervisor.feed(correlator, lines)
-    by_prefix = {
-        op.op: [step.step for step in op.steps if step.source == "agent.log"] for op in correlator.ops()
-    }
-    assert by_prefix == {
-        "abcd": ["arrived", "job_cmd started"],
-        "wxyz": ["arrived", "job_cmd started", "scancel"],
-    }
 
 
 @pytest.mark.parametrize("run_dir", [RUN_DIR, RUN_DIR + "N", RUN_DIR + "No", RUN_DIR[:-1], RUN_DIR[:-30]])

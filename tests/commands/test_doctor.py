@@ -26,14 +26,6 @@ def test_every_capture_is_fine(capture: str, run: Runner) -> None:
             assert check["lines"] > 0
 
 
-def test_copies_of_cluster_agents_logs_are_told_of(run: Runner) -> None:
-    checks = run("doctor", "--json", "--at", AT, *sources_of("sbatch")).json["checks"]
-    (copies,) = (check for check in checks if check["kind"] == "agent_copies")
-    assert copies["fine"]
-    assert copies["says"] == [f"1 cluster agent, {copies['records']:,} lines"]
-    assert copies["records"] > 20
-
-
 def test_copies_that_are_not_understood_are_a_fault(tmp_path: Path, run: Runner) -> None:
     shutil.copytree(CAPTURES / "sbatch", tmp_path / "sbatch")
     (copy,) = (tmp_path / "sbatch").glob("user/*/agent-sbatch/*/20261120204857-*.log")
@@ -67,13 +59,6 @@ def test_a_file_of_something_else_is_a_fault(tmp_path: Path, run: Runner) -> Non
     ran = run("doctor", "--log", log)
     assert ran.code == 1
     assert "not a single line" in ran.out
-
-
-def test_an_empty_log_is_fine(tmp_path: Path, run: Runner) -> None:
-    (tmp_path / "a.log").touch()
-    ran = run("doctor", "--log", tmp_path / "a.log")
-    assert ran.code == 0
-    assert "empty" in ran.out
 
 
 def test_a_source_that_is_gone_is_a_fault_and_without_any_it_is_exit_5(tmp_path: Path, run: Runner) -> None:

@@ -57,20 +57,6 @@ def test_a_wrong_password(url: str, path: Path) -> None:
     assert not path.exists()
 
 
-def test_in_a_browser_with_the_address_asked_for(url: str, path: Path, balsam: RecordedBalsam) -> None:
-    balsam.methods = ["LoginMethod.oauth_device"]
-    balsam.device.interval_s = 0.0
-    balsam.device.pending = [(400, {"detail": "authorization_pending"})]
-    balsam.device.approve()
-    with PtyProgram(["-m", "jobtui", "login", "balsam"]) as program:
-        program.wait_seen(b"Address of the Balsam server: ")
-        program.press(f"{url}\n".encode())
-        program.wait_seen(b"approve the code CPCB-TSTJ")
-        program.wait_seen(b"logged in to")
-        assert program.wait_end(20) == 0
-    assert read_login(str(path)).api_root == url
-
-
 def test_a_login_to_another_server_is_not_replaced_unasked(url: str, path: Path) -> None:
     write_login(path, "https://other.example.org", "theirs")
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:

@@ -2,9 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ from tests.backends.archive.captured import (
 )
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.commands.contract import each, has, mapping, or_null, text, time
-from tests.commands.running import CAPTURES, Runner, environment
+from tests.commands.running import CAPTURES, Runner
 from tests.formats.slurm_captures import DIRECTORY
 from tests.loopback import served
 
@@ -155,27 +152,6 @@ def test_a_pattern_that_never_ends_is_ended(
     assert {match["number"] for match in document["matches"]} == {
         n for n in JOBS if b"sleep" in script_of(n) and n != "3"
     }
-
-
-def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
-    """The pipe at the end is of no archive; the search is stopped while a pattern takes its time."""
-    directory = tmp_path / DAY
-    directory.mkdir()
-    (directory / "job.1_script").write_bytes(b"found\n")
-    older = tmp_path / "2025"
-    older.mkdir()
-    for number in range(2, 60):
-        (older / f"job.{number}_script").write_bytes(b"a" * 60 + b"!\n")
-    command = [sys.executable, "-m", "jobtui", "script", "--grep", "found|(a+)+$", "--archive", str(tmp_path)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-    ) as program:
-        assert program.stdout is not None
-        assert b"job.1_script" in program.stdout.readline()
-        program.send_signal(signal.SIGINT)
-        _, err = program.communicate(timeout=20)
-    assert program.returncode == 0
-    assert b"partial" in err
 
 
 def test_doctor_tells_of_archives(run: Runner, tmp_path: Path) -> None:

@@ -1,10 +1,21 @@
-"""`config`: what holds, and why."""
+"""`config`, `init` and `completion`: what holds, what is found, what is offered."""
 
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.commands.running import Runner
+from jobtui.backends.discovery import Surroundings, suggest
+from jobtui.commands.config import file_text
+from jobtui.config import ConfigError, check_text, load
+from jobtui.grammar import COMMANDS, SETTINGS, flags_of
+from tests.commands.running import Runner, sources_of
+from tests.tmux import Tmux
 
 
 def test_every_setting_has_its_value_and_where_it_came_from(
@@ -61,3 +72,200 @@ def test_entries_of_tables_are_shown_with_their_lines_and_logins_are_not(
     table = run("config", "--plain", "--profile", "p").out
     assert "y F5" in table
     assert "hunter2" not in table
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a Sirepo database."""
+    (tmp_path / "run" / "supervisor-job").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is found, so that Slurm's are not."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_programs")
+def test_without_a_terminal_the_file_is_printed(checkout: Path, plain_environment: Path, run: Runner) -> None:
+    ran = run("init")
+    assert ran.code == 0
+    assert tomllib.loads(ran.out) == {"srdb": [str(checkout / "run")]}
+    assert f"found in {checkout}" in ran.out
+    assert not (plain_environment / ".config").exists()
+
+
+@pytest.mark.usefixtures("no_programs")
+def test_it_writes_when_told_to_for_the_user_alone_and_never_over_a_file(
+    checkout: Path, plain_environment: Path, run: Runner
+) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    assert run("init", "--yes").code == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert load({}, {}).settings["srdb"].values == (str(checkout / "run"),)
+    path.write_text("# mine\n")
+    ran = run("init", "--yes")
+    assert (ran.code, ran.err) == (2, f"jobtui: {path}: File exists\n")
+    assert path.read_text() == "# mine\n"
+
+
+def test_a_path_that_was_named_is_written_to(checkout: Path, tmp_path: Path, run: Runner) -> None:
+    path = tmp_path / "new" / "c.toml"
+    ran = run("init", "--yes", path)
+    assert ran.code == 0, ran.err
+    assert "srdb" in path.read_text()
+
+
+def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("# before\n")
+    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+        window.wait_text("[Y/n]")
+        window.press("Enter", until="none ends it.")
+        window.type("log=supervsor=x\n")
+        window.wait_text("unknown role")
+        window.type("log=supervisor=/var/log/s.log\n")
+        window.press("Enter", until="Replace it, and keep it as")
+        window.press("Enter", until="Nothing was written.")
+        assert path.read_text() == "# before\n"
+    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+        window.wait_text("[Y/n]")
+        window.type("n\n")
+        window.wait_text("none ends it.")
+        window.type("log=supervisor=/var/log/s.log\n\n")
+        window.wait_text("Replace it, and keep it as")
+        window.type("y\n")
+        window.wait_text("[ended 0]")
+    assert tomllib.loads(path.read_text()) == {"log": ["supervisor=/var/log/s.log"]}
+    assert Path(f"{path}.old").read_text() == "# before\n"
+
+
+PATH = "/nowhere"
+"""Where no program of Slurm is."""
+
+
+def around(root: Path, **environ: str) -> Surroundings:
+    return Surroundings(environ, "/", "/nowhere", str(root))
+
+
+def found(root: Path, **environ: str) -> list[tuple[str, str]]:
+    return [(one.spec.setting, one.spec.target) for one in suggest(around(root, **environ))]
+
+
+def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
+    assert found(tmp_path) == []
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    squeue.touch(0o755)
+    state = tmp_path / "state"
+    state.mkdir()
+    (tmp_path / "etc" / "slurm").mkdir(parents=True)
+    (tmp_path / "etc" / "slurm" / "slurm.conf").write_text(
+        f"ClusterName=c\nstatesavelocation = {state} # x\n"
+    )
+    (tmp_path / "srv" / "sarchive").mkdir(parents=True)
+    assert found(tmp_path, PATH=str(squeue.parent)) == [
+        ("slurm", "local"),
+        ("archive", str(tmp_path / "srv" / "sarchive")),
+        ("archive", str(state)),
+    ]
+    os.chmod(squeue, 0o644)
+    assert ("slurm", "local") not in found(tmp_path, PATH=str(squeue.parent))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("JAEGER_QUERY_URL", "https://j.example.org/jaeger", [("jaeger", "https://j.example.org/jaeger")]),
+        ("TEMPO_URL", "http://t.example.org:3200", [("tempo", "http://t.example.org:3200")]),
+        ("JAEGER_AGENT_HOST", "j7", [("jaeger", "http://j7:16686")]),
+        ("OTEL_EXPORTER_JAEGER_ENDPOINT", "http://j7:14268/api", [("jaeger", "http://j7:16686")]),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", [("otlp_listen", "127.0.0.1:4318")]),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", []),
+        ("JAEGER_QUERY_URL", "no address", []),
+        ("JAEGER_ENDPOINT", "http://[::1", []),
+    ],
+)
+def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[tuple[str, str]]) -> None:
+    assert found(tmp_path, **{name: value}) == what
+
+
+def test_a_file_with_any_value_is_one_that_can_be_read() -> None:
+    odd = 'a"b\\c\u00e9 \n x'
+    text = file_text({"srdb": [(odd, "found \n here")], "log": [("server=/x", "given")]})
+    assert tomllib.loads(text) == {"srdb": [odd], "log": ["server=/x"]}
+    assert tomllib.loads(file_text({})) == {}
+    check_text("c.toml", file_text({}))
+    with pytest.raises(ConfigError):
+        check_text("c.toml", "srdb = 1")
+
+
+TRY = r"""
+offers() {
+  COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+  _jobtui "$1"
+  printf '%s\n' "${COMPREPLY[@]}"
+}
+offers "$@"
+"""
+FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_is_understood_by_its_shell(shell: str, run: Runner, tmp_path: Path) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    path = tmp_path / "script"
+    path.write_text(run("completion", shell).out)
+    checked = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_every_command_and_flag_is_offered(run: Runner) -> None:
+    assert {*run("completion", "bash", "--", "").out.split()} >= {command.name for command in COMMANDS}
+    for command in COMMANDS:
+        offered = run("completion", "bash", "--", command.name, "--").out.split()
+        assert {*offered} == {one.flag for one in SETTINGS} | {one.flag for one in flags_of(command)}
+
+
+def test_jobs_are_offered_those_that_failed_first(run: Runner) -> None:
+    offered = run("completion", "fish", "--", *sources_of("local"), "explain", "").out.splitlines()
+    statuses = [line.split("\t")[1].split()[0] for line in offered]
+    assert statuses == sorted(statuses, key=lambda status: status != "failed")
+    assert len({*statuses}) > 1
+    begun = run("completion", "bash", "--", *sources_of("local"), "explain", FAILED[:6]).out
+    assert FAILED in begun.splitlines()
+    assert all(line.startswith(FAILED[:6]) for line in begun.splitlines())
+
+
+def test_a_colon_in_a_word_parts_no_description_from_it_in_zsh(run: Runner) -> None:
+    assert run("completion", "zsh", "--", "jobs", "status:pu").out == "status\\:purged\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["jobtui", "ti"], {"timeline"}),
+        (["jobtui", "--sr"], {"--srdb"}),
+        (["jobtui", "logs", "X", "--gr"], {"--grep"}),
+        (["jobtui", "--json", "jobs", "--gr"], {""}),
+        (["jobtui", "jobs", "status", ":", "pu"], {"purged"}),
+        (["jobtui", "completion", "z"], {"zsh"}),
+        (["jobtui", "--log", "su"], {"supervisor="}),
+        (["jobtui", "--log", "server", "=", "a"], {"a b.log"}),
+        (["jobtui", "--srdb", "d"], {"db dir"}),
+        (["jobtui", "--since", ""], {""}),
+    ],
+)
+def test_bash_offers_what_fits(words: list[str], offered: set[str], run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "db dir").mkdir()
+    (tmp_path / "a b.log").touch()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", run("completion", "bash").out + TRY, "bash", *words],
+        cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {*done.stdout.splitlines()} == offered

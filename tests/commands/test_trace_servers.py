@@ -1,24 +1,16 @@
 """`trace` and `doctor` on servers of traces and the receiver; where logins come from; that none is shown."""
 
 import re
-import signal
-import socket
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.commands.running import AT, Runner, environment
+from tests.commands.running import AT, Runner
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.tempo_server import Tempo
 from tests.trace_servers import ID, TEXT, Answer, Site, Spans
-from tests.tracing import CAPTURES
-from tests.waiting import LONG_S, wait_for
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
@@ -124,37 +116,6 @@ def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
     ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
     assert (ran.code, ran.json["sources"]) == (5, [])
     assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
-
-
-def test_what_was_sent_while_it_was_recorded_is_found_again(tmp_path: Path, run: Runner) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    place = tmp_path / "kept"
-    words = [sys.executable, "-m", "jobtui", "--otlp-listen", f"127.0.0.1:{port}", "record", str(place)]
-    recorder = subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)
-    body = (CAPTURES / "job-fail.otlp.json").read_bytes()
-    asked = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": "application/json"}
-    )
-
-    def is_sent() -> bool:
-        with suppress(OSError), urllib.request.urlopen(asked, timeout=5) as answer:
-            return bool(answer.status == 200)
-        return False
-
-    def is_kept() -> bool:
-        return run("replay", place, "trace", ID["job-fail"]).code == 1
-
-    try:
-        wait_for(is_sent)
-        wait_for(is_kept)
-    finally:
-        recorder.send_signal(signal.SIGINT)
-        recorder.wait(LONG_S)
-    for thing in (ID["job-fail"], JOB):
-        assert run("replay", place, "trace", "--json", thing).json["trace_id"] == ID["job-fail"], thing
-        ran = run("replay", place, "find", thing)
-        assert ID["job-fail"] in ran.out + ran.err, thing
 
 
 def test_searches_are_as_far_back_as_is_said(site: Site, flags: list[str], run: Runner) -> None:

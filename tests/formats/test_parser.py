@@ -1,25 +1,32 @@
-"""Blocks of bytes into records: heads, places, damage, and what a container printed into a log."""
+"""Lines of logs and their times, parsed whole, damaged, glued and cut."""
 
 import time
+import tomllib
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.formats.job_output import read_date
+from jobtui.formats.levels import level_of
 from jobtui.formats.parser import (
     CONTAINERS_KEPT,
     REPEATS_KEPT,
     STRIDE,
     TEXT_LIMIT,
     LogParser,
+    SiteLogParser,
     damaged_places,
+    read_time,
     split_line,
 )
 from jobtui.formats.parser import SHAPE as DAMAGED
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
+from jobtui.model.pages import Level
 from tests.formats.captures import CAPTURES, LOGS, NEWEST, name_of, records_of, records_of_blocks
 
 HEAD = "Nov 20 20:34:30 30699     0 "
@@ -334,3 +341,104 @@ def test_nothing_is_lost_however_the_output_was_cut(data: st.DataObject) -> None
             assert record.fields["o"] == original.fields["o"]
         cut, glued = original.text.startswith(record.text[:-2]), record.text.startswith(original.text)
         assert cut or glued, (record.text, original.text)
+
+
+TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "times.toml").read_text())
+
+
+def nanos(text: str) -> Nanos:
+    return of(datetime.fromisoformat(text).replace(tzinfo=UTC))
+
+
+def of(at: datetime) -> Nanos:
+    return Nanos(int(at.timestamp()) * SECOND)
+
+
+def written(at: datetime) -> str:
+    return f"{MONTHS[at.month - 1]} {at.day:02} {at:%H:%M:%S}"
+
+
+@pytest.mark.parametrize(("text", "newest", "expected"), TABLES["years"])
+def test_the_year_comes_from_what_is_newest(text: str, newest: str, expected: str) -> None:
+    assert latest(text, nanos(newest)) == nanos(expected)
+
+
+@pytest.mark.parametrize("text", TABLES["no_times"])
+def test_what_is_no_time_has_none(text: str) -> None:
+    assert latest(text, nanos("2026-11-20T21:00:00")) is None
+
+
+MOMENTS = st.integers(631_152_000, 7_258_118_400).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
+"""Whole seconds of 1990 to 2199."""
+
+
+@given(MOMENTS, st.integers(0, 364 * 86_400 - 1))
+def test_any_time_of_the_last_year_is_read_back(newest: datetime, age_s: int) -> None:
+    at = newest - timedelta(seconds=age_s)
+    assert latest(written(at), of(newest)) == of(at)
+
+
+@given(MOMENTS, MOMENTS)
+def test_a_time_is_never_further_ahead_than_clocks_differ(newest: datetime, at: datetime) -> None:
+    found = latest(written(at), of(newest))
+    assert found is not None
+    assert found <= of(newest) + SKEW
+
+
+@pytest.mark.parametrize(("text", "at", "is_local"), TABLES["dates"])
+def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
+    moment = read_date(text)
+    assert moment is not None
+    assert (to_rfc3339(moment.at), moment.is_local) == (at, is_local)
+
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam" / "site_logs"
+EXPECTED = {
+    "service": [
+        ("site_advanced", "1"), ("site_advanced", "2"), ("site_advanced", "7"), ("site_app_failed", "7"),
+        ("site_advanced", "7"),
+    ],
+    "mpi_mode": [("launcher_stashed", "1"), ("launcher_unusable", "2"), ("launcher_unusable", "2")],
+    "serial_mode": [
+        ("launcher_worker", "7"), ("launcher_returned", "7"), ("launcher_retries", "7"),
+        ("launcher_worker", "7"), ("launcher_worker", "1"), ("launcher_worker", "1"),
+        ("launcher_terminated", "7"),
+    ],
+}  # fmt: skip
+
+
+def records(name: str) -> list[LogRecord]:
+    (path,) = FOLDER.glob(f"{name}*")
+    parser = SiteLogParser(str(path), "balsam@there")
+    return parser.parse(path.read_bytes(), 0, 1, Nanos(0)).records
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_lines_that_name_a_job_become_records(name: str) -> None:
+    found = records(name)
+    assert [(one.shape, one.fields["job"]) for one in found] == EXPECTED[name]
+    assert {one.fields["jid"] for one in found} == {f"balsam@there/{job}" for _, job in EXPECTED[name]}
+    lines = next(FOLDER.glob(f"{name}*")).read_text().splitlines()
+    for one in found:
+        assert lines[one.line - 1].endswith(one.text)
+        assert one.at is not None
+        assert one.at == read_time(lines[one.line - 1][:23])
+
+
+def test_what_went_wrong_stands_out() -> None:
+    levels = {one.shape: level_of(one.text) for one in records("service") + records("mpi_mode")}
+    assert levels == {
+        "site_advanced": Level.PLAIN,
+        "site_app_failed": Level.ERROR,
+        "launcher_stashed": Level.WARNING,
+        "launcher_unusable": Level.ERROR,
+    }
+
+
+def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = []
+    for zone in ("UTC", "America/Chicago"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        at.append(read_time("2026-11-20 17:31:39.707") or 0)
+    assert (at[1] - at[0]) / 3600e9 == 6

@@ -166,13 +166,6 @@ def test_nothing_else_converts_what_was_written_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["int(text)", "map(float, parts)", "datetime.fromisoformat(x)", "json.loads(x)"]
-)
-def test_a_bare_conversion_is_noticed(line: str) -> None:
-    assert list(conversions(ast.parse(line)))
-
-
-@pytest.mark.parametrize(
     ("count", "words"), [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (12_345, "12,345 jobs")]
 )
 def test_what_is_counted_stands_in_its_number(count: int, words: str) -> None:

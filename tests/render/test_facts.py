@@ -1,9 +1,16 @@
+"""What is told of jobs, runs, sources and allocations in words."""
+
 from typing import Any
 
+import msgspec
 import pytest
 
-from jobtui.model.jobs import JobStatus
+from jobtui.analysis.compare import last_good
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.facts import matter, record_line, status_words
+from jobtui.render.runs import ran_s, side_by_side, waited_s
+from jobtui.render.sources import judge, judge_all, labels, strip_line
 from jobtui.render.spans import width_of
 from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
@@ -50,3 +57,151 @@ def test_the_record_in_a_line() -> None:
         " · queued 2026-11-20 20:58:59Z · waited 1s · runs 1m"
     )
     assert width_of(record_line(a_job(), NOW, 40)) == 40
+
+
+GOOD, BAD, RUNNING = JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.RUNNING
+
+
+def a_run(number: int, status: JobStatus, **fields: object) -> Run:
+    return Run(number=number, status=status, native_status=status.value, **fields)  # type: ignore[arg-type]
+
+
+def test_the_last_good_one_is_the_nearest_before_else_the_newest_after() -> None:
+    runs = [a_run(1, GOOD), a_run(2, BAD), a_run(3, GOOD), a_run(4, BAD)]
+    assert last_good(runs, 4) is runs[2]
+    assert last_good(runs, 3) is runs[0]
+    assert last_good(runs, 1) is runs[2]
+    assert last_good(runs[1:2], 2) is None
+
+
+def test_how_long_a_run_waited_and_ran() -> None:
+    done = a_run(1, GOOD, queued_at=ago(100), started_at=ago(90), ended_at=ago(30))
+    assert (waited_s(done, NOW), ran_s(done, NOW)) == (10, 60)
+    live = a_run(1, RUNNING, queued_at=ago(100), started_at=ago(90.5))
+    assert (waited_s(live, NOW), ran_s(live, NOW)) == (9, 90)
+    never = a_run(1, JobStatus.CANCELED, queued_at=ago(100), ended_at=ago(40))
+    assert (waited_s(never, NOW), ran_s(never, NOW)) == (60, None)
+    lost = a_run(1, JobStatus.MISSING, queued_at=ago(100), started_at=ago(90))
+    assert ran_s(lost, NOW) is None
+
+
+def test_what_is_alike_steps_back() -> None:
+    bad = a_run(2, BAD, error="gone", mode="parallel")
+    lines = {
+        span.text.split()[0]: span for span in side_by_side(bad, a_run(1, GOOD, mode="parallel"), NOW, 120)
+    }
+    assert lines["error"].style == "error"
+    assert lines["mode"].style == "dim"
+    assert lines["status"].style == ""
+
+
+DB = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
+LOG = SourceHealth(name="/var/log/supervisor.log", kind="logfile", state=SourceState.OK, read_at=ago(2))
+LATE = SourceHealth(name="/var/log/late.log", kind="logfile", state=SourceState.OK, read_at=ago(40))
+DOWN = SourceHealth(
+    name="/srv/gone.log", kind="logfile", state=SourceState.DOWN, error="no such file", read_at=ago(130)
+)
+NAMED = SourceHealth(
+    name="gone.log", kind="logfile", state=SourceState.DOWN, error="gone.log: no such file; check the path"
+)
+NEVER = SourceHealth(name="/srv/none.log", kind="logfile", state=SourceState.DOWN, error="permission denied")
+READING = msgspec.structs.replace(DB, records=26_000, left=74_000, is_behind=True)
+STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "style"),
+    [
+        (DB, "<5s", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(4)), "<1m", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(3 * 3_600 + 61)), "3h01m", "dim"),
+        (msgspec.structs.replace(DB, newest_at=ago(3_601), ahead_s=3_600.0), "2h", "dim"),
+        (msgspec.structs.replace(LATE, newest_at=ago(3_600)), "40s late", "warning"),
+        (LATE, "40s late", "warning"),
+        (DOWN, "down, last read 2m10s ago", "error"),
+        (NEVER, "down", "error"),
+        (STARTING, "starting", "dim"),
+        (READING, "reading 26,000 of 100,000", ""),
+        (msgspec.structs.replace(READING, left=0), "reading 26,000", ""),
+        (msgspec.structs.replace(STARTING, asked_at=ago(3)), "starting", "dim"),
+        (msgspec.structs.replace(STARTING, asked_at=ago(70)), "no answer for 1m10s", "warning"),
+        (msgspec.structs.replace(DB, asked_at=ago(70)), "<5s", "dim"),
+        (msgspec.structs.replace(DB, news=9, news_at=ago(900)), "<5s", "dim"),
+        (
+            msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=4.0),
+            "nothing new for 14m",
+            "warning",
+        ),
+        (msgspec.structs.replace(DB, news=10, news_at=ago(900), pause_s=400.0), "<5s", "dim"),
+        (msgspec.structs.replace(LATE, news=10, news_at=ago(900)), "40s late", "warning"),
+    ],
+)
+def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:
+    assert judge(source, NOW) == (words, style)
+
+
+def test_labels_are_short_and_differ() -> None:
+    first = SourceHealth(name="/a/x/server.log", kind="logfile")
+    second = SourceHealth(name="/a/y/server.log", kind="logfile")
+    assert labels([DB, LOG, first, second]) == ["db", "supervisor.log", "x/server.log", "y/server.log"]
+    other_db = SourceHealth(name="/other/db2", kind="sirepo_db")
+    assert labels([DB, other_db]) == ["db", "db2"] or len(set(labels([DB, other_db]))) == 2
+
+
+def test_the_strip_names_all_and_colours_only_what_is_late_or_down() -> None:
+    line = strip_line([DB, LOG, DOWN], NOW, 120)
+    assert text_of(line) == " db <5s · supervisor.log <5s · gone.log down, last read 2m10s ago: no such file"
+    assert [span.style for span in line if span.style not in ("", "rule")] == ["dim", "dim", "error"]
+
+
+def test_the_name_of_a_source_is_said_once() -> None:
+    assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
+
+
+def test_where_there_is_little_room_one_that_never_answered_is_named() -> None:
+    silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
+    assert judge_all([DB, silent, LOG], NOW) == ("new.log no answer for 1m10s", "warning")
+    assert judge_all([DB, silent, DOWN], NOW).style == "error"
+
+
+def test_skipped_input_is_counted() -> None:
+    source = SourceHealth(
+        name="/x/a.log", kind="logfile", state=SourceState.PARTIAL, read_at=ago(1), skipped=1200
+    )
+    assert text_of(strip_line([source], NOW, 120)) == " a.log <5s, 1,200 skipped"
+
+
+@pytest.mark.parametrize("cells", range(1, 100, 7))
+def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
+    line = strip_line([DB, LOG, NEVER, LATE], NOW, cells)
+    assert width_of(line) <= max(cells, 12)
+    if cells >= 30:
+        assert "none.log down" in text_of(line)
+        assert "more" in text_of(line) or cells > 80
+
+
+@pytest.mark.parametrize(
+    ("sources", "words", "style"),
+    [
+        ((DB, LOG), "<5s", "dim"),
+        ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).words}", "warning"),
+        ((DB, NEVER, LATE), "none.log down", "error"),
+        ((NEVER, msgspec.structs.replace(NEVER, name="/b")), "2 sources down", "error"),
+        (
+            (msgspec.structs.replace(DB, skipped=2, state=SourceState.PARTIAL), LOG),
+            "<5s, some skipped",
+            "dim",
+        ),
+        ((SourceHealth(name="/a", kind="logfile"),), "starting", "dim"),
+        ((), "no sources", "warning"),
+    ],
+    ids=["fresh", "late", "down", "both down", "skipped", "starting", "none"],
+)
+def test_the_worst_is_said_where_there_is_little_room(
+    sources: tuple[SourceHealth, ...], words: str, style: str
+) -> None:
+    assert judge_all(sources, NOW) == (words, style)
+
+
+def test_no_sources_are_told() -> None:
+    assert "no sources" in text_of(strip_line([], NOW, 80))

@@ -1,13 +1,19 @@
-"""Tables as text: aligned by cells, safe whatever is in them, and never wider than they may be."""
+"""Tables, lines of spans and axes as text: aligned by cells, safe, never wider than they may be."""
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.analysis.counts import MINUTES, Flow, Pace
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.render.chart import axis_lines, axis_ticks
+from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import width
-from tests.builders import HOSTILE
+from tests.builders import HOSTILE, text_of
+from tests.conftest import NOW
 
 ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 HEADS = (
@@ -62,3 +68,92 @@ def test_facts_stand_under_each_other() -> None:
     facts = [("a", Cell("x" * 30)), ("long", Cell("")), ("evil", Cell("\x1b[2J"))]
     assert [*fact_lines(facts, 20)] == [f"a     {'x' * 13}…", "long", "evil  ␛[2J"]
     assert next(fact_lines(facts, None)) == f"a     {'x' * 30}"
+
+
+LEFT = 3
+MINUTE = 60 * SECOND
+
+
+@pytest.mark.parametrize("span", [30, 180, 1_000])
+def test_the_day_is_told(span: int) -> None:
+    """Of the first time, and of the first one after midnight."""
+    since = Nanos(NOW + 100 * MINUTE)
+    _, (_, times) = axis_lines(since, Nanos(since + span * MINUTE), LEFT, 100, None)
+    days = [word for word in times.text.split() if "-" in word]
+    assert days == {30: ["11-20"], 180: ["11-20", "11-21"], 1_000: ["11-21"]}[span]
+
+
+@given(st.integers(0, 10**9), st.integers(1, 10**8), st.integers(1, 200), st.integers(1, 8))
+def test_times_never_overlap(since_s: int, span_s: int, columns: int, left: int) -> None:
+    """Each that is told is one of those at the ticks, whole, and has a blank around it."""
+    since, until = Nanos(since_s * SECOND), Nanos((since_s + span_s) * SECOND)
+    (_, axis, *_), (_, times) = axis_lines(since, until, left, columns, None)
+    assert len(axis.text) == len(times.text) == columns
+    told = [words for _, words in axis_ticks(since, until, columns)]
+    rest = f" {times.text} "
+    for words in told:
+        rest = rest.replace(f" {words} ", "  ", 1)
+    assert not rest.strip(), (told, times.text)
+
+
+WORDS = st.sampled_from(["", "a", "bb", "表", "ccc", "e\u0301"])
+LINES = st.lists(st.builds(Span, WORDS, st.sampled_from(["", "x"]), st.just(-1)), max_size=6).map(tuple)
+
+
+def cells_of(line: Line) -> list[tuple[str, str]]:
+    """Cell by cell: what is in it and in which style; the second half of a wide character is empty."""
+    found: list[tuple[str, str]] = []
+    for span in line:
+        for char in span.text:
+            size = width_of((Span(char),))
+            if size == 0:
+                found[-1] = (found[-1][0] + char, span.style)
+                continue
+            found += [(char, span.style), *[("", span.style)] * (size - 1)]
+    return found
+
+
+def test_only_the_changed_cells_differ() -> None:
+    before = (Span("state  "), Span("41s"), Span("  rest"))
+    after = (Span("state  "), Span("42s"), Span("  rest"))
+    assert difference(before, after) == (7, 10)
+
+
+@given(LINES, LINES)
+def test_outside_the_difference_both_are_the_same(before: Line, after: Line) -> None:
+    changed = difference(before, after)
+    if changed is None:
+        assert before == after
+        return
+    old, new = cells_of(before), cells_of(after)
+    assert old[: changed.start] == new[: changed.start]
+    assert old[changed.stop :] == new[changed.stop :]
+    assert changed.stop <= max(len(old), len(new))
+
+
+@given(LINES, LINES, st.integers(0, 20))
+def test_two_ends_fill_the_line(left: Line, right: Line, cells: int) -> None:
+    line = spread(left, right, cells)
+    assert width_of(line) == cells
+    assert fitting(left, cells) == line[: len(fitting(left, cells))]
+
+
+def test_padding_and_styling() -> None:
+    assert width_of(padded((Span("表"),), 5)) == 5
+    assert padded((Span("abc"),), 2) == (Span("abc"),)
+    assert styled((Span("a"), Span("b", "x")), "y") == (Span("a", "y"), Span("b", "x y"))
+
+
+def flow(*counts: int, per_minute: int = 0) -> Flow:
+    return Flow((0,) * (MINUTES - len(counts)) + counts, per_minute)
+
+
+def test_bars_and_numbers_of_both_are_on_one_scale() -> None:
+    pace = Pace(flow(0, 1, 40, 80, per_minute=1_041), flow(20, 0, per_minute=0))
+    assert text_of(pace_line(pace, with_ends=True)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in  ▁▁▁▁▁▁▁▁▃▁ 0 out/min"
+    assert text_of(pace_line(pace, with_ends=False)) == "   ▁▁▁▁▁▁▁▂▅█ 1,041 in/min"
+
+
+def test_when_only_ends_are_told_arrivals_are_none() -> None:
+    pace = Pace(flow(), flow(5, per_minute=5))
+    assert text_of(pace_line(pace, with_ends=False)) == f"   {'▁' * MINUTES} 0 in/min"

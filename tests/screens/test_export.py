@@ -20,14 +20,13 @@ from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.screens import export
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.text import HelpScreen
 from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
 from tests.screens.captured import until
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, say
+from tests.screens.scene import Scene, jobs, on_jobs, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -150,27 +149,6 @@ async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int])
         await pilot.press("escape", "p")
         await pilot.resize_terminal(80, 24)
         await wait_until(lambda: "21:00:00Z" in screen_text(scene.app)[0], pilot)
-
-
-async def test_a_step_is_taken_as_its_line_its_command_and_its_log() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
-        screen = scene.app.screen
-        assert isinstance(screen, JobScreen)
-        whole = await screen.taken()
-        assert whole is not None
-        assert whole.command == f"{JOBTUI} timeline {FAILED}"
-        await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
-        await pilot.press("tab", "G")
-        await pilot.press(*["k"] * 12)
-        commands = set()
-        for _ in range(12):
-            taken = await screen.taken()
-            assert taken is not None
-            commands.add(taken.command)
-            await pilot.press("j")
-        assert any("less +88214 " in command for command in commands), commands
 
 
 LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"

@@ -1,3 +1,5 @@
+"""What is sent to a terminal: the cells that differ, in the fewest bytes."""
+
 import re
 from collections.abc import Sequence
 
@@ -12,6 +14,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
+from jobtui.terminal.app import erases_in_color
 from jobtui.terminal.canvas import ONE_CELL, Canvas
 from tests.widgets.terminal import FakeTerminal
 from tests.widgets.widget_app import LOOKS
@@ -134,3 +137,21 @@ def test_another_size_is_another_picture() -> None:
     canvas.draw(full(lines), COLORS)
     smaller = LayoutUpdate([[line] for line in lines[:2]], Region(0, 0, WIDTH, 2))
     assert "one" in canvas.draw(smaller, COLORS)
+
+
+@pytest.mark.parametrize(
+    ("environment", "erases"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "alacritty"}, True),
+        ({"TERM": "tmux-256color"}, False),
+        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, False),
+        ({"TERM": "screen-256color"}, False),
+        ({"TERM": "screen", "STY": "1.pts-0"}, False),
+        ({"TERM": "xterm", "STY": "1.pts-0"}, False),
+        ({"TERM": "vt220"}, False),
+        ({}, False),
+    ],
+)
+def test_which_terminals_erase_in_colour(environment: dict[str, str], erases: bool) -> None:
+    assert erases_in_color(environment) is erases

@@ -1,13 +1,24 @@
+"""The table of jobs: its rows, their order, the cursor, and what is painted."""
+
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from textual.message import Message
 
 from jobtui.model.clock import FixedClock
-from jobtui.model.jobs import Job
+from jobtui.model.faults import Faults
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
+from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
 from jobtui.widgets.job_table import TICKED, JobTable
+from jobtui.widgets.row_index import Order, RowIndex
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
+from tests.conftest import NOW
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -171,3 +182,217 @@ async def test_moves_go_where_they_should(stage: TableStage) -> None:
             table.move(Move(name))
             reached.append((table.cursor, table.top))
         assert reached == [(10, 1), (15, 6), (16, 7), (15, 7), (10, 7), (0, 0), (99, 90), (0, 0)]
+
+
+class Row(NamedTuple):
+    id: str
+    key: int | None = None
+
+
+def built(rows: list[Row], order: Order[Row]) -> tuple[RowIndex[Row], int]:
+    steps: Generator[None, None, RowIndex[Row]] = RowIndex.rebuilt(rows, order)
+    count = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
+
+
+def expected(rows: list[Row], order: Order[Row]) -> list[str]:
+    shown = [row for row in rows if order.keep is None or order.keep(row)]
+    keyed = sorted((order.sort(row), row.id) for row in shown if order.sort(row) is not None)
+    if order.reverse:
+        keyed.reverse()
+    return [row_id for _, row_id in keyed] + sorted(row.id for row in shown if order.sort(row) is None)
+
+
+ROWS = st.lists(
+    st.tuples(st.integers(0, 30), st.one_of(st.none(), st.integers(-5, 5))).map(
+        lambda r: Row(str(r[0]), r[1])
+    ),
+    max_size=60,
+)
+ORDERS = st.builds(
+    Order,
+    st.sampled_from([lambda row: row.key]),
+    st.booleans(),
+    st.sampled_from([None, lambda row: row.key != 1, lambda row: False]),
+)
+
+
+@given(ROWS, ROWS, st.sets(st.integers(0, 30).map(str)), ORDERS)
+def test_the_order_is_that_of_sorting_anew(
+    first: list[Row], then: list[Row], gone: set[str], order: Order[Row]
+) -> None:
+    rows = {row.id: row for row in first}
+    index, _ = built(list(rows.values()), order)
+    for row in then:
+        rows[row.id] = row
+        index.put(row)
+    for row_id in gone:
+        rows.pop(row_id, None)
+        index.discard(row_id)
+    wanted = expected(list(rows.values()), order)
+    assert index.window(0, 1000) == wanted
+    assert len(index) == len(wanted)
+    assert [index.position(row_id) for row_id in wanted] == list(range(len(wanted)))
+    assert all(row_id in index for row_id in wanted)
+    assert index.window(3, 7) == wanted[3:7]
+    assert index.window(-3, 2) == wanted[0:2]
+    assert index.window(7, 3) == []
+
+
+def shown(rows: JobRows) -> list[str]:
+    return list(rows.window(0, 10_000))
+
+
+def settle(rows: JobRows) -> None:
+    while rows.is_sorting:
+        rows.work()
+
+
+def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    rows.apply(
+        [
+            a_job(1, status=JobStatus.COMPLETED, ended_at=ago(10)),
+            a_job(2, status=JobStatus.MISSING, started_at=None, queued_at=None, updated_at=None),
+            a_job(3, started_at=ago(10)),
+            a_job(4, status=JobStatus.PENDING, started_at=None, queued_at=ago(300)),
+            a_job(5, status=JobStatus.FAILED, ended_at=ago(5)),
+            a_job(6, started_at=ago(2)),
+            a_job(7, status=JobStatus.FAILED, ended_at=ago(FRESH_S + 1)),
+        ]
+    )
+    assert shown(rows) == [job_id(n) for n in (4, 5, 6, 3, 1, 7, 2)]
+    assert rows.needy == {job_id(4)}
+    clock.advance(FRESH_S)
+    rows.sweep()
+    assert shown(rows)[3:] == [job_id(n) for n in (5, 1, 7, 2)]
+
+
+def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    rows.apply(
+        [a_job(1, status=JobStatus.PENDING, started_at=None, queued_at=ago(1)), a_job(2, started_at=ago(0))]
+    )
+    assert shown(rows) == [job_id(2), job_id(1)]
+    assert not rows.needy
+    clock.advance(60)
+    assert rows.sweep()
+    assert shown(rows) == [job_id(1), job_id(2)]
+    assert rows.needy == {job_id(1)}
+    rows.apply([a_job(1, status=JobStatus.COMPLETED, ended_at=ago(-60))])
+    assert not rows.needy
+
+
+def test_a_filter_on_ages_lets_jobs_go_as_time_passes(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    rows.apply([a_job(n, status=JobStatus.COMPLETED, ended_at=ago(10 * n)) for n in range(5)])
+    rows.set_order(
+        None, keep=lambda job: (job.elapsed_s(clock.now()) or 0) >= 0 and is_young(job.ended_at), ages=True
+    )
+
+    def is_young(at: int | None) -> bool:
+        return at is not None and clock.now() - at < 35e9
+
+    settle(rows)
+    assert len(rows) == 4
+    clock.advance(10)
+    rows.sweep()
+    assert len(rows) == 3
+
+
+def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    jobs = [a_job(n, name=f"n{n:06d}") for n in range(2 * BULK)]
+    rows.apply(jobs)
+    settle(rows)
+    rows.set_order(lambda job: job.name)
+    assert rows.is_sorting
+    rows.apply([a_job(5, name="zzz"), a_job(BULK * 9, name="a")], gone=[job_id(7)])
+    settle(rows)
+    found = shown(rows) + list(rows.window(10_000, 20_000))
+    assert found[0] == job_id(BULK * 9)
+    assert found[-1] == job_id(5)
+    assert job_id(7) not in found
+    assert len(found) == len(jobs)
+
+
+def test_many_changes_while_a_new_order_is_worked_out_begin_it_again(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    rows.apply([a_job(n) for n in range(BULK + 1)])
+    rows.set_order(lambda job: job.name)
+    for first in range(0, 2 * BULK, BULK):
+        rows.apply([a_job(n, name=f"b{n:06d}") for n in range(first, first + BULK)])
+    settle(rows)
+    assert len(rows) == 2 * BULK
+    assert shown(rows)[0] == job_id(0)
+
+
+def test_counts_follow_every_change(clock: FixedClock) -> None:
+    rows = JobRows(clock.now)
+    job = a_job(1)
+    rows.apply([job, a_job(2, is_quasi=True), a_job(3, status=JobStatus.FAILED, ended_at=ago(3700))])
+    assert rows.tally.counts(clock.now()).by_status[JobStatus.RUNNING] == 1
+    assert rows.tally.counts(clock.now()).failed_lately == 0
+    rows.apply([msgspec.structs.replace(job, status=JobStatus.FAILED, ended_at=ago(1))])
+    counts = rows.tally.counts(clock.now())
+    assert (counts.by_status[JobStatus.RUNNING], counts.by_status[JobStatus.FAILED]) == (0, 2)
+    assert counts.failed_lately == 1
+    rows.apply([], gone=[job_id(1)])
+    assert rows.tally.counts(clock.now()).failed_lately == 0
+    assert job_id(1) not in shown(rows)
+
+
+JOBS = st.builds(
+    lambda number, status, ended, queued, is_quasi, percent: a_job(
+        number,
+        status=status,
+        ended_at=None if ended is None or status.is_live else ago(ended),
+        queued_at=ago(queued),
+        started_at=None,
+        is_quasi=is_quasi,
+        percent=percent,
+    ),
+    st.integers(1, 6),
+    st.sampled_from(JobStatus),
+    st.none() | st.integers(1, 4),
+    st.integers(1, 400),
+    st.booleans(),
+    st.sampled_from([1.0, 2.0]),
+)
+KEEPS = st.sampled_from([None, lambda job: not job.is_quasi, lambda job: job.percent == 1.0])
+
+
+@given(st.lists(st.lists(JOBS, min_size=1, max_size=4), max_size=12), KEEPS)
+def test_change_by_change_the_order_is_that_of_all_at_once(
+    changes: list[list[Job]], keep: Callable[[Job], bool] | None
+) -> None:
+    rows, anew = JobRows(lambda: NOW), JobRows(lambda: NOW)
+    rows.set_order(None, keep=keep)
+    settle(rows)
+    for jobs in changes:
+        before = shown(rows)
+        moved = rows.apply(jobs)
+        assert moved or shown(rows) == before
+    anew.apply(rows.jobs.values())
+    anew.set_order(None, keep=keep)
+    settle(anew)
+    assert shown(rows) == shown(anew)
+    assert rows.needy == anew.needy
+    assert rows.tally.counts(NOW)[:2] == anew.tally.counts(NOW)[:2]
+
+
+def test_one_job_whose_key_does_not_compare_comes_last(clock: FixedClock, expected_faults: Faults) -> None:
+    rows = JobRows(clock.now)
+    rows.set_order(lambda job: 5 if job.id == job_id(2) else job.id)
+    settle(rows)
+    for number in range(5):
+        rows.apply([a_job(number)])
+    rows.apply([a_job(2, percent=5.0)])
+    assert shown(rows) == [job_id(n) for n in (0, 1, 3, 4, 2)]
+    assert rows.position(job_id(2)) == 4
+    assert {fault.kind for fault in expected_faults.all()} == {"TypeError"}

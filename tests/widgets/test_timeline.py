@@ -50,35 +50,6 @@ def ops(count: int) -> list[Op]:
     ]
 
 
-async def test_ops_have_sign_name_prefix_and_duration_and_the_cursor_stays_with_its_op(panes: Panes) -> None:
-    known = [an_op("run"), an_op("run"), an_op("analysis")]
-    async with panes.run_test(size=(120, 20)) as pilot:
-        panes.ops.set_ops(known)
-        assert panes.ops.record is known[1], "the newest run"
-        panes.ops.move(Move.DOWN)
-        assert panes.ops.record is known[2]
-        panes.ops.set_ops([an_op("io"), *known, an_op("run")])
-        await pilot.pause()
-        assert panes.ops.record is known[2]
-        panes.ops.set_ops([])
-        assert panes.ops.record is None
-        panes.ops.move(Move.DOWN)
-        assert panes.ops.record is None
-        drawn = [
-            an_op("run", op="pb5u", status=OpStatus.ENDED, ended_at=ago(58)),
-            an_op("analysis", op="k2Wc", status=OpStatus.WAITING),
-            an_op("io", op="9QxZ", error="gone", status=OpStatus.DESTROYED, ended_at=ago(59)),
-        ]
-        panes.ops.set_ops(drawn, hidden=4)
-        await pilot.pause()
-        assert text_of(panes.ops)[:4] == [
-            " OPS 3  4 hidden             │",
-            " ✓ run          pb5u      2s │",
-            " ○ analysis     k2Wc      1m │",
-            " ✗ io           9QxZ      1s │",
-        ]
-
-
 async def test_steps_are_shown_and_the_one_that_went_wrong_is_chosen(panes: Panes) -> None:
     op = an_op(steps=[a_step("request", 0), a_step("status error", 1), a_step("exited 0", 1)])
     async with panes.run_test(size=(120, 20)) as pilot:
