@@ -129,6 +129,8 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 def _bare(text: str) -> Iterator[Reference]:
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
+    if tasks := re.fullmatch(rf"(?:slurm[^/]*/)?({NUMBER})_\[[\d,:%-]+\]", text, re.ASCII):
+        yield Reference(Target.NUMBER, tasks[1], 0.97, "squeue writes waiting tasks of this array so")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
         job_id = f"balsam@{labelled[2]}/{labelled[1]}"
         yield Reference(Target.JOB, job_id, 1.0, "this is its number, and its server")

@@ -74,6 +74,21 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
     assert "its output beam-32.err" in half.err
 
 
+@pytest.mark.parametrize("thing", ["7", "7_[2-4%1]", "slurm/7_[2,4-9:2]"])
+def test_a_waiting_array_is_found_as_squeue_writes_it(run: Runner, cluster: StandIn, thing: str) -> None:
+    waits = {
+        "%T": "PENDING",
+        "%N": "",
+        "%r": "Priority",
+        "%i": "7_[2-4%1]",
+        "%A": "7",
+        "%F": "7",
+        "%K": "2-4%1",
+    }
+    cluster.queue(waits, {"%i": "7_1", "%A": "8", "%F": "7", "%K": "1"})
+    assert run("--slurm", "local", "explain", thing, "--json").json["job"]["id"] == "slurm/7"
+
+
 def test_a_failure_is_remembered_by_what_its_program_wrote(
     run: Runner, cluster: StandIn, tmp_path: Path
 ) -> None:
