@@ -18,8 +18,6 @@ from tests.backends.rigs import RIGS, Rig
 from tests.polling import polled
 from tests.waiting import LONG_S
 
-"""No test waits so long: it is what a source is allowed where it should be woken."""
-
 
 @pytest.fixture(
     params=[*(pytest.param(rig, id=rig.__name__) for rig in (*RIGS, *ENGINE_RIGS)), *JOURNAL_RIGS]
