@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -30,14 +31,8 @@ from tests.loopback import Timer
 from tests.waiting import LONG_S, stop, wait_for, wait_until
 
 
-class Seen:
-    def __init__(self, path: Path) -> None:
-        self.watch = DirectoryWatch(str(path), lambda name: name.endswith(".json"))
-        self.names: set[str] = set()
-
-    def told(self) -> set[str]:
-        self.names |= self.watch.take()
-        return self.names
+def watch_of(folder: Path) -> DirectoryWatch:
+    return DirectoryWatch(str(folder), lambda name: name.endswith(".json"))
 
 
 @pytest.fixture
@@ -48,16 +43,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def seen(folder: Path) -> Iterator[Seen]:
-    made = Seen(folder)
-    yield made
-    made.watch.close()
+def seen(folder: Path) -> Iterator[DirectoryWatch]:
+    with closing(watch_of(folder)) as made:
+        yield made
 
 
-async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
+async def test_names_nobody_wants_wake_nobody(folder: Path, seen: DirectoryWatch) -> None:
     status = os.stat(folder)
-    assert seen.watch.directory == FileId(status.st_dev, status.st_ino)
-    waiting = asyncio.create_task(seen.watch.wait(LONG_S))
+    assert seen.directory == FileId(status.st_dev, status.st_ino)
+    waiting = asyncio.create_task(seen.wait(LONG_S))
     for number in range(20):
         (folder / f"{number}.tmp").write_text("")
     (folder / "below").mkdir()
@@ -66,17 +60,17 @@ async def test_names_nobody_wants_wake_nobody(folder: Path, seen: Seen) -> None:
     assert not waiting.done()
     (folder / "last.json").write_text("")
     await asyncio.wait_for(waiting, LONG_S / 2)
-    assert seen.told() == {"last.json"}
+    assert seen.take() == {"last.json"}
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed"])
-def test_a_directory_that_is_no_more_in_its_place_is_a_failure(how: str, folder: Path, seen: Seen) -> None:
+def test_a_directory_that_is_elsewhere_is_a_failure(how: str, folder: Path, seen: DirectoryWatch) -> None:
     if how == "removed":
         shutil.rmtree(folder)
     else:
         folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
-    wait_for(lambda: not seen.told() and seen.watch.failure == REMOVED)
+    wait_for(lambda: not seen.take() and seen.failure == REMOVED)
 
 
 def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
@@ -94,14 +88,14 @@ def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
 
 async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Path) -> None:
     with pytest.raises(OSError, match="nowhere"):
-        Seen(folder / "nowhere")
-    before, seen = queues(), Seen(folder)
-    waiting = asyncio.create_task(seen.watch.wait(LONG_S))
+        watch_of(folder / "nowhere")
+    before, seen = queues(), watch_of(folder)
+    waiting = asyncio.create_task(seen.wait(LONG_S))
     await asyncio.sleep(0)
-    seen.watch.close()
-    seen.watch.close()
+    seen.close()
+    seen.close()
     await asyncio.wait_for(waiting, LONG_S / 2)
-    assert seen.watch.failure is None
+    assert seen.failure is None
     assert queues() == before
 
 

@@ -122,12 +122,19 @@ def test_one_that_cannot_be_kept_leaves_what_was_there(tmp_path: Path) -> None:
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
 
 
-class Time:
-    """Seconds that go on only while somebody sleeps; `then` is what happens at some of them."""
+class Attempt:
+    """A login that was begun, and seconds that go on only while it sleeps."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.slept: list[float] = []
+        self.balsam = RecordedBalsam()
+        self.balsam.methods = ["LoginMethod.oauth_device"]
+        self.device: DeviceLogin = self.balsam.device
+        self.device.clock = self.clock
+        self.server = LoginServer(URL, self.balsam.transport)
+        assert self.server.methods() == (Method.DEVICE,)
+        self.begun: Device = self.server.begin()
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -136,19 +143,8 @@ class Time:
     def clock(self) -> float:
         return self.now_s
 
-
-class Attempt:
-    def __init__(self) -> None:
-        self.balsam, self.time = RecordedBalsam(), Time()
-        self.balsam.methods = ["LoginMethod.oauth_device"]
-        self.device: DeviceLogin = self.balsam.device
-        self.device.clock = self.time.clock
-        self.server = LoginServer(URL, self.balsam.transport)
-        assert self.server.methods() == (Method.DEVICE,)
-        self.begun: Device = self.server.begin()
-
     def wait(self) -> str:
-        return self.server.until_approved(self.begun, self.time.sleep, self.time.clock).access_token
+        return self.server.until_approved(self.begun, self.sleep, self.clock).access_token
 
 
 @pytest.fixture
@@ -187,7 +183,7 @@ def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
     attempt.device.approve()
     assert attempt.begun.user_code == USER_CODE
     assert attempt.wait() == TOKEN
-    assert attempt.time.slept == [INTERVAL_S] * 5
+    assert attempt.slept == [INTERVAL_S] * 5
     assert "code of" not in repr(attempt.begun)
 
 
@@ -197,7 +193,7 @@ def test_who_is_told_to_slow_down_does(attempt: Attempt) -> None:
     attempt.device.approve()
     attempt.device.pending = [(400, {"detail": "authorization_pending"})]
     assert attempt.wait() == TOKEN
-    assert attempt.time.slept == [3.0, 3.0, 8.0, 13.0]  # pending, too early, too early, late enough
+    assert attempt.slept == [3.0, 3.0, 8.0, 13.0]  # pending, too early, too early, late enough
 
 
 def break_off(request: httpx.Request) -> httpx.Response:
@@ -210,7 +206,7 @@ def is_used(attempt: Attempt) -> None:
 
 
 def is_late(attempt: Attempt) -> None:
-    attempt.time.now_s = EXPIRES_S + 1
+    attempt.now_s = EXPIRES_S + 1
 
 
 def is_away(attempt: Attempt) -> None:
@@ -233,14 +229,14 @@ def test_one_that_is_not_approved_says_why(
     happens(attempt)
     with pytest.raises(kind, match=says):
         attempt.wait()
-    assert attempt.time.now_s <= 2 * EXPIRES_S
+    assert attempt.now_s <= 2 * EXPIRES_S
 
 
 def test_a_server_that_is_away_for_a_while_is_asked_again(attempt: Attempt) -> None:
     attempt.balsam.faults = [break_off, lambda _: httpx.Response(500, content=b"Internal Server Error")]
     attempt.device.approve()
     assert attempt.wait() == TOKEN
-    assert len(attempt.time.slept) == 3
+    assert len(attempt.slept) == 3
 
 
 @pytest.mark.parametrize(
@@ -252,8 +248,8 @@ def test_odd_times_of_a_server_are_bounded(
     attempt.begun.expires_in, attempt.begun.interval = expires_in, interval
     with pytest.raises(SourceDenied):
         attempt.wait()
-    assert attempt.time.now_s <= longest_s + 60
-    assert all(1.0 <= seconds <= 60.0 for seconds in attempt.time.slept)
+    assert attempt.now_s <= longest_s + 60
+    assert all(1.0 <= seconds <= 60.0 for seconds in attempt.slept)
 
 
 @pytest.mark.parametrize(
