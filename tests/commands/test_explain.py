@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.analysis.explain.case import LIKELY
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
@@ -154,6 +155,14 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
     found = run("explain", ON_CLUSTER, "--json", "--config", config, "--at", AT, *sources_of("sbatch")).json
     place = found["cause"]["source"].rpartition("/")[2]
     assert f"{place}: {found['cause']['text']}".startswith(reason)
+
+
+def test_the_line_that_says_why_is_enough_where_no_log_is_read(run: Runner) -> None:
+    said = run(
+        "explain", "DJouDZ9T-4F4EUZjI-heightWeightReport", "--json", "--at", AT, "--srdb", CAPTURES / "local"
+    ).json
+    assert (said["cause"]["line"], said["confidence"] >= LIKELY) == (12, True)
+    assert not any("how it failed" in spot for spot in said["blind_spots"])
 
 
 def test_of_a_stuck_job_the_last_lines_are_shown_and_no_cause(run: Runner, tmp_path: Path) -> None:
