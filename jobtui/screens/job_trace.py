@@ -60,6 +60,8 @@ class TraceTab(JobTab):
 
     def _silence(self) -> tuple[str, ...]:
         tracing = self._tracing
+        if self._picture is not None:
+            return ("no span passes the filter",)
         if self.shared.trace_client is None:
             return NOT_CONFIGURED
         if tracing is None or not tracing.is_looked_for or (tracing.reader and not tracing.reader.is_read):

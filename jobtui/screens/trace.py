@@ -74,6 +74,7 @@ class TracePane(Container):
 
     def set_trace(self, picture: Picture) -> None:
         self.waterfall.set_trace(picture)
+        self.waterfall.set_empty(("no span passes the filter",))
         if self._only_failures and failed_keys(picture.found) != self._failed:
             self._show_failures(picture.found)
         self._find_path()

@@ -119,6 +119,8 @@ async def test_only_what_leads_to_failures_or_passes_a_filter_is_shown_and_esc_e
         assert "212c8917…6f14 /dur>300ms" in screen_text(app)[0]
         assert "checkToken" not in shown
         await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
+        await press(pilot, "slash", *"zzzz", "enter", until="no span passes the filter")
+        assert "no source" not in text(app)
 
 
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
