@@ -53,3 +53,12 @@ async def all_found(log: Log, search: LogSearch) -> list[str]:
         place = line.place
     assert back == found[::-1]
     return found
+
+
+async def all_errors(log: Log, place: Place, *, forward: bool) -> list[str]:
+    """The lines with errors from a place on, in the order in which they are gone through."""
+    found = []
+    while (at := await log.next_error(place, forward=forward)) is not None:
+        found.append((await log.after(at, 1)).lines[0].text)
+        place = at
+    return found

@@ -22,7 +22,7 @@ from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.analysis.captured import ROOT
 from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
 from tests.backends.log_fakes import MemoryBytes
-from tests.backends.log_reading import END, all_before
+from tests.backends.log_reading import END, all_before, all_errors
 from tests.waiting import LONG_S
 
 
@@ -215,16 +215,9 @@ async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: L
     write(pages, "\n".join(texts) + "\n")
     extent = await pages.look()
     for _ in range(2):
-        place, found = extent.end, []
-        while (at := await pages.next_error(place, forward=False)) is not None:
-            found.append(int((await pages.after(at, 1)).lines[0].text.split()[1]))
-            place = at
-        assert found == bad[::-1]
-        found = []
-        while (at := await pages.next_error(place, forward=True)) is not None:
-            found.append(int((await pages.after(at, 1)).lines[0].text.split()[1]))
-            place = at
-        assert found == bad[1:]
+        back = await all_errors(pages, extent.end, forward=False)
+        assert back == [texts[n] for n in reversed(bad)]
+        assert await all_errors(pages, extent.begin, forward=True) == back[::-1]
         while await pages.work():
             pass
     write(pages, "fine\nERROR now")

@@ -12,7 +12,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState
 from jobtui.transport.blocks import RAW_LINE_BYTES
-from tests.backends.log_reading import END, all_after, all_before, all_found, asked, searched
+from tests.backends.log_reading import END, all_after, all_before, all_errors, all_found, asked, searched
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import LONG_S
 
@@ -172,17 +172,11 @@ async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages
 
 async def test_errors_are_found_both_ways(journal: MemoryJournal, pages: JournalPages) -> None:
     for n in (3_100, 3_200):
-        journal.write("ERROR:root:no", n, unit=UNIT, host="v3", pid=7)
+        journal.write(f"ERROR:root:{n}", n, unit=UNIT, host="v3", pid=7)
     journal.write("line 3300", 3_300, unit=UNIT, host="v3", pid=7)
     extent = await pages.look()
-    first = await pages.next_error(extent.begin, forward=True)
-    assert first == place_at(Nanos(T0 + 3_100 * SECOND))
-    second = await pages.next_error(first, forward=True)
-    assert second == place_at(Nanos(T0 + 3_200 * SECOND))
-    assert await pages.next_error(second, forward=True) is None
-    assert await pages.next_error(extent.end, forward=False) == second
-    assert await pages.next_error(second, forward=False) == first
-    assert await pages.next_error(first, forward=False) is None
+    assert await all_errors(pages, extent.begin, forward=True) == ["ERROR:root:3100", "ERROR:root:3200"]
+    assert await all_errors(pages, extent.end, forward=False) == ["ERROR:root:3200", "ERROR:root:3100"]
 
 
 async def test_the_histogram_counts_two_hours(journal: MemoryJournal, pages: JournalPages) -> None:
