@@ -46,6 +46,11 @@ def brokers() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.archive.kafka.STEP_S", 0.02)
+
+
 @pytest.fixture
 async def archive(brokers: str) -> AsyncIterator[KafkaArchive]:
     kept = KafkaArchive(Topic(brokers, TOPIC))

@@ -45,7 +45,7 @@ def messages(entries: list[JournalEntry]) -> list[str]:
     return [entry.message for entry in entries]
 
 
-AFTERWARDS_S = 0.3
+AFTERWARDS_S = 0.1
 """So long it is looked whether something comes that should not."""
 
 
