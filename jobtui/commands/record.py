@@ -48,7 +48,10 @@ def run(context: Context) -> Exit:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         writer = RecordingWriter(directory / FILE_NAME, about, megabytes << 20, goes_on=True)
-    except (RecordingError, OSError, ValueError) as error:  # the last for names that no file can have
+    except OSError as error:
+        complain(f"{directory}: cannot be recorded into: {error.strerror}; name another directory")
+        return Exit.NO_SOURCE
+    except (RecordingError, ValueError) as error:  # the last for names that no file can have
         complain(str(error))
         return Exit.NO_SOURCE
     recorder, memory = Recorder(writer, SystemClock(), _details(specs)), _memory()

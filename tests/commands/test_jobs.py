@@ -174,6 +174,7 @@ SPANS = f"--trace-file {TRACES / 'job-fail.otlp.pb'}"
         ("", "login sirepo", 2, "unknown SYSTEM 'sirepo'"),
         ("", "mcp", 5, "no source is configured"),
         ("local", "nodes", 5, "no source here tells of nodes"),
+        ("local", "record /dev/null", 5, "/dev/null: cannot be recorded into: File exists; name another"),
         ("local", "script", 2, "needs ID"),
         ("local", "script 7", 5, "--archive"),
         ("local", "script 7 --user me", 2, "--grep"),
