@@ -44,7 +44,7 @@ def shows(pilot: Pilot[None], *words: str) -> bool:
 @pytest.mark.parametrize("size", SIZES)
 async def test_its_jobs_are_in_the_table(size: tuple[int, int]) -> None:
     async with dashboard(RecordedBalsam(), size) as pilot:
-        await wait_until(lambda: shows(pilot, "post/w"), pilot)
+        await wait_until(lambda: shows(pilot, "post"), pilot)
         if size == SIZES[0]:
             await wait_until(lambda: shows(pilot, "running", "parent job", "demo-"), pilot)
 
