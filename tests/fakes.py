@@ -108,9 +108,6 @@ class FakeCorrelation(Correlation):
     def agents(self) -> tuple[Agent, ...]:
         return self._agents
 
-    def set_agents(self, *agents: Agent) -> None:
-        self._agents = agents
-
     @property
     def heard(self) -> Heard:
         return Heard(frozenset(step.component for op in self.ops() for step in op.steps))

@@ -1,38 +1,15 @@
 """Measuring and the endurance run: their verdicts, meters and checks, and in small what the run does."""
 
-from pathlib import Path
-
 import pytest
 
-from benchmarks.endurance import ROW, STATUS_WORDS, Found, differences
+from benchmarks.endurance import ROW, STATUS_WORDS, Found
 from benchmarks.painted import CLIPBOARD, Painted
-from benchmarks.site import Site
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
 from jobtui.actions import Place as Screen
 from jobtui.model.jobs import JobStatus
 
-RATE = 8.0
 JID = "EPRSqtUW-IVh7w74d-heightWeightReport"
-
-
-def test_an_op_that_is_lost_doubled_or_another_is_seen(tmp_path: Path) -> None:
-    site = Site(str(tmp_path), RATE)
-    site.step(4.0)
-    site.stop()
-    ops = site.ops()
-    other = (*ops[0][:-1], 99)
-    for known, dropped, expected in (
-        (ops, 0, (0, 0, 0)),
-        (ops[5:], 5, (0, 0, 0)),
-        (ops[1:], 0, (1, 0, 0)),
-        ([*ops, ops[-1]], 0, (0, 1, 0)),
-        ([*ops[1:], ops[-1]], 0, (1, 1, 0)),
-        ([*ops, other], 0, (0, 1, 0)),
-        ([*ops[1:], other], 0, (0, 0, 1)),
-    ):
-        found = differences({"ops": known, "dropped": dropped}, site)
-        assert (found.lost, found.doubled, len(found.others)) == expected
 
 
 def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:

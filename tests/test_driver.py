@@ -6,7 +6,6 @@ import re
 import select
 import signal
 import sys
-import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,13 +19,11 @@ from textual.app import App
 from textual.events import Key
 from textual.message import Message
 
-from benchmarks.terminal import CHUNK, Program, Terminal
 from jobtui.model.faults import Faults
 from jobtui.terminal.driver import TerminalDriver
 from tests.pty_program import PtyProgram
 from tests.tmux import Tmux
 from tests.waiting import LONG_S, wait_for, wait_until
-from tests.widgets.terminal import Cell, FakeTerminal
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
 READY = b"quit"
@@ -314,82 +311,3 @@ def test_colours_of_the_user_are_used(tmp_path: Path) -> None:
 def test_the_mouse_is_asked_for_only_where_it_is_wanted() -> None:
     told = (left_by(), TITLED(), PLAIN(), C_LOCALE())
     assert [b"\x1b[?1000h" in seen for seen in told] == [True, True, False, False]
-
-
-COLUMNS, ROWS = 100, 30
-
-
-class Screen:
-    def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
-        self.terminal = terminal
-        self.shown = FakeTerminal(columns, rows)
-        self._rest = b""
-
-    def read(self, timeout_s: float, most: int = CHUNK) -> int:
-        """How many bytes came; they are shown."""
-        data = self.terminal.read(timeout_s, most)
-        if not data:
-            return 0
-        # A chunk may end within a character or a sequence; a frame is shown when all of it is there
-        self._rest += data
-        whole, mark, rest = self._rest.rpartition(END_OF_FRAME)
-        self._rest = rest
-        self.shown.feed((whole + mark).decode())
-        return len(data)
-
-    def settle(self, quiet_s: float = 0.3) -> None:
-        while self.read(quiet_s):
-            pass
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.terminal.write(key.encode())
-            self.settle(0.05)
-        self.settle()
-
-    def resize(self, columns: int, rows: int) -> None:
-        self.shown.resize(columns, rows)
-        self.terminal.set_size(columns, rows)
-
-    def all_anew(self) -> list[list[Cell]]:
-        self.shown.spill()
-        self.terminal.say_resized()
-        wait_for(lambda: self.read(0.05) >= 0 and not self.shown.is_spilt())
-        self.settle()
-        assert not self.shown.is_spilt()
-        return self.shown.seen()
-
-
-END_OF_FRAME = b"\x1b[?2026l"
-"""What ends an update, on a terminal that knows synchronized output."""
-
-
-@pytest.fixture
-def dashboard() -> Iterator[Screen]:
-    """The dashboard on recorded jobs, paused, so that what it shows changes by keys and sizes only."""
-    words = [sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)]
-    with Terminal(Program(argv=words, ready="srunit", columns=COLUMNS, rows=ROWS)) as terminal:
-        terminal.wait_for("srunit")
-        terminal.settle()
-        terminal.press("p")
-        terminal.settle()
-        screen = Screen(terminal, COLUMNS, ROWS)
-        screen.all_anew()
-        yield screen
-
-
-def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
-    received, begun = dashboard.terminal.received, time.monotonic()
-    for number in range(200):
-        dashboard.resize(40 + number % 90, 8 + number % 37)
-        while time.monotonic() < begun + number / 200:
-            dashboard.read(0.001)
-    dashboard.resize(90, 25)
-    ended = time.monotonic()
-    dashboard.settle()
-    assert time.monotonic() - ended < 10.0, "it still worked on old sizes"
-    assert dashboard.terminal.received - received < 100_000
-    left = dashboard.shown.seen()
-    assert not dashboard.shown.is_spilt()
-    assert "q quit" in dashboard.shown.text()[-1]
-    assert dashboard.all_anew() == left

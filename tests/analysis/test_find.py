@@ -147,15 +147,6 @@ def test_an_error_leads_to_the_jobs_that_have_it(thing: str) -> None:
     assert [(one.kind, one.id) for one in found] == [("job", FEL)]
 
 
-def test_a_job_is_found_by_its_id_a_part_of_it_and_its_user_or_by_its_ops() -> None:
-    other = "LoIEQ6fa-Qq0w9E8r-animation"
-    jobs = {JobId(other): job_of(other, "", 0)}
-    assert find(other, {}) == ()
-    assert {find(thing, jobs)[0].id for thing in (other, "Qq0w9E8r", other.replace("w", "v"))} == {other}
-    assert find("LoIEQ6fa", jobs)[0].kind == "user"
-    assert find(HEIGHTS, {}, OPS)[0].id == HEIGHTS
-
-
 def test_candidates_are_bounded_and_the_newest_come_first() -> None:
     jobs = {job.id: job for job in (job_of(f"EPRSqtUW-{n:08d}-animation", "same", n) for n in range(200))}
     candidates = find("same", jobs)

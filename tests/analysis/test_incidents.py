@@ -1,7 +1,6 @@
 """Failures grouped by how they went and what they share, and the line or event each is found by."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from math import comb
 
 import msgspec
@@ -16,9 +15,6 @@ from jobtui.analysis.incidents import Incidents, Sample, shape_of
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
-from jobtui.demo.incidents import INCIDENTS, Scenario, good_plan
-from jobtui.demo.site import DriverName, Settings
-from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -27,14 +23,11 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, Reads
 from jobtui.store.store import Store
-from tests.analysis.captured import CAPTURES, NEWEST, ROOT, correlate
+from tests.analysis.captured import CAPTURES, NEWEST, ROOT
 from tests.analysis.explain.cases import (
     check_incidents_say_the_same,
-    gatherer_of,
     incidents,
-    jobs_of,
     reach_back,
-    samples_of,
 )
 from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
@@ -194,76 +187,6 @@ def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
     grouped = [job for group in (*found.groups, *found.alone) for job in group.jobs]
     bad = [one.job.id for one in samples if one.verdict and one.verdict.concern in ("failed", "stuck")]
     assert sorted(grouped) == sorted(bad)
-
-
-MODELS = (
-    ("srw", "multiElectronAnimation"), ("genesis", "animation"), ("elegant", "animation"),
-    ("srw", "intensityReport"), ("zgoubi", "twissReport"),
-)  # fmt: skip
-LONG_S = 3_000.0
-ASKED_FOR_S = 20.0
-
-
-async def runs_on(scenario: Scenario, model: tuple[str, str], *, asks_again: bool) -> None:
-    """A run that is to take long; its user may look again once it is lost."""
-    simulation = await scenario.simulation(model, "long")
-    answer = await scenario.browser.start(simulation, good_plan(simulation.model, LONG_S))
-    await scenario.browser.watch(simulation, answer, for_s=ASKED_FOR_S)
-    await scenario.wait(ASKED_FOR_S)
-    if asks_again:
-        await scenario.browser.watch(simulation, await scenario.browser.poll(simulation))
-
-
-class Site:
-    """A simulated site with runs of many models, of many users."""
-
-    def __init__(self, driver: DriverName) -> None:
-        self.world = World(7, Settings(users=0, driver=driver, slots_parallel=3, slots_sequential=3))
-        self.world.start()
-        self.stages: list[Scenario] = []
-
-    def begin(self) -> None:
-        """Let runs begin, half of whose users look again later."""
-        for number, model in enumerate((*MODELS, *MODELS)):
-            scenario = self.scenario()
-            asks = number < len(MODELS)
-            self.world.play(lambda s=scenario, m=model, a=asks: runs_on(s, m, asks_again=a))  # type: ignore[misc]
-        self.wait(28)
-
-    def scenario(self) -> Scenario:
-        self.stages.append(Scenario(self.world, self.world.add_user()))
-        return self.stages[-1]
-
-    def play(self, script: Callable[[], Coroutine[object, object, None]], seconds: int) -> None:
-        self.world.play(script)
-        self.wait(seconds)
-
-    def wait(self, seconds: int) -> None:
-        self.world.advance(Nanos(self.world.kernel.now + seconds * SECOND))
-
-    def incidents(self) -> Incidents:
-        jobs = jobs_of(self.world)
-        knows = correlate({name: self.world.log(name) for name in self.world.logs()})
-        return incidents(samples_of(gatherer_of(knows, jobs, self.world.kernel.now), jobs))
-
-
-@pytest.mark.parametrize("crash", [False, True])
-@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
-def test_a_restart_is_one_incident_and_what_failed_by_itself_stands_apart(
-    driver: DriverName, crash: bool
-) -> None:
-    site = Site(driver)
-    other = site.scenario()
-    site.play(lambda: other.play(INCIDENTS["program-error"]), 40)
-    site.begin()
-    site.play(lambda: site.world.restart(crash=crash), 60)
-    found = site.incidents()
-    (group,) = found.groups
-    assert len(group.jobs) == 2 * len(MODELS)
-    assert {code for code, _ in group.codes} == {Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD}
-    assert sum(count for _, count in group.codes) == len(group.jobs)
-    assert group.shared[0][0] == "restart"
-    assert [(one.code, one.first) for one in found.alone] == [(Code.PROGRAM_FAILED, other.jid)]
 
 
 @pytest.mark.parametrize("at_s", [0, 7 * 86_400])

@@ -88,14 +88,6 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     assert "jobtui login balsam" in ran.out
 
 
-def test_doctor_tells_how_the_logs_of_a_site_can_be_had(site: Site) -> None:
-    (check,) = site("doctor", "--json").json["checks"]
-    path = site.balsam.sites[0]["path"]
-    (told,) = [remark for remark in check["says"] if "are not read" in remark]
-    assert path in told
-    assert "[mounts]" in told
-
-
 def test_an_unknown_number_is_no_job(site: Site) -> None:
     ran = site("show", "999999")
     assert ran.code == 4

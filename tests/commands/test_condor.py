@@ -146,17 +146,6 @@ def test_a_job_that_names_no_trace_has_candidates_and_no_trace(run: Runner, tmp_
     assert f"perhaps {found['trace_id']} ({100 * found['score']:.0f} % sure: " in ran.err
 
 
-def test_the_attribute_that_holds_the_job_can_be_said(run: Runner, tmp_path: Path) -> None:
-    path = tmp_path / "spans.json"
-    path.write_text(
-        '{"resourceSpans":[{"resource":{"attributes":[{"key":"our.job","value":{"stringValue":"7.0@s.org"}}]},'
-        '"scopeSpans":[{"spans":[{"traceId":"' + "a" * 32 + '","spanId":"' + "b" * 16 + '","name":"x"}]}]}]}'
-    )
-    assert run("--trace-file", path, "trace", "7.0@s.org").code == 4
-    ran = run("--trace-file", path, "--job-attribute", "our.job", "trace", "7.0@s.org", "--json")
-    assert ran.json["trace_id"] == "a" * 32
-
-
 def test_doctor_says_what_a_log_is_worth(run: Runner) -> None:
     ran = run(*LOGS, "doctor", "--json")
     assert [(check["kind"], check["fine"], check["records"]) for check in ran.json["checks"]] == [

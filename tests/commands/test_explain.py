@@ -120,17 +120,6 @@ def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Ru
     assert [fact["text"] for fact in one["facts"]] == ["status: running", "status completed"]
 
 
-def test_its_commands_read_the_same_sources(run: Runner) -> None:
-    job = "DJouDZ9T-8ll2VWdK-heightWeightReport"
-    sources = sources_of("local")
-    ran = run("explain", job, "--json", "--at", AT, *sources)
-    ours = [step["command"] for step in ran.json["next"] if step["command"].startswith("jobtui ")]
-    assert ours
-    for command in ours:
-        assert command.startswith(f"jobtui --srdb {sources[1]} --log ")
-        assert f"--at {AT}" in command
-
-
 ON_CLUSTER = "3pMDuIiL-lv6FKX2U-activityAnimation"
 MESH = "Traceback (most recent call last):\n  File 'p.py', line 3\nValueError: mesh is tangled\n"
 BALANCE = "job_agent.py:1 start jid={jid}\nsbatch: error: No available node hour balance for account m1\n"

@@ -44,13 +44,6 @@ def test_a_timeline_is_what_happened(jid: str, run: Runner, sources: tuple[objec
     assert all(op["arrived_at"] for op in sent)
 
 
-def test_jobs_are_known_without_records(run: Runner, journals: Path) -> None:
-    found = run("jobs", "--json", "--at", AT, "--journal", journals, "--since", "2026-11-20T20:00:00Z").json
-    assert found["sources"][0]["kind"] == "journald"
-    assert {job["id"] for job in found["jobs"]} <= set(TRUTH)
-    assert found["jobs"]
-
-
 def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[object, ...]) -> None:
     whole = run("logs", RUN_JID, "--json", *sources).json["lines"]
     assert {line["host"] for line in whole} == {"v3", "docker7"}
@@ -112,13 +105,6 @@ def test_lines_of_a_container_are_printed_before_the_program_is_imported(
     )
     words = [sys.executable, "-c", source, "logs", name, "--plain", f"--journal={journals}"]
     assert subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.endswith(b"\nset()\n")
-
-
-def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:
-    ran = run("doctor", "--at", AT, "--journal", journals)
-    assert ran.code == 0
-    for words in ("2 files opened", "sirepo_job_supervisor@v3", "newest entry"):
-        assert words in ran.out
 
 
 def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:

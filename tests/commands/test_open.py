@@ -125,15 +125,6 @@ def test_sources_of_the_configuration_file_are_found_there_again(
     assert dashboard.words == ["--profile", "prod", "--config", str(file)]
 
 
-def test_sources_that_were_found_are_named(
-    dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "supervisor-job").mkdir()
-    monkeypatch.setenv("SIREPO_SRDB_ROOT", str(tmp_path))
-    assert open.run(context(dashboard)) == Exit.FINE
-    assert dashboard.words == ["--srdb", str(tmp_path)]
-
-
 TRACE = "212c891717bfbac28a34dec05b616f14"
 PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
 FROM_FILE = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))

@@ -152,10 +152,3 @@ def test_a_pattern_that_never_ends_is_ended(
     assert {match["number"] for match in document["matches"]} == {
         n for n in JOBS if b"sleep" in script_of(n) and n != "3"
     }
-
-
-def test_doctor_tells_of_archives(run: Runner, tmp_path: Path) -> None:
-    document = run("doctor", "--json", "--archive", ARCHIVE, "--archive", tmp_path / "gone").json
-    states = {source["kind"]: source["state"] for source in document["sources"]}
-    assert set(states) == {"archive"}
-    assert [source["state"] for source in document["sources"]].count("down") == 1

@@ -37,14 +37,6 @@ def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
     assert places["agent"]["where"].startswith("LocalDriver dj5k")
 
 
-def test_a_run_directory_that_is_here_is_found_without_logs(run: Runner) -> None:
-    jid = "DJouDZ9T-1O1o56MF-activityAnimation"
-    ran = run("show", jid, "--json", "--srdb", CAPTURES / "local")
-    places = {place["what"]: place for place in ran.json["places"]}
-    assert places["run directory"]["exists"] is True
-    assert places["program output"]["where"].endswith("activityAnimation/run.log")
-
-
 def test_a_completed_job_is_exit_0_and_a_hanging_one_3(run: Runner) -> None:
     assert run("show", "DJouDZ9T-1O1o56MF-activityAnimation", *sources_of("local")).code == 0
     hanging = next((CAPTURES / "docker-agents-never-start" / "supervisor-job").glob("*.json")).stem
@@ -222,13 +214,6 @@ def test_a_job_that_ran_before_is_compared_with_itself(run: Runner) -> None:
     assert all("not kept" in file["note"] for file in document["files"])
 
 
-def test_another_job_may_be_named(run: Runner) -> None:
-    other = "W75u0t3i-ahPf2peS-heightWeightReport"
-    ran = run("compare", BAD, other, "--at", AT, *sources_of("local"))
-    assert ran.code == 0
-    assert f"beside {other}" in ran.out
-
-
 def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) -> None:
     srdb = tmp_path / "db"
     shutil.copytree(CAPTURES / "local" / "supervisor-job", srdb / "supervisor-job")
@@ -279,8 +264,3 @@ def test_without_a_good_run_it_says_so(run: Runner, tmp_path: Path) -> None:
     ran = run("compare", BAD, "--srdb", tmp_path, "--at", AT)
     assert ran.code == 4
     assert "no good run of heightWeightReport is known" in ran.err
-
-
-def test_a_step_that_both_have_in_another_order_is_no_difference(run: Runner) -> None:
-    ran = run("compare", "3pMDuIiL-lv6FKX2U-activityAnimation", "--at", AT, *sources_of("sbatch"))
-    assert "first difference: only this run has status error" in ran.out

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import AT, Runner, shown
-from tests.formats.slurm_captures import DIRECTORY
 from tests.slurm_stand_in import StandIn
 
 
@@ -132,12 +131,6 @@ def test_an_array_is_told_as_a_whole(run: Runner) -> None:
     assert {f"slurm/4_{task}" for task in range(1, 5)} <= {one["id"] for one in found}
 
 
-def test_a_record_is_shown_with_its_steps_and_paths(run: Runner) -> None:
-    out = run(*LOCAL, "show", "slurm/2").out
-    for words in ("exit code 3", f"{DIRECTORY}/lattice-2.err", "step batch", "science", "2 min"):
-        assert words in out
-
-
 def test_explain_and_timeline_know_it(run: Runner) -> None:
     said = run(*LOCAL, "explain", "slurm/3", "--json").json
     assert said["verdict"] == "canceled"
@@ -160,40 +153,12 @@ def test_a_job_that_is_listed_is_explained_although_nothing_more_is_told_of_it(
     assert (told.code, told.json["verdict"]) == (0, "slurm_queued")
 
 
-def test_two_clusters_are_told_apart(run: Runner) -> None:
-    both = ("--slurm", "ssh://cori", "--slurm", "ssh://theta", "--at", AT)
-    rows = run(*both, "jobs", "status:running", "--json").json["jobs"]
-    assert {row["id"] for row in rows} == {"slurm@cori/9", "slurm@theta/9"}
-    assert run(*both, "show", "slurm@theta/9", "--json").json["job"]["id"] == "slurm@theta/9"
-    ambiguous = run(*both, "show", "slurm/9")
-    assert "ambiguous" in ambiguous.err
-
-
-def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:
-    failed = {"State": "FAILED"}
-    for_each = enumerate((127, 3, 1, 127, 3, 1), 60)
-    ids = [(str(number), f"{code}:0") for number, code in for_each]
-    cluster.accounts(*({**failed, "JobID": id_, "JobIDRaw": id_, "ExitCode": exit_} for id_, exit_ in ids))
-    cluster.queue()
-    groups = run(*LOCAL, "incidents", "--json", "--since", "2h").json["incidents"]
-    assert {tuple(group["jobs"]) for group in groups} == {
-        ("slurm/60", "slurm/63"), ("slurm/61", "slurm/64"), ("slurm/62", "slurm/65"),
-    }  # fmt: skip
-
-
 def test_a_cluster_that_is_down_is_one_line(run: Runner, cluster: StandIn) -> None:
     cluster.fault("squeue", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     ran = run(*LOCAL, "jobs")
     assert ran.code != 0
     assert ran.err.count("\n") == 1
     assert "scontrol ping" in ran.err
-
-
-@pytest.mark.parametrize("spec", ["", "remote", "http://cori", "ssh://", "ssh://cori/dir", "ssh://-oX@y"])
-def test_what_is_no_cluster_is_refused(run: Runner, spec: str) -> None:
-    ran = run("--slurm", spec, "jobs")
-    assert ran.code == 2
-    assert "ssh://[user@]host" in ran.err
 
 
 def test_the_doctor_looks_at_it(run: Runner) -> None:

@@ -134,12 +134,6 @@ def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
     assert row.split()[2:4] == [":", "==x"]
 
 
-def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:
-    ran = run(*FILES, "trace", "--json", "0212c891717bfbac28a34dec05b616f14")
-    assert ran.json["trace_id"] == "212c891717bfbac28a34dec05b616f14"
-    assert "1 too many" in ran.json["notes"][0]
-
-
 def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path) -> None:
     spans = [{"traceId": f"abc{n}".ljust(32, "0"), "spanId": "1"} for n in range(2)]
     path = tmp_path / "spans.json"
@@ -147,14 +141,6 @@ def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path
     ran = run("--trace-file", path, "trace", "abc")
     assert ran.code == 4
     assert "ambiguous" in ran.err
-
-
-def test_doctor_says_what_a_file_of_spans_holds(run: Runner) -> None:
-    ran = run(*FILES, "doctor", "--json")
-    assert [(check["kind"], check["fine"], check["records"]) for check in ran.json["checks"]] == [
-        ("trace_file", True, 29),
-        ("trace_file", True, 7),
-    ]
 
 
 def test_other_commands_do_not_read_spans(run: Runner) -> None:
@@ -171,10 +157,3 @@ def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
     assert ran.code == 1
     assert "step 7 of 10" in ran.out
     assert ran.err == ""
-
-
-@pytest.mark.parametrize("words", [["find"], ["show"], []])
-def test_a_job_that_only_spans_name_leads_to_its_trace(words: list[str], run: Runner) -> None:
-    ran = run(*FILES, *words, "81419552.0@jobsub02.fnal.gov")
-    assert "212c891717bfbac28a34dec05b616f14" in ran.out + ran.err
-    assert "its spans name the job as 81419552.0@jobsub02.fnal.gov" in " ".join((ran.out + ran.err).split())

@@ -12,7 +12,6 @@ import pytest
 
 from jobtui.analysis.alerts import News
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.commands.streams import Exit
 from jobtui.commands.watch import job_words
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
@@ -20,7 +19,6 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
-from tests.condor import event, executing, submitted
 from tests.pty_program import PtyProgram
 from tests.waiting import wait_for
 
@@ -101,14 +99,6 @@ def test_status_for_prometheus_and_of_the_newest_records(
     assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
 
 
-def test_a_terminal_is_told_what_is_waited_for(srdb: Path) -> None:
-    change(srdb, status="pending", computeJobStart=0, computeJobQueued=2**32, jobStatusMessage=None)
-    with PtyProgram(["-m", "jobtui", "wait", DONE, "--timeout", "60s", "--srdb", str(srdb)]) as program:
-        program.wait_seen(f"waiting for {DONE} to be done or stuck: pending: its agent".encode())
-        change(srdb, status="completed")
-        program.wait_seen(f"{DONE} completed".encode())
-
-
 def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
     run: Runner, tmp_path: Path
 ) -> None:
@@ -120,16 +110,6 @@ def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
     assert told.code == untold.code == 3
     assert "The supervisor was restarted after this run was asked for" in told.out
     assert f"{play.jid} is still running" in untold.err
-
-
-def test_a_held_job_of_htcondor_says_why_it_is_held(run: Runner, tmp_path: Path) -> None:
-    log = tmp_path / "event.log"
-    held = event(12, "2026-11-20 10:02:00Z", "Job was held.", "too much memory", "Code 34 Subcode 0")
-    log.write_text(submitted() + executing() + held)
-    flags = ("--at", "2026-11-20T11:00:00Z", "--condor-log", str(log))
-    ran = run("wait", "7.0", "--until", "stuck", "--timeout", "5s", *flags)
-    assert ran.code == Exit.ATTENTION
-    assert "too much memory" in ran.out
 
 
 CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"

@@ -9,7 +9,6 @@ import pytest
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.demo.live import HISTORY_S, LiveDemo
 from jobtui.demo.messages import Record
-from jobtui.demo.programs import Disk, RealDisk
 from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import TraceId
@@ -41,12 +40,6 @@ def _let_pass(demo: LiveDemo, clock: FixedClock, seconds: float) -> None:
     for _ in range(int(seconds / 0.5)):
         clock.advance(0.5)
         demo.step()
-
-
-def _files(directory: Path) -> dict[str, bytes]:
-    return {
-        str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()
-    }
 
 
 def test_history_is_there_at_once(history: LiveDemo) -> None:
@@ -107,36 +100,6 @@ def test_life_goes_on(tmp_path: Path) -> None:
     assert any(not growing(later[one], Nanos(NOW + 900 * SECOND)) for one in growing_traces)
 
 
-def test_same_seed_and_start_give_the_same_files(tmp_path: Path) -> None:
-    found = []
-    for _ in range(2):
-        directory = tmp_path / "site"
-        directory.mkdir()
-        demo, clock = _demo(directory, seed=3)
-        _let_pass(demo, clock, 30)
-        found.append(_files(directory))
-        directory.rename(tmp_path / f"kept-{len(found)}")
-    assert found[0] == found[1]
-
-
 def test_an_unknown_incident_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         LiveDemo(tmp_path, incident="no-such-thing")
-
-
-@pytest.mark.parametrize("is_real", [False, True])
-def test_disks_replace_append_and_remove(tmp_path: Path, is_real: bool) -> None:
-    disk = RealDisk(tmp_path) if is_real else Disk()
-    path = tmp_path / "a" / "b.json"
-    for data in (b"1", b"2"):
-        disk.write(str(path), data)
-    disk.append(str(path), b"3")
-    assert disk.read(str(path)) == b"23"
-    if is_real:
-        assert [found.name for found in path.parent.iterdir()] == ["b.json"]
-        with pytest.raises(ValueError, match="not inside"):
-            disk.write("/elsewhere/file", b"")
-    disk.remove_tree(str(path.parent))
-    assert disk.read(str(path)) is None
-    disk.write(str(path), b"again")
-    assert disk.read(str(path)) == b"again"

@@ -1,13 +1,11 @@
 """A simulated site: deterministic, in the real formats, with its truth beside its output."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from jobtui.demo.site import DriverName
-from tests.demo.shapes import LINE
 from tests.demo.workload import Settings, WatchedWorld, simulate
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
@@ -50,13 +48,3 @@ def test_records_have_the_fields_of_the_real_ones(world: WatchedWorld) -> None:
     for record in world.records().values():
         assert real <= set(record) <= real | {"parallelStatus", "queuedState", "internalError"}
         assert ("parallelStatus" in record) == record["isParallel"]
-
-
-def test_there_is_one_supervisor_at_a_time() -> None:
-    world = simulate(8, Settings(users=4, ops=200, driver=DriverName.DOCKER, restarts=0.05, crashes=0.02))
-    lines = filter(None, map(LINE.match, world.log("supervisor.log").decode().splitlines()))
-    pids = [m["pid"] for m in lines if not m["file"].endswith(("job_agent.py", "job_cmd.py"))]
-
-    changes = [pid for before, pid in pairwise(pids) if pid != before]
-    assert len(changes) >= 3
-    assert len(set(changes)) == len(changes)

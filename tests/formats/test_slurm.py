@@ -38,20 +38,6 @@ def test_every_form_tells_of_the_same_jobs(form: str) -> None:
             )  # an older one, (job_id, name, told, known)
 
 
-def test_what_the_captures_are_known_to_hold() -> None:
-    jobs = captured_jobs()["sacct-all.psv"]
-    assert len(jobs) == 18
-    assert (jobs["3"].state, jobs["3"].canceled_by, jobs["3"].exit) == ("CANCELLED", "0", None)
-    assert (jobs["2"].exit, jobs["5"].exit, jobs["1"].exit) == (Exit(3), Exit(0, 11), Exit(0))
-    assert (jobs["4_3"].raw, jobs["4_3"].array, jobs["4_3"].task) == ("17", "4", "3")
-    assert (jobs["4_4"].raw, jobs["4_4"].limit_s) == ("4", 3600.0)
-    assert jobs["9"].ended_at is None
-    assert jobs["5"].name == "überlang=x"
-    shown = captured_jobs()["scontrol-show-job.txt"]
-    assert shown["8"].stderr == f"{DIRECTORY}/lattice-8.err"
-    assert shown["4_2"].stdout == f"{DIRECTORY}/sweep-4_2.out"
-
-
 def test_steps_belong_to_the_job_before_them() -> None:
     jobs = {job.id: job for job in jobs_with_steps(psv_rows("sacct-all.psv"))}
     (batch,) = jobs["3"].steps
@@ -91,13 +77,6 @@ def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
     assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
     assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
     assert [*shown_jobs("JobId=1 JobState=FAILED\n")] == []
-
-
-def test_the_json_of_sacct_tells_what_its_tables_do() -> None:
-    jobs, ends = captured_jobs()["sacct-all.psv"], ends_in_json((CAPTURES / "sacct.json").read_bytes())
-    assert {job.raw: (job.submitted_at, job.state) for job in jobs.values()} == {
-        raw: (end.submitted_at, end.state) for raw, end in ends.items()
-    }
 
 
 @pytest.mark.parametrize("release", ["24.05", "24.11"])

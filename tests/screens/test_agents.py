@@ -10,7 +10,6 @@ from textual.pilot import Pilot
 
 from jobtui.analysis.paths import log_of
 from jobtui.app import JobtuiApp
-from jobtui.backends.base import Batch
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId, OpPrefix
@@ -104,17 +103,6 @@ async def test_a_filter_is_typed_previewed_mended_kept_and_ended() -> None:
         await pilot.press("escape")
         assert len(shown(scene)) == 7
         await press(pilot, "escape", until=JobsScreen)
-
-
-async def test_the_cursor_stays_with_its_agent() -> None:
-    async with on_agents() as (scene, pilot):
-        await on_row(scene, pilot, "ukUt")
-        scene.correlation.set_agents(*agents()[2:], an_agent("bad1", state=AgentState.LOST, since=ago(1)))
-        scene.log.add(Batch(cursor="2", count=1))
-        table = table_of(scene)
-        await wait_until(lambda: "bad1" in shown(scene), pilot)
-        assert table.record is not None
-        assert table.record.agent == "ukUt"
 
 
 async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:

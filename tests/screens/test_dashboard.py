@@ -2,14 +2,12 @@
 
 import gc
 import weakref
-from base64 import b64decode
 from pathlib import Path
 
 import pytest
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.actions import ACTIONS, Topic
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
@@ -68,16 +66,6 @@ async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
         await press(pilot, "t", until=lambda: "read 21:00:00Z" in "\n".join(text_of(listed)))
 
 
-async def test_help_names_every_key() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(119, 200)) as pilot:
-        await press(pilot, "question_mark", until=HelpScreen)
-        text = "\n".join(screen_text(scene.app))
-        for action in (one for one in ACTIONS if one.topic is not Topic.REPLAY):
-            assert action.help in text
-            assert action.shown_keys in text
-
-
 async def test_help_begins_with_the_keys_of_the_screen() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(80, 60)) as pilot:
@@ -91,34 +79,6 @@ async def test_help_begins_with_the_keys_of_the_screen() -> None:
         legend = "\n".join(screen_text(scene.app))
         assert "On this screen (logs)" in legend
         assert "what wants care" in legend
-
-
-async def test_what_cannot_be_seen_does_not_work() -> None:
-    async with read() as (scene, pilot):
-        jobs = scene.app.screen
-        assert jobs.is_current
-        await press(pilot, "ctrl+p", until=lambda: scene.app.screen is not jobs)
-        assert jobs.is_current, "it shines through the palette"
-        await press(pilot, "escape", "6", until=SourcesScreen)
-        assert scene.app.screen.is_current
-        assert not jobs.is_current
-        await press(pilot, "escape", until=JobsScreen)
-        assert jobs.is_current
-
-
-async def test_copying_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await on(scene.app, pilot, JobScreen)
-        assert scene.app._driver is not None
-        monkeypatch.setattr(scene.app._driver, "write", written.append)
-        await pilot.press("y")
-        sequence = next(text for text in written if text.startswith("\x1b]52;c;"))
-        assert b64decode(sequence[7:-1]).decode() == FAILED
-        monkeypatch.setenv("TMUX", "/nowhere/default,1,0")
-        written.clear()
-        await press(pilot, "y", until=lambda: any(text.startswith("\x1bPtmux;") for text in written))
 
 
 @pytest.mark.parametrize("theme", [PLAIN.name, ANSI.name, ANSI_LIGHT.name, LIGHT.name])

@@ -16,7 +16,6 @@ from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.open import of_specs
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.screens import export
 from jobtui.screens.base import LiveScreen
@@ -26,7 +25,7 @@ from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
 from tests.screens.captured import until
-from tests.screens.scene import Scene, jobs, on_jobs, ready, say
+from tests.screens.scene import Scene, on_jobs, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -121,22 +120,6 @@ def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None
     assert told.read_text() == "$(id);1"
     with pytest.raises(export.NotStarted, match="/nowhere/less: No such file"):
         export.run_program(("/nowhere/less",), os.environ)
-
-
-async def test_a_record_is_opened_at_its_path(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    path.write_text("{}")
-    scene = Scene()
-    job = jobs()[0]
-    detail = JobDetail(job=job, runs=(), history=(), native={}, path=str(path))
-    scene.db._details = {job.id: detail}
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
-        screen = scene.app.screen
-        assert isinstance(screen, JobsScreen)
-        taken = await screen.taken()
-        assert taken is not None
-        assert taken.path == str(path)
 
 
 @pytest.mark.parametrize("size", [(80, 1), (40, 1), (40, 3)], ids=lambda size: "x".join(map(str, size)))

@@ -17,7 +17,6 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Component, OpStatus
 from jobtui.screens import job_history
 from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.session import Session
@@ -113,20 +112,6 @@ async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
         await pilot.pause()
         assert painted == [2, 3]
         assert "● running" in screen_text(scene.app)[0]
-
-
-async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(open_at=FAILED)
-    copied: list[str] = []
-    async with scene.app.run_test(size=(60, 20)) as pilot:
-        await ready(scene, pilot)
-        monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
-        await press(pilot, "y", "tab", "y", "enter", until=ReadingScreen)
-        assert copied[0] == FAILED
-        assert copied[1].startswith("new status=error")
-        pane = scene.app.screen.query_one(TextPane)
-        await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
-        await press(pilot, "escape", "escape", until=JobsScreen)
 
 
 RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
@@ -438,13 +423,6 @@ async def test_script_environment_and_where_they_were(tmp_path: Path, size: tupl
             assert f"{DAY}/job.2_script" in scene.app.screen.query_one(".about", SpanPane).text
 
 
-async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
-    scene = scene_of(archive_in(tmp_path, DAY), "77", queued_at=ago(86_400 * 400))
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "s", until="no script was found")
-        await see(scene.app, pilot, "archive began later")
-
-
 async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
     place = archive_in(tmp_path / "archive", DAY)
     (tmp_path / "work").mkdir()
@@ -457,14 +435,3 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
         await press(pilot, "s", until="environment")
         await press(pilot, "enter", until=ReadingScreen)
         await see(scene.app, pilot, "[bold]done␛[31m")
-
-
-async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:
-    directory = archive_in(tmp_path, DAY) / DAY
-    (directory / "job.1_script").write_text("".join(f"echo {n}\n" for n in range(200_000)))
-    scene = scene_of(tmp_path, "1")
-    async with scene.app.run_test(size=(100, 30)) as pilot:
-        await press(pilot, "s", until="echo 3")
-        await press(pilot, "G", until="jobtui script shows all")
-        await press(pilot, "tab", "G", until="USER=jobuser")
-        assert scene.app.screen.query_one(".about", SpanPane).is_active

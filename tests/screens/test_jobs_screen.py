@@ -188,15 +188,6 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
         assert table.cursor_id == here
 
 
-async def test_times_of_day_instead_of_ages_and_marks_that_are_counted_and_forgotten() -> None:
-    async with on_jobs() as (_, pilot, table):
-        assert any("12m" in line for line in text_of(table))
-        await press(pilot, "t", until=lambda: any("20:48" in line for line in text_of(table)))
-        await press(pilot, "space", "space", until="2 marked")
-        await pilot.press("escape")
-        assert table.selected == set()
-
-
 async def test_one_toast_when_a_source_goes_down_of_which_not_all_is_read() -> None:
     down = SourceUnreachable("/srv/db: [red]no answer[/]")
     script: list[Batch | SourceUnreachable] = [batch(*jobs(), more=True), *[down] * 99]

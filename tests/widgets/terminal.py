@@ -48,9 +48,6 @@ class FakeTerminal:
         self.width = width
         self.cells = [[SPILT] * width for _ in range(height)]
 
-    def is_spilt(self) -> bool:
-        return any(cell == SPILT for line in self.cells for cell in line)
-
     def feed(self, text: str) -> None:
         at = 0
         while at < len(text):

@@ -11,7 +11,7 @@ from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import legend_lines
-from jobtui.theme import DARK, THEMES
+from jobtui.theme import DARK
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
 from tests.waiting import wait_until
@@ -56,18 +56,6 @@ async def shown(pilot: Pilot[None], view: ChartView, chart: Chart) -> list[str]:
     view.set_chart(chart)
     await drawn(view, pilot)
     return text_of(view)
-
-
-@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
-async def test_it_says_what_holds_at_the_end(theme: str) -> None:
-    async with a_view(theme=theme) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert "38 of 40 nodes busy, 2 idle, 11 jobs waiting" in lines[0]
-        assert lines[1].strip() == "█ utilization   ┄ nodes available   ─ jobs waiting   ✗ failed"
-        assert lines[2].startswith("40┤")
-        assert "┄┄┄┄┄" in lines[2]
-        assert sum("─────" in line for line in lines[2:-2]) == 1, "what waits is seen in the area"
-        assert lines[-2].count("✗") == 2
 
 
 async def test_the_cursor_goes_through_time() -> None:
@@ -140,16 +128,6 @@ def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: s
     assert lines[-1].endswith(more or "STATE")
 
 
-@pytest.mark.parametrize("size", [(29, 20), (100, 5), (30, 3), (12, 1), (100, 1)])
-async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
-    async with a_view(size) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert not any("┤" in line for line in lines)
-        if size[0] >= 59:
-            assert "▇" in lines[0] or "█" in lines[0]
-            assert ["38 of 40" in line for line in lines[:2]] == [True] if size[1] == 1 else [False, True]
-
-
 async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None:
     async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
@@ -160,12 +138,3 @@ async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
         assert all(not line[85:].strip() for line in picture)
-
-
-@pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])
-@pytest.mark.parametrize("size", [(100, 20), (40, 6)])
-async def test_no_number_keeps_a_chart_from_being_drawn(odd: float, size: tuple[int, int]) -> None:
-    busy = Curve(series("utilization", 10, odd, 20))
-    async with a_view(size) as (view, pilot):
-        lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
-        assert any("nodes busy" in line for line in lines)

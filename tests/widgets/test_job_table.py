@@ -1,6 +1,6 @@
 """The table of jobs: its rows, their order, the cursor, and what is painted."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import NamedTuple
 
 import msgspec
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from textual.message import Message
 
 from jobtui.model.clock import FixedClock
-from jobtui.model.faults import Faults
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
 from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
@@ -18,7 +17,6 @@ from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_index import Order, RowIndex
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
-from tests.conftest import NOW
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -97,20 +95,6 @@ async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: Ta
         table.apply(running(1))
         await pilot.pause()
         assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
-
-
-async def test_the_cursor_comes_back_to_a_job_that_was_filtered_away(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(50))
-        table.go(30)
-        assert table.cursor_id == job_id(30)
-        table.set_filter(lambda job: job.id != job_id(30))
-        await wait_until(lambda: table.count == 49, pilot)
-        assert table.cursor_id != job_id(30)
-        table.set_filter(None)
-        await wait_until(lambda: table.count == 50, pilot)
-        assert table.cursor_id == job_id(30)
 
 
 async def test_a_job_that_is_gone_leaves_no_trace(stage: TableStage) -> None:
@@ -319,80 +303,3 @@ def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedCl
     assert found[-1] == job_id(5)
     assert job_id(7) not in found
     assert len(found) == len(jobs)
-
-
-def test_many_changes_while_a_new_order_is_worked_out_begin_it_again(clock: FixedClock) -> None:
-    rows = JobRows(clock.now)
-    rows.apply([a_job(n) for n in range(BULK + 1)])
-    rows.set_order(lambda job: job.name)
-    for first in range(0, 2 * BULK, BULK):
-        rows.apply([a_job(n, name=f"b{n:06d}") for n in range(first, first + BULK)])
-    settle(rows)
-    assert len(rows) == 2 * BULK
-    assert shown(rows)[0] == job_id(0)
-
-
-def test_counts_follow_every_change(clock: FixedClock) -> None:
-    rows = JobRows(clock.now)
-    job = a_job(1)
-    rows.apply([job, a_job(2, is_quasi=True), a_job(3, status=JobStatus.FAILED, ended_at=ago(3700))])
-    assert rows.tally.counts(clock.now()).by_status[JobStatus.RUNNING] == 1
-    assert rows.tally.counts(clock.now()).failed_lately == 0
-    rows.apply([msgspec.structs.replace(job, status=JobStatus.FAILED, ended_at=ago(1))])
-    counts = rows.tally.counts(clock.now())
-    assert (counts.by_status[JobStatus.RUNNING], counts.by_status[JobStatus.FAILED]) == (0, 2)
-    assert counts.failed_lately == 1
-    rows.apply([], gone=[job_id(1)])
-    assert rows.tally.counts(clock.now()).failed_lately == 0
-    assert job_id(1) not in shown(rows)
-
-
-JOBS = st.builds(
-    lambda number, status, ended, queued, is_quasi, percent: a_job(
-        number,
-        status=status,
-        ended_at=None if ended is None or status.is_live else ago(ended),
-        queued_at=ago(queued),
-        started_at=None,
-        is_quasi=is_quasi,
-        percent=percent,
-    ),
-    st.integers(1, 6),
-    st.sampled_from(JobStatus),
-    st.none() | st.integers(1, 4),
-    st.integers(1, 400),
-    st.booleans(),
-    st.sampled_from([1.0, 2.0]),
-)
-KEEPS = st.sampled_from([None, lambda job: not job.is_quasi, lambda job: job.percent == 1.0])
-
-
-@given(st.lists(st.lists(JOBS, min_size=1, max_size=4), max_size=12), KEEPS)
-def test_change_by_change_the_order_is_that_of_all_at_once(
-    changes: list[list[Job]], keep: Callable[[Job], bool] | None
-) -> None:
-    rows, anew = JobRows(lambda: NOW), JobRows(lambda: NOW)
-    rows.set_order(None, keep=keep)
-    settle(rows)
-    for jobs in changes:
-        before = shown(rows)
-        moved = rows.apply(jobs)
-        assert moved or shown(rows) == before
-    anew.apply(rows.jobs.values())
-    anew.set_order(None, keep=keep)
-    settle(anew)
-    assert shown(rows) == shown(anew)
-    assert rows.needy == anew.needy
-    assert rows.tally.counts(NOW)[:2] == anew.tally.counts(NOW)[:2]
-
-
-def test_one_job_whose_key_does_not_compare_comes_last(clock: FixedClock, expected_faults: Faults) -> None:
-    rows = JobRows(clock.now)
-    rows.set_order(lambda job: 5 if job.id == job_id(2) else job.id)
-    settle(rows)
-    for number in range(5):
-        rows.apply([a_job(number)])
-    rows.apply([a_job(2, percent=5.0)])
-    assert shown(rows) == [job_id(n) for n in (0, 1, 3, 4, 2)]
-    assert rows.position(job_id(2)) == 4
-    assert {fault.kind for fault in expected_faults.all()} == {"TypeError"}

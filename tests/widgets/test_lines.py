@@ -213,13 +213,6 @@ async def test_text_is_wrapped_and_scrolled() -> None:
         assert text_of(pane)[0] == " one two three four five six seven"
 
 
-def test_wrapping_keeps_blanks_inside_and_hangs() -> None:
-    assert wrapped("key   words that go on", 14, hang=6) == ["key   words", "      that go", "      on"]
-    assert wrapped("", 10) == [""]
-    assert wrapped("ab cdefgh", 4) == ["ab", "cdef", "gh"]
-    assert wrapped("表格表格", 4) == ["表格", "表格"]
-
-
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_wrapped_lines_are_never_too_wide(text: str) -> None:
     for cells in (2, 7, 40):

@@ -93,13 +93,6 @@ async def test_it_opens_at_the_end_of_a_million_lines_and_both_ends_are_a_key_aw
         assert lines.asked <= 2 * KEPT
 
 
-async def test_moves_farther_than_what_is_held_are_made_up_for() -> None:
-    async with shown(numbered(20_000), 100_000) as (view, pilot):
-        for _ in range(500):
-            view.move(Move.PAGE_DOWN)
-        await wait_until(lambda: (view.place or 0) > 100_000 + 10 * 2_000, pilot)
-
-
 async def test_it_stays_at_the_end_while_lines_come() -> None:
     lines = numbered(50)
     async with shown(lines) as (view, pilot):
@@ -193,38 +186,6 @@ async def test_hits_are_marked_and_those_out_of_sight_told() -> None:
         view.set_finder(None)
         assert not any("hit" in span.style for y in range(3) for span in view.line(y))
         await pilot.pause()
-
-
-async def test_a_log_that_breaks_off_is_told_and_what_is_held_stays() -> None:
-    lines = numbered(5_000)
-    failed: list[str] = []
-
-    class Listening(WidgetApp):
-        def on_log_view_failed(self, message: LogView.Failed) -> None:
-            failed.append(message.words)
-
-    view = LogView(look=LineLook(whole=True))
-    async with Listening(view).run_test(size=(40, 10)) as pilot:
-        view.show(lines)
-        await wait_until(lambda: len(view._window), pilot)
-        lines.broken = "x.log: no such file"
-        view.go_to(0)
-        await wait_until(lambda: failed, pilot)
-        assert seen(view)[-1] == "line 4999"
-    assert failed[0] == lines.broken
-
-
-async def test_an_empty_log_shows_its_first_lines_when_they_come() -> None:
-    lines = numbered(0)
-    async with shown(lines) as (view, pilot):
-        for move in Move:
-            view.move(move)
-        view.toggle_bookmark()
-        view.toggle_wrap()
-        assert view.place is None
-        lines.texts.append("first")
-        view.grown(lines.extent)
-        await wait_until(lambda: seen(view)[0] == "first", pilot)
 
 
 EXPRESSIONS = [

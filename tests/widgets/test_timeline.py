@@ -50,22 +50,6 @@ def ops(count: int) -> list[Op]:
     ]
 
 
-async def test_steps_are_shown_and_the_one_that_went_wrong_is_chosen(panes: Panes) -> None:
-    op = an_op(steps=[a_step("request", 0), a_step("status error", 1), a_step("exited 0", 1)])
-    async with panes.run_test(size=(120, 20)) as pilot:
-        panes.timeline.set_op(op)
-        await pilot.pause()
-        assert panes.timeline.step is op.steps[1]
-        assert [m.step for m in panes.said if isinstance(m, Timeline.StepHighlighted)] == [op.steps[1]]
-        good = an_op(steps=[a_step("request", 0), a_step("sent", 1)])
-        panes.timeline.set_op(good)
-        assert panes.timeline.step is good.steps[1]
-        panes.timeline.set_op(None)
-        assert panes.timeline.step is None
-        panes.timeline.move(Move.DOWN)
-        assert panes.timeline.step is None
-
-
 async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: FixedClock) -> None:
     op = an_op(steps=[a_step("request", 0), a_step("sent", 20)], status=OpStatus.SENT)
     async with panes.run_test(size=(120, 20)) as pilot:

@@ -91,6 +91,8 @@ def check_incidents_say_the_same(
     What is doubted about it they doubt too, or the source that it rests on.
     """
     said = sample.verdict if sample is not None else None
+    if sample is not None and said is not None and said.code is Code.SUPERVISOR_RESTARTED:
+        assert sample.restart
     if sample is not None and said is not None and sample.is_told:
         assert (said.code, said.confidence, said.sentence) == (
             verdict.code, verdict.confidence, verdict.sentence,

@@ -22,7 +22,7 @@ from tests.analysis.explain.disturbed_worlds import DISTURBANCES, SURE, SYSTEMS,
 from tests.builders import ago
 from tests.conftest import NOW
 
-WORLDS = int(os.environ.get("JOBTUI_WORLDS", "8"))
+WORLDS = int(os.environ.get("JOBTUI_WORLDS", "5"))
 
 
 @pytest.mark.parametrize("disturbance", DISTURBANCES)

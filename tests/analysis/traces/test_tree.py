@@ -17,7 +17,6 @@ from jobtui.analysis.traces.job_traces import (
     alone,
     candidates,
     submission_search,
-    ways_by_attribute,
     ways_from_job,
 )
 from jobtui.analysis.traces.layout import (
@@ -345,20 +344,6 @@ async def ways_of(client: Asked, job: Job) -> Ways:
     return await ways_from_job(cast(TraceClient, client), job, JOB_ATTRIBUTES)
 
 
-async def test_the_trace_that_a_job_was_handed_needs_no_search() -> None:
-    client = Asked(TRACES)
-    ways = await ways_of(client, a_condor_job(trace="ab" * 16))
-    assert [way.trace_id for way in ways.found] == ["ab" * 16]
-    assert client.asked == []
-
-
-async def test_an_attribute_of_its_spans_names_it() -> None:
-    client, job_id = cast(TraceClient, Asked(TRACES)), "81419552.0@jobsub02.fnal.gov"
-    ways = await ways_by_attribute(client, job_id, JOB_ATTRIBUTES)
-    assert [way.trace_id for way in ways.found] == [EXPECTED["job-fail"]["traceID"]]
-    assert (await ways_by_attribute(client, job_id, ("my.job",))).found == ()
-
-
 async def test_without_either_there_are_candidates_where_its_time_is_known_and_nothing_is_found() -> None:
     ways = await ways_of(Asked(TRACES, ("server x says 503",)), a_condor_job())
     assert ways.found == ()
@@ -404,20 +389,6 @@ def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, wo
 def test_a_submission_of_another_job_is_unlikely() -> None:
     (other,), (mine,) = (candidates([captured("job-fail")], LATE, names) for names in (JOB_ATTRIBUTES, ()))
     assert other.score < mine.score
-
-
-@pytest.mark.parametrize(
-    ("job_id", "names"),
-    [
-        *((job_id, JOB_ATTRIBUTES) for job_id in (
-            "81430102.9", "9.2@jobsub02.fnal.gov", "81430102.2@other.fnal.gov", "", "x")),
-        ("81430102.2", ("my.job",)),  # an attribute that nobody looks for
-    ],
-)  # fmt: skip
-def test_what_is_none_of_them_takes_nothing_away(job_id: str, names: tuple[str, ...]) -> None:
-    trace = captured("cluster-4")
-    mine = alone(trace, job_id, names)
-    assert (mine.trace, mine.others) == (trace, {})
 
 
 def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
