@@ -5,6 +5,7 @@ from time import perf_counter
 
 from jobtui.analysis.flags import needs_person
 from jobtui.model.clock import Nanos
+from jobtui.model.faults import contained
 from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -37,8 +38,9 @@ class Trouble:
         found = []
         while self._changed and perf_counter() < end:
             job_id, _ = self._changed.popitem()
-            if (job := jobs.get(job_id)) is not None and self._is_new(job, now_at(job.source, now)):
-                found.append(job_id)
+            with contained("judging a job"):
+                if (job := jobs.get(job_id)) is not None and self._is_new(job, now_at(job.source, now)):
+                    found.append(job_id)
         for _ in range(len(self._live)):
             if perf_counter() >= end:
                 break
@@ -46,8 +48,10 @@ class Trouble:
             job = jobs.get(job_id)
             if job is None or not job.status.is_live:
                 del self._live[job_id]
-            elif self._is_stuck_now(job, now_at(job.source, now)):
-                found.append(job_id)
+                continue
+            with contained("judging a job"):
+                if self._is_stuck_now(job, now_at(job.source, now)):
+                    found.append(job_id)
         return list(dict.fromkeys(found))
 
     def _is_new(self, job: Job, now: Nanos) -> bool:

@@ -21,6 +21,7 @@ from jobtui.model.memory import Overview
 from jobtui.model.numbers import counted
 from jobtui.model.settings import KIND, Alarms
 from jobtui.model.source_errors import SourceError
+from jobtui.model.verdicts import Code
 from jobtui.render.memory import sites_words
 from jobtui.render.terminal import notification_sequence
 from jobtui.render.text import show
@@ -174,12 +175,15 @@ class Alarm:
 
         shared = self._shared
         gatherer = Gatherer(shared.live, shared.job_reader, shared.clock.now(), shared.reach)
-        verdict = explain(await gatherer.whole(jobs[0]))
+        code, confidence = Code.UNKNOWN, 0.0
+        with contained("explaining"):  # the command runs whatever is known
+            verdict = explain(await gatherer.whole(jobs[0]))
+            code, confidence = verdict.code, verdict.confidence
         await command.run(
             {
                 "TROUBLE_JOB": show(jobs[0]),
-                "TROUBLE_VERDICT": verdict.code.value,
-                "TROUBLE_CONFIDENCE": f"{verdict.confidence:.2f}",
+                "TROUBLE_VERDICT": code.value,
+                "TROUBLE_CONFIDENCE": f"{confidence:.2f}",
                 "TROUBLE_JOBS": str(len(jobs)),
             }
         )

@@ -6,19 +6,22 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from jobtui.analysis import alerts
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.app import JobtuiApp
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.faults import Faults
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.settings import Alarms
 from jobtui.screens import alarm
 from jobtui.screens.alarm import AlarmCommand
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
 from tests.builders import a_job, ago
 from tests.conftest import NOW
-from tests.fakes import ScriptedSource, batch
+from tests.fakes import ScriptedSource, batch, fail, fail_later
 from tests.screens.scene import see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press
@@ -65,6 +68,29 @@ async def test_new_failures_are_told_together_and_then_it_rests(
         assert job in session.store.jobs
         assert verdict == "program_failed"
         assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_fault_costs_the_alarm_of_no_other_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    out, bad, is_new = tmp_path / "out", failed(3, NOW), alerts.Trouble._is_new
+    monkeypatch.setattr(
+        alerts.Trouble, "_is_new",
+        lambda self, job, now: fail() if job.id == bad.id else is_new(self, job, now),
+    )  # fmt: skip
+    monkeypatch.setattr(Gatherer, "whole", fail_later)
+    source = ScriptedSource([batch(failed(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
+    session.alarms = Alarms(command=command_writing(out))
+    app = JobtuiApp(session)
+    async with session, app.run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(batch(failed(2, NOW), bad))
+        await wait_until(lambda: out.exists() and out.read_text().endswith("\n"), pilot)
+        await wait_until(lambda: all(worker.group != "alarm" for worker in app.workers), pilot)
+    assert out.read_text().split() == [failed(2, NOW).id, "unknown", "1"]
+    assert {fault.stage for fault in expected_faults.all()} == {"judging a job", "explaining"}
 
 
 @pytest.mark.usefixtures("quick")
