@@ -117,7 +117,8 @@ _BARE = re.compile(
     r"|\\ (?=\S)|\\(?!\\{0,8}[nrt'\"])|%(?!26|22))+"
 )
 _MORE_WORDS = re.compile(
-    r"(?:(?:[ \t]+(?!#|--?\w|[\w.\-]+[=:]|[|&<>])|\\{1,8}n(?=[^\s\\'\"=:]+(?:\\|['\"]|$)))[^\s'\"\\,;)\]}]+)+"
+    r"(?:(?:[ \t]+(?!#|--?\w|[\w.\-]+[=:]|[|&<>])|\\{1,8}n(?=[^\s\\'\"=:]+(?:\\|['\"]|$)))"
+    r"(?:[^\s'\"\\,;)\]}]|[)\]}](?![\s,)\]}:;.'\"\\]|$))+)+"
 )
 """The words after the first of a secret without quotes, up to the next key, option or comment."""
 _LINE_HEAD = re.compile(r"(?:^|\n|:\d+:\w+ |\\n)['\"]?[ \t\-]*(?:export |set )?[\w.\-]*$", re.ASCII)
