@@ -7,7 +7,8 @@ import pytest
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, Slurm
 from jobtui.model.clock import FixedClock
-from jobtui.model.jobs import Job
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail
 from tests import polling
 from tests.conftest import NOW
 from tests.loopback import Timer
@@ -33,3 +34,9 @@ class Reading(polling.Reading[Slurm]):
         self.clock.advance(later_s)
         await self.drain()
         return cast(Mapping[str, Job], self.jobs)
+
+    async def detail(self, number: str) -> JobDetail:
+        """All of a job that is there."""
+        detail = await self.source.detail(JobId(f"slurm/{number}"))
+        assert detail is not None
+        return detail

@@ -43,8 +43,7 @@ IDS = CAPTURED["ids"]
 
 
 async def verdict_on(reading: Reading, number: str) -> Verdict:
-    detail = await reading.source.detail(JobId(f"slurm/{number}"))
-    assert detail is not None
+    detail = await reading.detail(number)
     return explain(Evidence(job_id=detail.job.id, now=reading.clock.now(), job=detail.job, detail=detail))
 
 
@@ -89,8 +88,7 @@ async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn)
 async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -> None:
     """As with --at: not until the time at which Slurm was asked."""
     cluster.waiting()
-    detail = await Reading().source.detail(JobId(f"slurm/{IDS['qos-jobs']}"))
-    assert detail is not None
+    detail = await Reading().detail(IDS["qos-jobs"])
     assert detail.pending is not None
     (since,) = (one.since for one in detail.pending.holders)
     assert since is not None
@@ -112,8 +110,7 @@ async def test_of_one_job_alone_the_queue_is_read_once(cluster: StandIn) -> None
 async def test_when_a_job_might_have_begun_is_said(cluster: StandIn) -> None:
     cluster.accounts({"Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:07:00",
                       "Start": "2026-11-20T20:10:00"})  # fmt: skip
-    detail = await Reading().source.detail(JobId("slurm/1"))
-    assert detail is not None
+    detail = await Reading().detail("1")
     told = "2026-11-20T20:07:00Z, 7 min after it was submitted, 3 min before it began"
     assert ("eligible", told) in detail.facts
 

@@ -19,7 +19,7 @@ from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S
 from jobtui.formats.slurm import SACCT, SQUEUE, time_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import LEFT
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.verdicts import RELIABLE
@@ -180,9 +180,7 @@ async def test_hostile_names_stay_names(cluster: StandIn) -> None:
 
 async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
     cluster.captured()
-    source = Reading().source
-    detail = await source.detail(JobId("slurm/8"))
-    assert detail is not None
+    detail = await Reading().detail("8")
     facts = dict(detail.facts)
     assert facts["errors"] == f"{DIRECTORY}/lattice-8.err"
     assert facts["output"] == f"{DIRECTORY}/lattice-8.out"
@@ -201,7 +199,7 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
 async def test_accounting_alone_is_not_sure_of_live_jobs(cluster: StandIn, state: str, is_sure: bool) -> None:
     cluster.fault("scontrol", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
     cluster.accounts({"State": state} if is_sure else {"State": state, "End": "Unknown"})
-    detail = await detail_of("slurm/1")
+    detail = await Reading().detail("1")
     verdict = explain(Evidence(job_id=detail.job.id, now=NOW, job=detail.job, detail=detail))
     assert bool(verdict.doubts) == (not is_sure)
     assert (verdict.confidence >= LIKELY) == is_sure
@@ -211,29 +209,23 @@ async def test_accounting_alone_is_not_sure_of_live_jobs(cluster: StandIn, state
 @pytest.mark.parametrize(("asked", "meant"), [("4_3", "4_3"), ("17", "4_3"), ("13", "4_1"), ("9", "9")])
 async def test_tasks_are_found_by_either_number(cluster: StandIn, asked: str, meant: str) -> None:
     cluster.captured()
-    detail = await detail_of(f"slurm/{asked}")
+    detail = await Reading().detail(asked)
     assert detail.job.id == f"slurm/{meant}"
 
 
 async def test_an_array_as_a_whole_is_told_by_its_tasks(cluster: StandIn) -> None:
     cluster.captured()
-    detail = await detail_of("slurm/4")
+    detail = await Reading().detail("4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
     assert detail.job.native_status == "3 COMPLETED, 1 FAILED"
     assert detail.job.error == "tasks 3 failed"
-
-
-async def detail_of(job_id: str) -> JobDetail:
-    detail = await Reading().source.detail(JobId(job_id))
-    assert detail is not None
-    return detail
 
 
 async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandIn) -> None:
     first = {"State": "REQUEUED", "ExitCode": "0:0"}
     again = {"State": "PENDING", "Submit": "2026-11-20T20:21:00", "Start": "Unknown", "End": "Unknown"}
     cluster.accounts(first, again)
-    detail = await detail_of("slurm/1")
+    detail = await Reading().detail("1")
     assert [run.status for run in detail.runs] == [JobStatus.CANCELED, JobStatus.PENDING]
     run = detail.runs[0]
     assert (run.started_at, run.ended_at) == (time_of("2026-11-20T20:10:00"), time_of("2026-11-20T20:20:00"))
@@ -256,16 +248,16 @@ FAILED_ROW = {"State": "FAILED", "ExitCode": "9:0"}
 
 async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: StandIn) -> None:
     cluster.accounts(FAILED_ROW)
-    assert dict((await detail_of("slurm/1")).facts)["exit"] == "9:0, or 137: sacct leaves 128 out"
+    assert dict((await Reading().detail("1")).facts)["exit"] == "9:0, or 137: sacct leaves 128 out"
     at = {"submission": 1795204800, "start": 1795205400, "end": 1795206000}
     code = {"status": ["ERROR"], "return_code": {"set": True, "infinite": False, "number": 137}}
     job = {"job_id": 1, "state": {"current": ["FAILED"]}, "time": at, "exit_code": code}
     cluster.account_json(json.dumps({"jobs": [job | {"stdout": "/x/%j.out"}]}))
-    detail = await detail_of("slurm/1")
+    detail = await Reading().detail("1")
     assert (detail.job.exit, dict(detail.facts)["exit"]) == ("137:0", "137:0")
     assert detail.outputs == ("/x/1.out",)
     cluster.show("1", SHOWN.format(exit="138:0", out="/a", error="/a"))
-    assert (await detail_of("slurm/1")).job.exit == "138:0"
+    assert (await Reading().detail("1")).job.exit == "138:0"
 
 
 @pytest.mark.parametrize(
@@ -277,7 +269,7 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
 async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool) -> None:
     row = {"State": "FAILED", "ExitCode": "0:9", "ReqMem": asked, "NNodes": nodes}
     cluster.accounts(row, {"JobID": "1.batch", "MaxRSS": used, **row})
-    assert ("over its memory" in dict((await detail_of("slurm/1")).facts)) == is_over
+    assert ("over its memory" in dict((await Reading().detail("1")).facts)) == is_over
 
 
 async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: StandIn) -> None:
@@ -285,7 +277,7 @@ async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: S
     for step, is_told in (({"JobID": "1.batch"}, True), ({"JobID": "1.batch", "MaxRSS": "3M"}, False),
                           ({"JobID": "1.0"}, False)):  # fmt: skip
         cluster.accounts(row, {**row, **step})
-        detail = await detail_of("slurm/1")
+        detail = await Reading().detail("1")
         assert ("not started" in dict(detail.facts)) == is_told
         assert ("not started" in (detail.job.error or "")) == is_told
 
@@ -299,7 +291,7 @@ async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: S
 )  # fmt: skip
 async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs: tuple[str, ...]) -> None:
     cluster.show("1", SHOWN.format(exit="1:0", out=out, error=error))
-    assert (await detail_of("slurm/1")).outputs == outputs
+    assert (await Reading().detail("1")).outputs == outputs
 
 
 async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
