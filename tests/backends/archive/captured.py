@@ -69,3 +69,10 @@ def found(place: Path, text: str, cluster: str = "", **more: object) -> Archived
     script = look(place, text, cluster, **more).script
     assert script is not None
     return script
+
+
+def check(script: ArchivedScript | None, number: str) -> None:
+    """It has the script of this job and its environment, byte for byte."""
+    assert script is not None
+    assert script.environment is not None
+    assert (script.script, dict(script.environment.variables)) == (script_of(number), environment_of(number))

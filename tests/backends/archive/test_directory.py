@@ -14,7 +14,7 @@ from jobtui.backends.archive.files import NotRead, read_kept, root_of
 from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.scripts import Answer, Environment, Outcome, ScriptPeriod, Wanted
+from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceDenied, SourceMissing
 from tests.backends.archive.captured import (
     DAY,
@@ -22,7 +22,7 @@ from tests.backends.archive.captured import (
     SUBMITTED,
     TORQUE,
     archive_in,
-    environment_of,
+    check,
     found,
     look,
     script_of,
@@ -34,11 +34,6 @@ from tests.loopback import nobody
 DAYS = 86_400 * SECOND
 
 
-def pairs(environment: Environment | None) -> dict[bytes, bytes | None]:
-    assert environment is not None
-    return dict(environment.variables)
-
-
 @pytest.mark.parametrize("period", [DAY, "202611", "2026", "", "spool"])
 @pytest.mark.parametrize("submitted_at", [SUBMITTED, None])
 def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted_at: Nanos | None) -> None:
@@ -46,7 +41,7 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
     place = spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
     for number, text in [*((number, number) for number in JOBS), ("10", "10_3")]:
         script = found(place, text, "huppel", submitted_at=None if is_spool else submitted_at)
-        assert (script.script, pairs(script.environment)) == (script_of(number), environment_of(number))
+        check(script, number)
         assert (script.cluster, script.number) == ("huppel", number)
         assert is_spool or script.archived_at == SUBMITTED
         assert script.environment is not None

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -8,10 +9,8 @@ from jobtui.backends.elastic.client import ElasticClient
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceMissing, SourceUnreachable
-from jobtui.model.specs import NO_ACCESS, Access
-from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
+from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 from tests.backends.archive.elastic_server import INDEX, StrictElastic
-from tests.loopback import served
 
 BY_ID = {str(document["id"]): document for document in documents()}
 UNDER_JOBINFO: dict[str, Mapping[str, Any]] = {
@@ -23,30 +22,27 @@ UNDER_JOBINFO: dict[str, Mapping[str, Any]] = {
 }
 
 
-async def found(url: str, wanted: Wanted, access: Access = NO_ACCESS) -> Answer:
-    archive = ElasticArchive(ElasticClient(url, access))
-    try:
+def archive_of(elastic: StrictElastic, index: str = INDEX) -> ElasticArchive:
+    return ElasticArchive(ElasticClient(f"http://elastic.test/{index}", transport=elastic.transport))
+
+
+async def found(elastic: StrictElastic, wanted: Wanted, index: str = INDEX) -> Answer:
+    async with aclosing(archive_of(elastic, index)) as archive:
         return await archive.find(wanted)
-    finally:
-        await archive.aclose()
 
 
 @pytest.mark.parametrize("kept", [BY_ID, UNDER_JOBINFO], ids=["at the top", "under jobinfo"])
 async def test_every_document_gives_script_and_environment(kept: Mapping[str, Mapping[str, Any]]) -> None:
-    with served(StrictElastic(kept)) as url:
-        for number in JOBS:
-            script = (await found(url, Wanted(number, cluster="huppel"))).script
-            assert script is not None
-            assert script.environment is not None
-            assert script.script == script_of(number)
-            assert dict(script.environment.variables) == environment_of(number)
-            assert b"SIM_OPTS" in script.environment.mended
+    elastic = StrictElastic(kept)
+    for number in JOBS:
+        script = (await found(elastic, Wanted(number, cluster="huppel"))).script
+        check(script, number)
+        assert b"SIM_OPTS" in script.environment.mended  # type: ignore[union-attr]
 
 
 async def test_the_document_of_the_id_is_enough() -> None:
     elastic = StrictElastic(BY_ID)
-    with served(elastic) as url:
-        await found(url, Wanted("7"))
+    await found(elastic, Wanted("7"))
     assert elastic.sent == [f"GET /{INDEX}/_doc/7"]
 
 
@@ -57,52 +53,48 @@ async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bo
         for number in ("27", "270", "2")
     }
     inner = {key: {"jobinfo": one} for key, one in kept.items()}
-    with served(StrictElastic(inner if is_inner else kept)) as url:
-        for wanted in (Wanted("27"), Wanted("27", server=".master"), Wanted("27", cluster="snel")):
-            script = (await found(url, wanted)).script
-            assert script is not None
-            assert (script.number, script.script) == ("27.master", b"27")
-        assert (await found(url, Wanted("7"))).script is None
+    elastic = StrictElastic(inner if is_inner else kept)
+    for wanted in (Wanted("27"), Wanted("27", server=".master"), Wanted("27", cluster="snel")):
+        script = (await found(elastic, wanted)).script
+        assert script is not None
+        assert (script.number, script.script) == ("27.master", b"27")
+    assert (await found(elastic, Wanted("7"))).script is None
 
 
 async def test_absence_is_told_apart_also_of_the_index() -> None:
-    with served(StrictElastic(BY_ID)) as url:
-        nothing = (await found(url, Wanted("70"))).tried[0]
-        other = (await found(url, Wanted("7", cluster="snel"))).tried[0]
-        later = (await found(url, Wanted("7", submitted_at=Nanos(SUBMITTED + 86_400 * 40 * SECOND)))).tried[0]
+    elastic = StrictElastic(BY_ID)
+    nothing = (await found(elastic, Wanted("70"))).tried[0]
+    other = (await found(elastic, Wanted("7", cluster="snel"))).tried[0]
+    later = (await found(elastic, Wanted("7", submitted_at=Nanos(SUBMITTED + 86_400 * 40 * SECOND)))).tried[0]
     assert nothing.outcome is Outcome.NOT_THERE
     assert (other.outcome, "huppel" in other.note) == (Outcome.OTHER_CLUSTER, True)
     assert (later.outcome, "another job" in later.note) == (Outcome.NOT_THERE, True)
-    with served(StrictElastic(BY_ID)) as url, pytest.raises(SourceMissing, match="no such index"):
-        await found(url.replace(INDEX, "other"), Wanted("7"))
+    with pytest.raises(SourceMissing, match="no such index"):
+        await found(elastic, Wanted("7"), "other")
 
 
 async def test_a_busy_server_is_asked_again_and_then_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     elastic = StrictElastic(BY_ID)
     elastic.busy = 3
-    with served(elastic) as url:
-        assert (await found(url, Wanted("7"))).script is not None
-        assert len(elastic.sent) == 4
-        elastic.busy = 100
-        with pytest.raises(SourceUnreachable, match="asked too much"):
-            await found(url, Wanted("7"))
+    assert (await found(elastic, Wanted("7"))).script is not None
+    assert len(elastic.sent) == 4
+    elastic.busy = 100
+    with pytest.raises(SourceUnreachable, match="asked too much"):
+        await found(elastic, Wanted("7"))
     assert len(elastic.sent) == 4 + 5
 
 
-async def walked(url: str, span: ScriptPeriod) -> list[Walked]:
-    archive = ElasticArchive(ElasticClient(url))
-    try:
+async def walked(elastic: StrictElastic, span: ScriptPeriod) -> list[Walked]:
+    async with aclosing(archive_of(elastic)) as archive:
         return [one async for one in archive.walk(span, lambda where: None)]
-    finally:
-        await archive.aclose()
 
 
 async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.archive.elastic.PAGE", 5)
     kept = BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}}
-    with served(StrictElastic(kept)) as url:
-        every = await walked(url, ScriptPeriod())
-        later = await walked(url, ScriptPeriod(since=Nanos(SUBMITTED + 3600 * SECOND)))
+    elastic = StrictElastic(kept)
+    every = await walked(elastic, ScriptPeriod())
+    later = await walked(elastic, ScriptPeriod(since=Nanos(SUBMITTED + 3600 * SECOND)))
     assert sorted(one.script.number for one in every if one.script) == sorted(2 * JOBS)
     assert [one.unreadable for one in every if one.unreadable]
     assert not later

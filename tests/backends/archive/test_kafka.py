@@ -13,7 +13,7 @@ from jobtui.backends.archive.search import Query, Tally, search
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
-from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
+from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "sarchive"
@@ -60,11 +60,7 @@ async def archive(brokers: str) -> AsyncIterator[KafkaArchive]:
 
 async def test_every_message_gives_script_and_environment(archive: KafkaArchive) -> None:
     for number in JOBS:
-        script = (await archive.find(Wanted(number, cluster="huppel"))).script
-        assert script is not None
-        assert script.environment is not None
-        assert script.script == script_of(number)
-        assert dict(script.environment.variables) == environment_of(number)
+        check((await archive.find(Wanted(number, cluster="huppel"))).script, number)
 
 
 async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
