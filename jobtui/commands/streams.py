@@ -69,15 +69,17 @@ def prepare_streams() -> None:
 
 
 def complain(text: str) -> None:
-    from jobtui.model.faults import contained
     from jobtui.render.text import show
 
     prepare_streams()
-    shown = ""
-    with contained("saying what is wrong") as saying:
-        shown = show(text)
     try:
-        sys.stderr.write(f"jobtui: {shown or saying.words}\n")
+        shown = show(text)
+    except Exception as error:  # noqa: BLE001 - as `contained`, which takes long to import, would have it
+        from jobtui.model.faults import FAULTS
+
+        shown = FAULTS.note(error, "saying what is wrong").words
+    try:
+        sys.stderr.write(f"jobtui: {shown}\n")
         sys.stderr.flush()
     except OSError:
         _detach(sys.stderr.fileno())
