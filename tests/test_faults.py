@@ -708,6 +708,17 @@ def filtered_again() -> object:
     return rows.window(0, 9)
 
 
+def ordered_again() -> object:
+    """By a key that raises for one, then by keys that do not compare."""
+    (rows := JobRows(lambda: NOW)).apply([JOB, OTHER, BAD])
+    for key in (lambda job: fail() if job == BAD else job.id, lambda job: 5 if job == BAD else job.id):
+        rows.set_order(key, keep=None)
+        while rows.is_sorting:
+            rows.work()
+        assert {*rows.window(0, 9)} == {JOB.id, OTHER.id, BAD.id}
+    return rows
+
+
 def caused_again() -> object:
     async def gathered() -> object:
         async with Session([build(SourceSpec("srdb", str(CAPTURE)))], FixedClock(NOW)) as session:
@@ -726,6 +737,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     ),
     "judging a job": (job_rows, "needs_person", judged_again),
     "filtering": (job_rows, "__doc__", filtered_again),
+    "sorting rows": (job_rows, "__doc__", ordered_again),
     "reading a script": (
         sarchive,
         "_script_in",
