@@ -100,9 +100,13 @@ def test_lines_of_a_container_are_printed_before_the_program_is_imported(
             said, given = (re.sub(r"[.]\w{4}@", "@", text).split() for text in (ran.out, whole.out))
             assert said == given != []
             assert (ran.code, ran.err) == (0, whole.err)
-    source = (
-        "import sys, jobtui.cli as c; c.main(sys.argv[1:]);print({*sys.modules} & {'msgspec', 'asyncio'})"
-    )
+    # what is said on stderr comes after the lines
+    source = """import sys
+from jobtui import cli
+from jobtui.commands import container
+container.complain = len
+cli.main(sys.argv[1:])
+print({*sys.modules} & {'msgspec', 'asyncio'})"""
     words = [sys.executable, "-c", source, "logs", name, "--plain", f"--journal={journals}"]
     assert subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.endswith(b"\nset()\n")
 
