@@ -17,15 +17,7 @@ from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
 from jobtui.model.source_errors import SourceDenied, SourceMissing
 from jobtui.transport import blocks as file_search
-from jobtui.transport.blocks import (
-    HOLE_BYTES,
-    Block,
-    BlockReader,
-    Limits,
-    Position,
-    lines_from,
-    offset_of_time,
-)
+from jobtui.transport.blocks import Block, BlockReader, Limits, Position, lines_from, offset_of_time
 from jobtui.transport.files import open_file
 from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers
 from tests.conftest import NOW
@@ -78,7 +70,7 @@ def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> N
     reader, blocks = read_all(data, Limits(block=40, line=10_000, skip=300))
     left = b"".join(block.data for block in blocks)
     assert left.translate(None, b"\0\n") == data.translate(None, b"\0\n")
-    assert (reader.skip_count > 0) >= (b"\0" * HOLE_BYTES in data)
+    assert (reader.skip_count > 0) >= (b"\0" * file_search.HOLE_BYTES in data)
 
 
 def test_nuls_at_the_end_wait_for_what_follows_unless_they_are_very_many() -> None:

@@ -15,16 +15,7 @@ from jobtui.backends.sirepo.source import MANY_NAMES, UNWATCHED_SHARE, WATCHED_S
 from jobtui.model.ids import JobId
 from jobtui.transport import watch as watches
 from jobtui.transport.files import FileId
-from jobtui.transport.watch import (
-    CREATE,
-    OVERFLOWN,
-    REMOVED,
-    DirectoryWatch,
-    Inotify,
-    Watch,
-    file_system_of,
-    silent_file_system,
-)
+from jobtui.transport.watch import DirectoryWatch, Inotify, Watch, file_system_of, silent_file_system
 from jobtui.transport.worker import Worker
 from tests.builders import job_id as jid
 from tests.loopback import Timer
@@ -70,7 +61,7 @@ def test_a_directory_that_is_elsewhere_is_a_failure(how: str, folder: Path, seen
     else:
         folder.rename(folder.with_name("elsewhere"))
     folder.mkdir()
-    wait_for(lambda: not seen.take() and seen.failure == REMOVED)
+    wait_for(lambda: not seen.take() and seen.failure == watches.REMOVED)
 
 
 def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
@@ -82,7 +73,7 @@ def test_more_than_the_kernel_can_hold_is_a_failure(folder: Path) -> None:
     for number in range(most + 10):  # which nobody reads meanwhile; equal ones in a row are one
         os.utime(paths[number % 2])
     watch.take()
-    assert watch.failure == OVERFLOWN
+    assert watch.failure == watches.OVERFLOWN
     watch.close()
 
 
@@ -101,7 +92,7 @@ async def test_closing_ends_a_wait_for_a_directory_and_is_no_failure(folder: Pat
 
 async def test_closing_a_queue_with_news_leaves_its_number_to_others(folder: Path) -> None:
     queue, loop = Inotify(), asyncio.get_running_loop()
-    queue.add(str(folder), CREATE)
+    queue.add(str(folder), watches.CREATE)
     number = queue._fd
 
     def is_news() -> bool:
@@ -451,7 +442,7 @@ def test_a_directory_in_place_of_another_is_watched_at_once(world: World, is_rem
     world.begin()
     if is_removed:
         world.look()
-        world.watches[0].failure = REMOVED
+        world.watches[0].failure = watches.REMOVED
     else:
         world.watches[0].directory = FileId(0, 0)
     assert world.look() == "all"

@@ -17,21 +17,13 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import Cursor, JournalEntry, Tail
 from jobtui.model.source_errors import SourceDenied, SourceError
 from jobtui.transport.ssh import LocalShell, Running
-from tests.backends.journal.make import (
-    BOOT,
-    START_US,
-    by_host,
-    entry,
-    make_journal,
-    needs_journal_tools,
-    two_hosts,
-)
+from tests.backends.journal.make import BOOT, START_US, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.reading import all_forward
 
 
 @needs_journal_tools
 async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -> None:
-    for host, text in by_host(two_hosts()).items():
+    for host, text in by_host().items():
         make_journal(tmp_path, [text], f"remote-{host}.journal")
     steps = [0, 10, 5, 5, 5, 30, 1]
     back = [

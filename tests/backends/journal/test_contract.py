@@ -21,7 +21,6 @@ from tests.backends.journal.make import (
     entry,
     make_journal,
     needs_journal_tools,
-    two_hosts,
     writer,
 )
 from tests.backends.journal.readers import MakeReader, Way, each_program
@@ -34,7 +33,7 @@ pytestmark = [needs_journal_tools, each_program]
 @pytest.fixture(scope="session")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("two-hosts")
-    for host, text in by_host(two_hosts()).items():
+    for host, text in by_host().items():
         make_journal(directory, [text], f"remote-{host}.journal")
     return directory
 

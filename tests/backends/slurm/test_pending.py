@@ -19,15 +19,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.slurm.pending import Queue, _answered, chain_of
 from jobtui.backends.slurm.pending import pending_of as slurm_pending
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
-from jobtui.formats.slurm_nodes import (
-    Wants,
-    expanded,
-    gres_of,
-    has_features,
-    limit_told,
-    nodes_of,
-    tally_of,
-)
+from jobtui.formats.slurm_nodes import Wants, expanded, gres_of, has_features, limit_told, nodes_of, tally_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.pending import Category, NodeTally, Pending
