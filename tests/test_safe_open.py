@@ -3,8 +3,6 @@
 import ast
 import os
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -126,13 +124,6 @@ def test_a_pipe_that_has_no_end_is_waited_for_once(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(files, "PIPE_S", LONG_S)
     with pytest.raises(OSError, match="it is a pipe"):
         read_given(pipe, 100)
-
-
-def test_a_process_substitution_is_a_configuration_file() -> None:
-    words = f"exec {sys.executable} -m jobtui --config <(echo 'log = [\"/no/such.log\"]') config"
-    ran = subprocess.run(["bash", "-c", words], capture_output=True, cwd=PACKAGE.parent, timeout=LONG_S)
-    assert b"/no/such.log" in ran.stdout, ran.stderr
-    assert ran.returncode == 0
 
 
 COMMANDS = (

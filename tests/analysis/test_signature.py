@@ -17,7 +17,7 @@ from jobtui.analysis.signature import LONGEST, failure_text, signature
 from jobtui.model.verdicts import Cause, Code, Verdict
 from tests.builders import a_job, job_id
 
-OUTPUTS = Path(__file__).parents[1] / "fixtures" / "program-output"
+PROGRAMS = Path(__file__).parents[1] / "fixtures" / "program-output"
 VARIANTS = 8
 SAYS_WHAT = re.compile(r"(?i)(exit(?:ed)?[ a-z]*|signal|errno|status|http[/\d. ]*|error)[\s:=]*$")
 
@@ -50,13 +50,13 @@ def adjusted_rand(one: list[str], other: list[str]) -> float:
 
 def outputs(name: str) -> dict[str, str]:
     if name == "captured":
-        truth = json.loads((OUTPUTS / "truth.json").read_text())
+        truth = json.loads((PROGRAMS / "truth.json").read_text())
         return {
-            name: (OUTPUTS / f"{name}.log").read_text("utf-8", "replace")
+            name: (PROGRAMS / f"{name}.log").read_text("utf-8", "replace")
             for name, one in truth.items()
             if not one["abstain"]
         }
-    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (OUTPUTS / f"{name}.txt").read_text())
+    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (PROGRAMS / f"{name}.txt").read_text())
     return {
         part: text.replace("»", "").replace("␛", "\x1b").replace("␍", "\r")
         for part, family, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)

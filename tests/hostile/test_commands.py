@@ -162,16 +162,6 @@ def is_blank(row: list[str], at: int) -> bool:
     return not 0 <= at < len(row) or row[at] == " "
 
 
-def test_what_is_out_of_line_is_seen() -> None:
-    good = ["ID     NAME   AGE", "表表   x 表    3s", "longid yy    100s"]
-    assert not [*unaligned(good)]
-    assert [*unaligned([*good, "longidx yyyyyyyy  100s"])]
-    assert [*unaligned(good, 10)]
-    assert [*faults_of(Ran(0, "a\x1b[31mb\n", ""), "table")]
-    assert [*faults_of(Ran(0, "", "a\x07b\n"), "table")]
-    assert not [*faults_of(Ran(0, "a\x1b[31mb\n", ""), TERMINAL)]
-
-
 def test_the_site_is_read(site: HostileSite, run: Runner) -> None:
     ran = run("--at", AT, *site.flags, "jobs", "--json")
     assert {job["id"] for job in ran.json["jobs"]} >= {*site.jobs.values()}

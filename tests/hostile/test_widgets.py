@@ -35,23 +35,6 @@ def test_every_widget_has_a_case() -> None:
     assert ({*CASES} | BASES) - {TraceTable} <= {*all_widgets()}
 
 
-def test_what_is_raw_is_seen() -> None:
-    assert faults_in("plain ✓ é 表") == []
-    for text in (
-        "\x1b[31m",
-        "\x9b1m",
-        "a\u202eb",
-        "\x00",
-        "\t",
-        "\ud800",
-        "a\u200db",
-        "e" + "\u0301" * 9,
-        "hunter2",
-    ):
-        assert faults_in(text), ascii(text)
-    assert [cells(text) for text in ("abc", "表", "e\u0301", "Ａ")] == [3, 2, 1, 2]
-
-
 @pytest.mark.parametrize("widget", CASES, ids=lambda widget: widget.__name__)
 async def test_a_widget_takes_hostile_text(widget: type[Widget]) -> None:
     cases = [CASES[widget](TEXTS[name]) for name in FEW]

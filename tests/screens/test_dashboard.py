@@ -40,18 +40,6 @@ async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int])
     assert scene.app.return_code == 0
 
 
-async def test_one_key_from_anywhere() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await on(scene.app, pilot, JobScreen)
-        await press(pilot, "6", until=SourcesScreen)
-        await press(pilot, "6", until=SourcesScreen)
-        assert len(scene.app.screen_stack) == 3
-        await press(pilot, "question_mark", "question_mark", until=HelpScreen)
-        await press(pilot, "1", until=JobsScreen)
-        assert len(scene.app.screen_stack) == 1
-
-
 async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
     async with read() as (scene, pilot):
         await press(pilot, "6", until=SourcesScreen)

@@ -11,9 +11,8 @@ from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.model.source_errors import SourceMissing
 from jobtui.render.text import Zone
-from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
-from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.builders import a_job, a_step, an_op, job_id
 from tests.fakes import batch
 from tests.screens.captured import app_on, until
 from tests.screens.scene import FAILED, Scene, jobs, read
@@ -97,19 +96,3 @@ async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) ->
         await press(pilot, "k", "G", "j", "6", "escape", until="line 2")
         assert "line 3" not in text(app)
         await press(pilot, "p", until="line 3")
-
-
-async def test_what_came_right_before_a_pause_is_shown_on_every_screen() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        await press(pilot, "6", until=SourcesScreen)
-        scene.db.add(batch(a_job(77, name="just in time", started_at=ago(0))))
-        await wait_until(lambda: scene.store.job(job_id(77)), pilot)
-        await press(pilot, "p", until=lambda: "paused" in top(scene.app))
-        scene.db.add(batch(a_job(78, name="too late", started_at=ago(0))))
-        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
-        await press(pilot, "1", until=lambda: "just in time" in "\n".join(text_of(table)))
-        assert "too late" not in "\n".join(text_of(table))
-        await press(pilot, "p", until=lambda: "too late" in "\n".join(text_of(table)))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.color import ColorSystem
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
@@ -15,7 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from jobtui.terminal.app import erases_in_color
-from jobtui.terminal.canvas import ONE_CELL, Canvas
+from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, Pen, codes_of, transition
 from tests.widgets.terminal import FakeTerminal
 from tests.widgets.widget_app import LOOKS
 
@@ -155,3 +156,72 @@ def test_another_size_is_another_picture() -> None:
 )
 def test_which_terminals_erase_in_colour(environment: dict[str, str], erases: bool) -> None:
     assert erases_in_color(environment) is erases
+
+
+STYLES = st.sampled_from(LOOKS)
+PEN_COLORS = ColorSystem.TRUECOLOR
+
+
+def drawn(text: str) -> FakeTerminal:
+    terminal = FakeTerminal(60, 3)
+    terminal.feed(text)
+    return terminal
+
+
+@given(st.lists(st.tuples(STYLES, st.sampled_from(["a", "bc", " "])), max_size=8))
+def test_a_terminal_draws_the_same_with_fewer_bytes(parts: list[tuple[Style, str]]) -> None:
+    pen = Pen(PEN_COLORS)
+    for style, text in parts:
+        pen.write(text, codes_of(style, PEN_COLORS))
+    lean = pen.text()
+    console = Console(force_terminal=True, color_system="truecolor")
+    plain = Strip([Segment(text, style) for style, text in parts]).render(console)
+    assert drawn(lean).seen() == drawn(plain).seen()
+    if all(text.strip() for _, text in parts):
+        assert len(lean) <= len(plain)
+
+
+@given(STYLES, STYLES)
+def test_a_transition_leads_from_one_style_to_the_other(before: Style, after: Style) -> None:
+    first, second = codes_of(before, PEN_COLORS), codes_of(after, PEN_COLORS)
+    reached = drawn(transition(PLAIN, first) + transition(first, second) + "x")
+    assert reached.cells[0][0] == drawn(transition(PLAIN, second) + "x").cells[0][0]
+
+
+def test_colours_are_written_only_where_they_are_seen() -> None:
+    pen = Pen(PEN_COLORS)
+    red, blue = (codes_of(Style(color=name), PEN_COLORS) for name in ("red", "blue"))
+    for text, codes in (("a", red), ("  ", blue), ("b", red)):
+        pen.write(text, codes)
+    assert pen.text() == "\x1b[31ma  b\x1b[0m"
+
+
+def test_what_is_seen_on_a_blank_is_written_there() -> None:
+    pen = Pen(PEN_COLORS)
+    pen.write("a", PLAIN)
+    pen.write(" ", codes_of(Style(underline=True, color="red"), PEN_COLORS))
+    pen.write(" ", codes_of(Style(color="blue"), PEN_COLORS))
+    pen.write(" ", codes_of(Style(bgcolor="blue"), PEN_COLORS))
+    cells = drawn(pen.text()).cells[0]
+    assert cells[1].attributes == {"4"}
+    assert cells[1].foreground == "31"
+    assert (cells[2].attributes, cells[2].background) == (frozenset(), "")
+    assert cells[3].background == "44"
+
+
+def test_the_shortest_way_to_a_place_is_taken() -> None:
+    pen = Pen(PEN_COLORS)
+    for x, y in ((0, 0), (5, 0), (0, 1), (0, 2), (3, 1)):
+        pen.move(x, y)
+        pen.write("x", PLAIN)
+    assert pen.text() == "\x1b[1Hx\x1b[4Cx\r\nx\r\nx\x1b[2;4Hx"
+
+
+def test_a_link_is_written_as_textual_writes_it() -> None:
+    pen = Pen(PEN_COLORS)
+    red = Style(color="red")
+    for style in (red, Style(link="https://example.org", color="red"), red):
+        pen.write_odd("x", style)
+    sent = pen.text()
+    assert "https://example.org" in sent
+    assert [cell.foreground for cell in drawn(sent).cells[0][:3]] == ["31"] * 3

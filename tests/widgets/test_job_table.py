@@ -18,7 +18,7 @@ from jobtui.widgets.row_index import Order, RowIndex
 from jobtui.widgets.row_view import Move
 from tests.builders import a_job, ago, job_id
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, text_of, watch
+from tests.widgets.widget_app import WidgetApp, watch
 
 
 class TableStage(WidgetApp):
@@ -95,27 +95,6 @@ async def test_the_cursor_stays_with_its_job_while_rows_move_or_on_top(stage: Ta
         table.apply(running(1))
         await pilot.pause()
         assert (table.cursor_id, table.cursor, table.top) == (job_id(0), 0, 0)
-
-
-async def test_a_job_that_is_gone_leaves_no_trace(stage: TableStage) -> None:
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(3))
-        table.toggle()
-        table.go(2)
-        assert table.selected == {job_id(0)}
-        table.apply([], gone=[job_id(0), job_id(2)])
-        await pilot.pause()
-        assert [job.name for job in table.visible_jobs] == ["heights 1"]
-        assert table.cursor_id == job_id(1)
-        assert table.selected == set()
-        table.apply([], gone=[job_id(1)])
-        assert table.cursor_id is None
-        table.open()
-        table.toggle()
-        table.move(Move.DOWN)
-        await pilot.pause()
-        assert text_of(table)[1] == ""
 
 
 async def test_ages_go_on_a_few_rows_at_a_time(stage: TableStage, clock: FixedClock) -> None:
