@@ -18,6 +18,7 @@ from jobtui.transport.files import FileId
 from jobtui.transport.watch import DirectoryWatch, Inotify, Watch, file_system_of, silent_file_system
 from jobtui.transport.worker import Worker
 from tests.builders import job_id as jid
+from tests.excerpts import FIXTURES
 from tests.loopback import Timer
 from tests.waiting import LONG_S, stop, wait_for, wait_until
 
@@ -285,29 +286,6 @@ async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path
 SWEEP_S = 30.0
 
 
-class FakeFiles(JobFiles):
-    """Notes what was looked at: everything, or which jobs. A sweep takes `cost_s`."""
-
-    def __init__(self, timer: Timer) -> None:
-        super().__init__("", "")
-        self._timer = timer
-        self.looks: list[str | set[JobId]] = []
-        self.cost_s = 0.0
-        self.error: OSError | None = None
-
-    def sweep(self, directory: int) -> None:
-        self._timer.now += self.cost_s
-        self._note("all")
-
-    def check(self, directory: int, jids: Iterable[JobId]) -> None:
-        self._note(set(jids))
-
-    def _note(self, what: str | set[JobId]) -> None:
-        self.looks.append(what)
-        if self.error is not None:
-            raise self.error
-
-
 class FakeWatch(DirectoryWatch):
     """A watch that tells what a test lets it tell."""
 
@@ -329,20 +307,36 @@ class FakeWatch(DirectoryWatch):
         self.closed += 1
 
 
-class World:
-    """A watch over a real directory, with everything else in a test's hand."""
+class World(JobFiles):
+    """A watch over a real directory, with everything else in a test's hand.
+
+    `looks` are those at everything, which take `cost_s`, or at some jobs; both raise an `error`.
+    """
 
     def __init__(self, path: Path) -> None:
+        super().__init__("", "")
         self.path = path
         self.fd = os.open(path, os.O_RDONLY)
         self.timer = Timer(1000.0)
-        self.files = FakeFiles(self.timer)
+        self.looks: list[str | set[JobId]] = []
+        self.cost_s = 0.0
+        self.error: OSError | None = None
         self.watches: list[FakeWatch] = []
         self.refusal: OSError | None = None
         self.silent: str | None = None
-        self.changes = ChangeWatch(
-            str(path), self.files, self._make, lambda path: self.silent, self.timer, SWEEP_S
-        )
+        self.changes = ChangeWatch(str(path), self, self._make, lambda path: self.silent, self.timer, SWEEP_S)
+
+    def sweep(self, directory: int) -> None:
+        self.timer.now += self.cost_s
+        self._note("all")
+
+    def check(self, directory: int, jids: Iterable[JobId]) -> None:
+        self._note(set(jids))
+
+    def _note(self, what: str | set[JobId]) -> None:
+        self.looks.append(what)
+        if self.error is not None:
+            raise self.error
 
     def _make(self, path: str, wanted: Callable[[str], bool]) -> FakeWatch:
         assert path == str(self.path)
@@ -354,13 +348,10 @@ class World:
         self.watches.append(FakeWatch(FileId(status.st_dev, status.st_ino)))
         return self.watches[-1]
 
-    def begin(self) -> bool:
-        return self.changes.begin()
-
     def look(self) -> str | set[JobId] | None:
-        before = len(self.files.looks)
+        before = len(self.looks)
         self.changes.look(self.fd)
-        found = self.files.looks[before:]
+        found = self.looks[before:]
         assert len(found) <= 1
         return found[0] if found else None
 
@@ -376,7 +367,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def begun(world: World) -> World:
     """One that is watched, after the first look."""
     assert world.changes.is_due
-    assert world.begin()
+    assert world.changes.begin()
     assert not world.changes.is_due
     assert [world.look(), world.look()] == ["all", None]
     return world
@@ -384,10 +375,6 @@ def begun(world: World) -> World:
 
 def named(*numbers: int) -> set[str]:
     return {f"{jid(number)}.json" for number in numbers}
-
-
-def test_without_notification_every_look_is_at_everything(world: World) -> None:
-    assert [world.look() for _ in range(3)] == ["all"] * 3
 
 
 def test_with_notification_only_what_was_told_of_and_everything_now_and_then(begun: World) -> None:
@@ -404,8 +391,8 @@ def test_with_notification_only_what_was_told_of_and_everything_now_and_then(beg
 
 
 def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> None:
-    world.begin()
-    world.files.cost_s = 2.0
+    world.changes.begin()
+    world.cost_s = 2.0
     assert world.look() == "all"
     world.timer.now += 2.0 / WATCHED_SHARE - 1
     assert world.look() is None
@@ -414,13 +401,13 @@ def test_looking_at_everything_never_takes_much_of_the_time(world: World) -> Non
 
 
 def test_a_look_that_failed_is_made_up_for(begun: World) -> None:
-    begun.files.error = PermissionError(13, "Permission denied")
+    begun.error = PermissionError(13, "Permission denied")
     begun.watches[0].names = named(1)
     for expected in ({jid(1)}, "all", "all"):
         with pytest.raises(PermissionError):
             begun.look()
-        assert begun.files.looks[-1] == expected
-    begun.files.error = None
+        assert begun.looks[-1] == expected
+    begun.error = None
     assert [begun.look(), begun.look()] == ["all", None]
 
 
@@ -432,14 +419,14 @@ def test_a_watch_that_failed_is_done_without_for_a_while(begun: World) -> None:
     assert not begun.changes.is_due
     begun.timer.now += SWEEP_S
     assert begun.changes.is_due
-    assert begun.begin()
+    assert begun.changes.begin()
     assert begun.changes.note == ""
     assert [begun.look(), begun.look()] == ["all", None]
 
 
 @pytest.mark.parametrize("is_removed", [True, False])
 def test_a_directory_in_place_of_another_is_watched_at_once(world: World, is_removed: bool) -> None:
-    world.begin()
+    world.changes.begin()
     if is_removed:
         world.look()
         world.watches[0].failure = watches.REMOVED
@@ -452,7 +439,7 @@ def test_a_directory_in_place_of_another_is_watched_at_once(world: World, is_rem
 @pytest.mark.parametrize("refusal", [OSError(28, "too many watches"), OSError("too many watches")])
 def test_a_refused_notification_is_told_and_tried_again_later(refusal: OSError, world: World) -> None:
     world.refusal = refusal
-    assert not world.begin()
+    assert not world.changes.begin()
     assert "too many watches" in (world.changes.note or "")
     assert not world.changes.is_due
     assert [world.look(), world.look()] == ["all", "all"]
@@ -460,13 +447,13 @@ def test_a_refused_notification_is_told_and_tried_again_later(refusal: OSError, 
 
 def test_a_file_system_that_tells_nothing_is_not_watched(world: World) -> None:
     world.silent = "nfs4"
-    assert not world.begin()
+    assert not world.changes.begin()
     assert not world.watches
     assert (world.changes.note or "").startswith("nfs4 does not tell of changes")
 
 
 async def test_news_end_the_waiting_and_closing_closes_the_watch(world: World) -> None:
-    world.begin()
+    world.changes.begin()
     waiting = asyncio.create_task(world.changes.wait(LONG_S))
     await asyncio.sleep(0)
     assert not waiting.done()
@@ -484,13 +471,13 @@ async def test_dear_looks_are_kept_apart(world: World, monkeypatch: pytest.Monke
         slept.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    for world.files.cost_s in (0.0, 3.0):
+    for world.cost_s in (0.0, 3.0):
         world.look()
         await world.changes.wait(2.0)
     assert slept == pytest.approx([2.0, 3.0 / UNWATCHED_SHARE])
 
 
-MOUNTINFO = (Path(__file__).parents[1] / "fixtures" / "mountinfo").read_text()
+MOUNTINFO = FIXTURES / "mountinfo"
 MOUNTS = [
     ("/", "ext4", None), ("/etc", "ext4", None), ("/srv/sirepo", "nfs4", "nfs4"), ("/proc/1", "proc", None),
     ("/srv/sirepo/db", "nfs4", "nfs4"), ("/srv/sirepo/local/db", "xfs", None),
@@ -501,12 +488,9 @@ MOUNTS = [
 
 
 @pytest.mark.parametrize(("path", "kind", "silent"), MOUNTS)
-def test_the_mount_that_holds_a_path_and_whether_it_is_silent(
-    path: str, kind: str, silent: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mountinfo").write_text(MOUNTINFO)
-    monkeypatch.setattr(watches, "MOUNTINFO", tmp_path / "mountinfo")
-    assert (file_system_of(path, MOUNTINFO), silent_file_system(path)) == (kind, silent)
+def test_mounts(path: str, kind: str, silent: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watches, "MOUNTINFO", MOUNTINFO)
+    assert (file_system_of(path, MOUNTINFO.read_text()), silent_file_system(path)) == (kind, silent)
 
 
 def test_a_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
