@@ -140,10 +140,6 @@ SETTINGS: tuple[Setting, ...] = (
         if one.setting
     ),
     Setting(
-        "balsam_cache", "EVENTS", "keep so many events of each Balsam server between runs, for its charts",
-        Kind.TEXT, most=5_000_000,
-    ),
-    Setting(
         "ca_file", "FILE", "the authorities that vouch for servers of traces, instead of those of the system",
         Kind.TEXT, completes="file",
     ),

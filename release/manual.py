@@ -30,13 +30,13 @@ ENVIRONMENT = (
     ("VISUAL, EDITOR", "what opens a file read only: vi, vim, nvim, view, nano, pico, kak or micro"),
     ("SIREPO_SRDB_ROOT", "the Sirepo database that is read when no source is named"),
     ("BALSAM_CLIENT_PATH", "where the login of Balsam's own client is"),
-    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "where the files below are, instead of ~/.config and ~/.local/state"),
+    ("XDG_CONFIG_HOME, XDG_DATA_HOME", "where the files below are, instead of ~/.config and ~/.local/share"),
 )
 
 FILES = (
     ("~/.config/jobtui/config.toml", "the settings; --config names another file"),
     ("~/.config/jobtui/views.json", "filters, orders and columns that were kept with `save`"),
-    ("~/.local/state/jobtui/balsam-*.sqlite3", "events of Balsam servers, with --balsam-cache"),
+    ("~/.local/share/jobtui/memory.jobtui", "runs that are over, which `remember` keeps"),
     ("~/.balsam/client.yml", "the login of Balsam's own client, which `login balsam` renews"),
 )
 

@@ -213,17 +213,6 @@ def test_a_table_of_a_profile_holds_for_it(
     assert not getattr(load({}, {}), name)
 
 
-def test_how_many_events_of_a_balsam_server_are_kept() -> None:
-    url = "http://balsam.example.org"
-    assert [spec.kept for spec in load({"balsam": (url,)}, {}).sources] == [0]
-    assert [spec.kept for spec in load({"balsam": (url,), "balsam_cache": ("500000",)}, {}).sources] == [
-        500_000
-    ]
-    for wrong in ("-1", "many", "5000001", "٣"):
-        with pytest.raises(ConfigError, match="no whole number up to 5,000,000"):
-            load({"balsam": (url,), "balsam_cache": (wrong,)}, {})
-
-
 @given(st.text(alphabet="ab1.=[]{}\"'\\,#\n \t-", max_size=60))
 def test_no_text_makes_it_raise(text: str) -> None:
     assert places_of(text).of(("x",)) == TomlPlace(1, 1)

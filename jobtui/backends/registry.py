@@ -11,7 +11,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from jobtui.model.numbers import whole
 from jobtui.model.specs import (
     LogRole,
     SourceSpec,
@@ -148,7 +147,6 @@ JOURNAL = SourceType(
 BALSAM = SourceType(
     "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
     "balsam", Gives.JOBS, parse_balsam, ".balsam.source", addressed=True, numbers_jobs=True,
-    with_others=lambda spec, values: spec._replace(kept=whole("".join(values("balsam_cache")[-1:]), 0)),
 )
 SLURM = SourceType(
     "slurm", "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",

@@ -57,8 +57,8 @@ class SourceSpec(NamedTuple):
     """One source as configured: the setting that named it, what it reads, and the role of a log.
 
     `options` is a file of settings, "" for none. `units` are the units of a journal that are wanted, none for
-    the usual ones. `label` tells one of several servers from the others, `access` is how one wants to be
-    asked, and `kept` is how many of its events are kept between runs.
+    the usual ones. `label` tells one of several servers from the others, and `access` is how one wants to be
+    asked.
     """
 
     setting: str
@@ -68,7 +68,6 @@ class SourceSpec(NamedTuple):
     label: str = ""
     access: Access = NO_ACCESS
     options: str = ""
-    kept: int = 0
     profile: str = ""
     """Which of several profiles that are read side by side names it, "" where all of them do."""
 

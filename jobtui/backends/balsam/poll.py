@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, EventCache, Parameters, Stretch
+from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
 from jobtui.backends.balsam.records import (
     STATUSES,
     SYSTEM,
@@ -68,9 +68,7 @@ _Made = TypeVar("_Made")
 class Questions:
     """Questions to one server, from `since` on, and what its answers told. `due` are those to be asked."""
 
-    def __init__(
-        self, client: BalsamClient, owner: str, since: Nanos, clock: Clock, cache: EventCache | None
-    ) -> None:
+    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
         self._client = client
         self._clock = clock
         self._known = Known(client.name, owner, client.system)
@@ -87,22 +85,18 @@ class Questions:
         self._since = since
         self._ahead_s: float | None = None
         self._back_until = Nanos(0)
-        self._cache = cache
         self.due: deque[Step] = deque()
         self.begin()
 
-    def begin(self, *, again: bool = False) -> None:
-        """Let everything be asked that there is to know; again when what was told holds no more."""
+    def begin(self) -> None:
+        """Let everything be asked that there is to know."""
         self.due.clear()
-        if self._cache is not None:
-            self._cache.begin(distrusted=again)
         self.due.extend(
             (
                 self.frame,
-                *((self._recalled,) if self._cache is not None else ()),
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
-                self.events(None),
+                self.events(self._since),
                 self.frame,  # running allocations have a start by their first events only
             )
         )
@@ -115,7 +109,7 @@ class Questions:
         if not self._known.went_back:
             return False
         self._known.forget_events()
-        self.begin(again=True)
+        self.begin()
         self._asked_for.clear()
         self._ask_for(list(self._known.rows))
         return True
@@ -367,18 +361,6 @@ class Questions:
             deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
         )
 
-    async def _recalled(self) -> Batch:
-        """Events that were kept, some at a time; their jobs are asked for next."""
-        assert self._cache is not None
-
-        async def times_of(ids: Sequence[int]) -> dict[int, Nanos]:
-            page = await self._events_page({"id": ids, "limit": len(ids)})
-            return {change.id: change.at for change in page.rows}
-
-        found = await self._cache.part(self._since, times_of)
-        changes = tuple(self._changes(found))
-        return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
-
     async def _events_page(self, asked: Parameters) -> Decoded[StateChange]:
         """One page of events as changes, made in a thread when there are many: their times take a while."""
         client = self._client
@@ -387,29 +369,18 @@ class Questions:
             return changes_in(page, client.name, client.system)
         return await asyncio.to_thread(changes_in, page, client.name, client.system)
 
-    def events(self, since: Nanos | None, about: Sequence[JobRow] = ()) -> Step:
-        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain.
-
-        Without a time from where those end that were kept, once it is their turn.
-        """
-        pages: _Pages[StateChange] | None = None
+    def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
+        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
 
         def ask(since: Nanos, paged: Parameters) -> Awaitable[Decoded[StateChange]]:
             asked = {"timestamp_after": _text_of(since), "ordering": "timestamp", **paged}
             return self._events_page(asked)
 
+        pages = _Pages(ask, since, lambda one: one.at)
+
         async def step() -> Batch:
-            nonlocal pages
-            if pages is None:
-                begin = since
-                if begin is None:
-                    begin = self._since if self._cache is None else self._cache.ask_from(self._since)
-                pages = _Pages(ask, begin, lambda one: one.at)
             part = await pages.next()
             batch = self._of_events(part, more=pages.has_more)
-            until = Nanos(min(self._known.newest, self._clock.now()))
-            if self._cache is not None:
-                await self._cache.keep(batch.changes, None if batch.more else Stretch(pages.since, until))
             if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch
@@ -466,7 +437,7 @@ class _Pages(Generic[_Row]):
         self._left: deque[Decoded[_Row]] = deque()
         self._offset = 0
         self._is_last = False
-        self.since = self.begin = since
+        self.begin = since
 
     @property
     def has_more(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, cache_path
+from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
 from jobtui.backends.balsam.poll import OVERLAP_S, Known, Questions, Step, clock, notes_of
 from jobtui.backends.balsam.records import (
@@ -285,7 +285,7 @@ FRAME_S = 30
 class Balsam(PolledSource):
     """One server. `owner` is whose jobs these are: a token shows those of its user only.
 
-    `notice` is what is to be said of the login. `cache` keeps its events between runs.
+    `notice` is what is to be said of the login.
     """
 
     kind = "balsam"
@@ -298,7 +298,6 @@ class Balsam(PolledSource):
         since: Nanos | None = None,
         clock: Clock | None = None,
         notice: Callable[[Nanos], str | None] = lambda now: None,
-        cache: EventCache | None = None,
     ) -> None:
         super().__init__(client.name)
         self.client = client
@@ -307,13 +306,12 @@ class Balsam(PolledSource):
         self._clock = clock or SystemClock()
         self._notice = notice
         self._back_at: Nanos | None = None
-        self._cache = cache
         self._reset()
 
     def _reset(self) -> None:
         now = self._clock.now()
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        self._questions = Questions(self.client, self._owner, since, self._clock, self._cache)
+        self._questions = Questions(self.client, self._owner, since, self._clock)
         self._polls = 0
 
     async def read(self, *, begins: bool) -> Batch:
@@ -352,7 +350,6 @@ class Balsam(PolledSource):
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
             notes.append(f"event ids went back, {seen}: a backup, or set up again? all was read again")
-        notes.append(self._cache.fault if self._cache is not None else "")
         return "; ".join(filter(None, notes))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
@@ -361,8 +358,6 @@ class Balsam(PolledSource):
 
     async def aclose(self) -> None:
         await super().aclose()
-        if self._cache is not None:
-            await self._cache.aclose()
         await self.client.aclose()
 
 
@@ -374,15 +369,13 @@ def open_source(spec: SourceSpec, window: Window) -> Balsam:
     """The source. Its login is read again for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
-    owner, cache = "", None
+    owner = ""
     with suppress(SourceError):  # the first poll says what is wrong
         owner = user_of(login_for(spec.target, path))
-    if spec.kept and owner:
-        cache = EventCache(cache_path(client.name, owner), client.system, spec.kept)
 
     def notice_at(now: Nanos) -> str | None:
         with suppress(SourceError):  # the poll says what is wrong
             return notice(login_for(spec.target, path), now)
         return None
 
-    return Balsam(client, owner=owner, since=window.since, notice=notice_at, cache=cache)
+    return Balsam(client, owner=owner, since=window.since, notice=notice_at)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import httpx
 
-from jobtui.backends.balsam.client import BalsamClient, EventCache
+from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.health import SourceHealth
@@ -22,12 +22,10 @@ URL = "http://balsam.test"
 class Watched:
     """A server, the source that watches it, and the store that it fills."""
 
-    def __init__(
-        self, server: RecordedBalsam | None = None, since: Nanos = EARLY, cache: EventCache | None = None
-    ) -> None:
+    def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
         self.server = server or RecordedBalsam()
         client = BalsamClient(URL, lambda: TOKEN, self.server.transport)
-        self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW), cache=cache)
+        self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW))
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
         self.poller = Poller(self.source, self.store)
 
