@@ -31,6 +31,7 @@ class RunWindow(NamedTuple):
     end: Nanos | None = None
 
     def holds(self, at: Nanos | None) -> bool:
+        """Whether a time is in it; None is in every window."""
         if at is None:
             return True
         return (self.begin is None or at >= self.begin) and (self.end is None or at < self.end)

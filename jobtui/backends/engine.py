@@ -62,6 +62,7 @@ class EngineRow(NamedTuple):
 
 
 def place_of(cursor: str) -> tuple[Nanos, str]:
+    """The time and id in a cursor; the beginning for what is none."""
     at, _, identity = cursor.partition("/")
     number = whole(at, 0)
     return (Nanos(number), identity) if number < LATEST_S * SECOND else (Nanos(0), "")

@@ -134,6 +134,7 @@ class ConfigFile:
             yield (PROFILES, name), table, name == profile
 
     def tables(self, name: str, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
+        """The tables of this name at the top and in profiles, in the same way; what is none is a mistake."""
         for keys, section, holds in self.sections(profile):
             if name not in section:
                 continue

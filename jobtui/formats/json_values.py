@@ -113,5 +113,6 @@ def as_text(value: object) -> str:
 
 
 def as_nanos(value: object) -> Nanos:
+    """A time; 0 when there is none, or none that is a time."""
     number = whole_of(value)
     return Nanos(number) if number is not None and 0 <= number < LATEST_S * SECOND else Nanos(0)

@@ -114,6 +114,7 @@ def filled(pattern: str, values: Mapping[str, str]) -> str:
 
 
 def unknown_signs(pattern: str, values: Mapping[str, str]) -> str:
+    """The signs that `filled` leaves in a pattern, "" without any."""
     if pattern.startswith("\\") or "\\\\" in pattern:
         return ""
     signs = (found[0] for found in _PATTERN.finditer(pattern) if found[2] and found[2] not in values)

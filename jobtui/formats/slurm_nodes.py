@@ -29,6 +29,7 @@ _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
 
 
 def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
+    """The names in a list of nodes: `n1`, `n2`, `m07` of `n[1-2],m07`; no more than `most`."""
     found: list[str] = []
     for head, ranges, tail in _LIST.findall(nodes):
         if not head and not ranges and not tail:

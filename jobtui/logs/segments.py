@@ -244,6 +244,7 @@ class LineIndex:
         return self.high
 
     def errors_in(self, begin: int, end: int) -> Iterator[int]:
+        """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
         is_looked_through = begin >= max(self.low, self._first_size - ERRORS_BYTES) and end <= self.high
         known = self._errors[begin // self.block : end // self.block + 1]
         if begin >= end or (is_looked_through and not any(known)):

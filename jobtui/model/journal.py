@@ -78,6 +78,7 @@ FollowStart = Head | At | Beside
 
 
 def own_cursor(start: Start) -> Cursor | None:
+    """The cursor of the entry at which reading begins; None for another start."""
     return start.cursor if isinstance(start, Beside) else None
 
 

@@ -188,6 +188,7 @@ def without_torn(text: str) -> str:
 
 
 def without_forms(text: str) -> str:
+    """`text` with the secrets masked that are known by their form."""
     return _FORM.sub(MASK, text)
 
 

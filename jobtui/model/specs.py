@@ -38,6 +38,7 @@ class Access(NamedTuple):
 
     @property
     def has_login(self) -> bool:
+        """Whether something secret is sent."""
         return bool(self.bearer or self.bearer_file or self.user or self.headers or self.api_key_file)
 
 

@@ -208,6 +208,7 @@ def text_cell(get: Callable[[Record], str | None]) -> Callable[[Record, object],
 
 
 def text_order(get: Callable[[Record], str | None]) -> Callable[[Record], SortKey]:
+    """Texts in the order of a dictionary, no text being no value."""
     return lambda record: (get(record) or "").casefold() or None
 
 
@@ -229,6 +230,7 @@ DISPUTED = "sources disagree"
 
 
 def _waits_cell(job: Job, context: RowContext) -> str:
+    """What a live job waits for; what went wrong with one that ended."""
     text = waits_for(job, context.now_of(job)) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
         text = job.error or job.alert

@@ -108,6 +108,7 @@ def fitting(spans: Iterable[Span], cells: int) -> Line:
 
 
 def crop(line: Line, start: int, cells: int) -> Line:
+    """The cells from `start` on, at most `cells` of them."""
     kept: list[Span] = []
     at = 0
     stop = start + cells

@@ -314,6 +314,7 @@ BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
 
 
 def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Paragraph]:
+    """Everything about a line; `above` are the names of the spans that it is in."""
     match line.kind:
         case LineKind.MISSING:
             count = len(found.tree.missing.get(line.missing, ())) if line.missing else 0

@@ -80,6 +80,7 @@ class Poller:
         return batch is not None and await self.take(batch)
 
     async def fetch(self) -> Batch | None:
+        """The batch of one poll, for `take`; None if it failed."""
         problem = ""
         with contained(f"reading {self.source.kind}") as reading:
             try:

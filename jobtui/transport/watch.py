@@ -266,6 +266,7 @@ class Watch:
 
 
 def _identity(path: str) -> FileId:
+    """Which file a name leads to; none is a file, too."""
     try:
         status = os.stat(path)
     except OSError:
@@ -324,6 +325,7 @@ class DirectoryWatch:
         return names
 
     def close(self) -> None:
+        """May be called twice; in the thread of who waits, if somebody does."""
         with self._lock:
             self._queue.close()
 

@@ -211,6 +211,7 @@ class ExportReader(JournalReader):
         return _found(cursor, (await self._all([_near(cursor)]))[0])
 
     async def last_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
+        """The last entry that each of these wants, None where there is none."""
         found: list[JournalEntry | None] = []
         for at in range(0, len(groups), ASKED_AT_ONCE):
             answers = await self._all([_last(group) for group in groups[at : at + ASKED_AT_ONCE]])

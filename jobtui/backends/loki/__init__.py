@@ -83,6 +83,7 @@ def query_of(preset: LokiPreset, matches: Matches) -> str:
 
 
 def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
+    """That one of the labels of a field has one of these values; without a label nothing fits."""
     pattern = json.dumps("|".join(_SIGNS.sub(r"\\\1", value) for value in values), ensure_ascii=False)
     labels = preset.fields.get(field, ())
     return "(" + " or ".join(f"{label}=~{pattern}" for label in labels or ("no_such_label",)) + ")"

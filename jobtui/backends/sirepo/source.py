@@ -143,6 +143,7 @@ class ChangeWatch:
         await self._watch.wait(timeout_s)
 
     def close(self) -> None:
+        """May be called twice; in the thread of who waits, if somebody does."""
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
