@@ -352,6 +352,8 @@ async def _follow(
     has_log: bool,
 ) -> None:
     """Print what comes, of this job or of any, until ctrl+c; whole logs grow without a change of a job."""
+    if reader.partial:  # somebody wanted an end already
+        return
     changed = asyncio.Event()
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None

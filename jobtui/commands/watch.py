@@ -214,7 +214,7 @@ async def _until_reached(
                 if told != before:
                     complain(f"waiting for {job_id} to be {' or '.join(wanted)}: {told}")
             left_s = LOOK_S if end is None else min(LOOK_S, end - time.monotonic())
-            if left_s <= 0 or reading.done():
+            if left_s <= 0 or reading.done() or reader.partial:
                 return None
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
