@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from jobtui.commands.logs import _follow
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.render.text import width
 from jobtui.session import Session
 from tests.commands.running import AT, CAPTURES, environment, jobtui, on_terminal, sources_of
+from tests.fakes import fail_later
 from tests.waiting import is_zombie, wait_for
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
@@ -194,6 +196,7 @@ async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
     await reader.watched(reading())
     assert reader.partial
     await reader.watched(asyncio.sleep(1e6))
+    await _follow(reader, None, fail_later, context, has_log=True)
 
 
 async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:
