@@ -2,8 +2,8 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
-from typing import Protocol
 
 import httpx
 import pytest
@@ -35,16 +35,57 @@ from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn
 
 UID = "3pMDuIiL"
+KEY = re.compile(r"api_run\d+|o=ab\d+")
 LINE = "Nov 20 20:{:02}:00  9015     0 job_agent.py:487:_op opName=run o=ab{:02} runDir=/scratch/x"
 
 
-class PathRig:
+class Rig:
+    """The system behind one kind of source, which can be gone as a whole and be there again as it was."""
+
+    makes: tuple[object, str] = (LogParser, "_read")
+    """What makes one record of bytes from outside: the module or class that has it, and its name."""
+    tells = False
+    """Whether the system tells of changes by itself, so that nobody has to ask."""
+    reconnects = False
+    """Whether the source keeps a connection, which is made again some time after the system is back."""
+    _is_away = False
+
+    def __init__(self, folder: Path) -> None:
+        self._written = 0
+
+    def source(self) -> Source:
+        """A new source that reads the system."""
+        raise NotImplementedError
+
+    def add(self) -> str:
+        """Let the system write one more record; its key."""
+        raise NotImplementedError
+
+    def tear(self) -> None:
+        """Let there be one record that makes no sense."""
+
+    def mend(self) -> str:
+        """Let that record make sense; its key."""
+        return pytest.skip("what there is stays as it is")
+
+    def go_away(self) -> None:
+        self._is_away = True
+
+    def come_back(self) -> None:
+        self._is_away = False
+
+    def keys(self, batch: Batch) -> list[str]:
+        """The keys of the records in a batch."""
+        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
+
+
+class PathRig(Rig):
     """A system that is all below one path, and gone when that is."""
 
     tells = True
-    reconnects = False
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
         self._path = folder / "there"
         self._away = folder / "away"
 
@@ -58,7 +99,6 @@ class PathRig:
 class AgentCopiesRig(PathRig):
     """A database root below which the supervisor keeps copies of one agent's log. Each record is a line."""
 
-    makes = (LogParser, "_read")
     tells = False
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +106,6 @@ class AgentCopiesRig(PathRig):
         self._copies = self._path / "user" / UID / "agent-sbatch" / "cori"
         self._copies.mkdir(parents=True)
         self._lines: list[str] = []
-        self._copied = 0
 
     def source(self) -> Source:
         return AgentCopies(self._path, lambda: [UID], every_s=0)
@@ -74,67 +113,27 @@ class AgentCopiesRig(PathRig):
     def _line(self) -> str:
         number = len(self._lines) + 1
         self._lines.append(LINE.format(number, number))
-        return f"ab{number:02}"
+        return f"o=ab{number:02}"
 
     def _copy(self, size: int | None = None) -> None:
-        name = f"2026112020{self._copied:02}00-remote-after-start.log"
+        name = f"2026112020{self._written:02}00-remote-after-start.log"
         text = json.dumps({"filename": name, "stderr": "", "stdout": "\n".join(self._lines) + "\n"})
         (self._copies / name).write_text(text[:size])
 
     def add(self) -> str:
         key = self._line()
-        self._copied += 1
+        self._written += 1
         self._copy()
         return key
 
     def tear(self) -> None:
-        self._copied += 1
+        self._written += 1
         self._torn = self._line()
         self._copy(20)
 
     def mend(self) -> str:
         self._copy()
         return self._torn
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [record.fields["o"] or "" for record in batch.records]
-
-
-class Rig(Protocol):
-    """The system behind one kind of source. `keys` says which of its records a batch holds."""
-
-    def source(self) -> Source:
-        """A new source that reads the system."""
-
-    def add(self) -> str:
-        """Let the system write one more record; its key."""
-
-    def tear(self) -> None:
-        """Let there be one record that makes no sense."""
-
-    def mend(self) -> str:
-        """Let that record make sense; its key."""
-
-    def go_away(self) -> None:
-        """Let the system as a whole be gone."""
-
-    def come_back(self) -> None:
-        """Let it be there again, as it was."""
-
-    def keys(self, batch: Batch) -> list[str]:
-        """The keys of the records in a batch."""
-
-    @property
-    def makes(self) -> tuple[object, str]:
-        """What makes one record of bytes from outside: the module or class that has it, and its name."""
-
-    @property
-    def tells(self) -> bool:
-        """Whether the system tells of changes by itself, so that nobody has to ask."""
-
-    @property
-    def reconnects(self) -> bool:
-        """Whether the source keeps a connection, which is made again some time after the system is back."""
 
 
 class SirepoDbRig(PathRig):
@@ -143,7 +142,6 @@ class SirepoDbRig(PathRig):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._db = Db(self._path)
-        self._written = 0
         self._torn = jid(999)
 
     def source(self) -> Source:
@@ -163,17 +161,14 @@ class SirepoDbRig(PathRig):
         return [job.id for job in batch.jobs]
 
 
-class BalsamRig:
+class BalsamRig(Rig):
     makes = (balsam_records, "change_of")
-    tells = False
-    reconnects = False
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
         self._server = RecordedBalsam()
         self._server.events, self._server.jobs, self._server.batch_jobs = [], [], []
         self._torn: Record = {}
-        self._seconds = 0
-        self._is_away = False
 
     def source(self) -> Source:
         transport = httpx.MockTransport(self._answer)
@@ -186,9 +181,8 @@ class BalsamRig:
         return self._server.answer(request)
 
     def add(self) -> str:
-        self._seconds += 1
-        at = f"2026-11-20T20:30:{self._seconds:02d}"
         number = len(self._server.jobs) + 1
+        at = f"2026-11-20T20:30:{number:02d}"
         self._server.jobs.append({**JOB, "id": number, "last_update": f"{at}+00:00"})
         self._server.events.append({**EVENT, "id": number, "job_id": number, "timestamp": at})
         return str(number)
@@ -203,12 +197,6 @@ class BalsamRig:
         self._server.jobs[-1]["last_update"] = "2026-11-20T20:31:00+00:00"
         return str(self._torn["id"])
 
-    def go_away(self) -> None:
-        self._is_away = True
-
-    def come_back(self) -> None:
-        self._is_away = False
-
     def keys(self, batch: Batch) -> list[str]:
         return [str(change.id) for change in batch.changes]
 
@@ -219,27 +207,24 @@ class GrowingFileRig(PathRig):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._path.write_text("")
-        self._written = 0
         self._torn = ("", "")
 
     def _record(self, number: int) -> tuple[str, str]:
         raise NotImplementedError
-
-    def _next(self) -> tuple[str, str]:
-        self._written += 1
-        return self._record(self._written)
 
     def _append(self, text: str) -> None:
         with self._path.open("a") as file:
             file.write(text)
 
     def add(self) -> str:
-        key, text = self._next()
+        self._written += 1
+        key, text = self._record(self._written)
         self._append(text)
         return key
 
     def tear(self) -> None:
-        self._torn = self._next()
+        self._written += 1
+        self._torn = self._record(self._written)
         self._append(self._torn[1][:20])
 
     def mend(self) -> str:
@@ -267,28 +252,21 @@ class TraceFileRig(GrowingFileRig):
 class LogFileRig(GrowingFileRig):
     """A log of Sirepo's supervisor. Each record is a line."""
 
-    makes = (LogParser, "_read")
-
     def source(self) -> Source:
         return LogFile(self._path, limits=Limits(gone_s=0.0), start=FromStart())
 
     def _record(self, number: int) -> tuple[str, str]:
-        return f"ab{number:02}", LINE.format(number, number) + "\n"
+        return f"o=ab{number:02}", LINE.format(number, number) + "\n"
 
     def tear(self) -> None:
         self._append("\0" * 1_000 + "\n")
 
     def mend(self) -> str:
-        pytest.skip("what a log lacks is gone")
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [record.fields["o"] or "" for record in batch.records]
+        return Rig.mend(self)
 
 
-class SlurmRig:
+class SlurmRig(Rig):
     makes = (slurm_records, "queued_job")
-    tells = False
-    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._cluster = StandIn(folder)
@@ -342,7 +320,7 @@ class CondorRig(GrowingFileRig):
 JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}
 EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
 
-RIGS: tuple[type[PathRig | BalsamRig | SlurmRig], ...] = (
+RIGS: tuple[type[Rig], ...] = (
     SirepoDbRig, BalsamRig, TraceFileRig, SlurmRig, CondorRig, LogFileRig,
     AgentCopiesRig,
 )  # fmt: skip

@@ -7,6 +7,7 @@ alike, as far as it is used. It was not compared with a running one.
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,12 +30,10 @@ KEYS = {
 
 
 class Refusal(Exception):
-    def __init__(self, status: int, kind: str, reason: str = "") -> None:
-        self.status = status
-        self.kind = kind
-        self.reason = reason or kind
+    """Status, kind, and the reason where it is not the kind."""
 
 
+@dataclass
 class StrictElastic:
     """Documents by id. `busy` is how often it is too busy first; `sent` are the requests it got.
 
@@ -42,28 +41,19 @@ class StrictElastic:
     `points` is how points in time are opened, "" where there are none. `fault` answers instead.
     """
 
-    def __init__(
-        self,
-        documents: Mapping[str, Mapping[str, Any]],
-        *,
-        wants_login: bool = False,
-        keywords: bool = False,
-        points: str = "_pit",
-        index: str = INDEX,
-    ) -> None:
-        self.documents = dict(documents)
-        self.wants_login = wants_login
-        self.keywords = keywords
-        self.points = points
-        self.index = index
-        self.busy = 0
-        self.sent: list[str] = []
-        self.bodies: list[dict[str, Any]] = []
-        self.failed_shards: Sequence[Any] = ()
-        self.hidden: frozenset[str] = frozenset()
-        self.timed_out = False
-        self.fault: Callable[[], httpx.Response] | None = None
-        self._points: dict[str, dict[str, Mapping[str, Any]]] = {}
+    documents: dict[str, Any]
+    wants_login: bool = False
+    keywords: bool = False
+    points: str = "_pit"
+    index: str = INDEX
+    busy: int = 0
+    sent: list[str] = field(default_factory=list)
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    failed_shards: Sequence[Any] = ()
+    hidden: frozenset[str] = frozenset()
+    timed_out: bool = False
+    fault: Callable[[], httpx.Response] | None = None
+    _points: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def base(self) -> str:
@@ -81,10 +71,10 @@ class StrictElastic:
         try:
             status, document = 200, self._answer(method, path, request.headers, request.content)
         except Refusal as refusal:
-            status = refusal.status
-            cause = {"type": refusal.kind, "reason": refusal.reason}
+            status, kind, reason = (*refusal.args, refusal.args[1])[:3]
+            cause = {"type": kind, "reason": reason}
             document = {"error": {"root_cause": [cause], **cause}, "status": status}
-            if refusal.kind == "missing document":
+            if kind == "missing document":
                 document = {"_index": self.index, "found": False}
         data = json.dumps(document).encode()
         said = {"content-type": "application/json"} | ({"retry-after": "0"} if status == 429 else {})
@@ -131,7 +121,7 @@ class StrictElastic:
         size = query.get("size", 10)
         if size + query.get("from", 0) > MAX_RESULT_WINDOW:
             raise Refusal(400, "illegal_argument_exception", "Result window is too large")
-        documents: Mapping[str, Mapping[str, Any]] = self.documents
+        documents = self.documents
         if of_point:
             assert query["pit"].keys() == {"id", "keep_alive"}
             if query["pit"]["id"] not in self._points:
@@ -139,14 +129,10 @@ class StrictElastic:
             documents = self._points[query["pit"]["id"]]
         clause = query.get("query", {"bool": {"filter": []}})
         found = [(i, d) for i, d in documents.items() if i not in self.hidden and self._fits(i, d, clause)]
-        hits = self._sorted(query, found, of_point=of_point)
-        shards: dict[str, Any] = {
-            "total": 5,
-            "successful": 5 - len(self.failed_shards),
-            "failed": len(self.failed_shards),
-        }
-        if self.failed_shards:
-            shards["failures"] = list(self.failed_shards)
+        hits = self._sorted(query, found, has_tie=of_point and self.points == "_pit")
+        failed = self.failed_shards
+        shards: dict[str, Any] = {"total": 5, "successful": 5 - len(failed), "failed": len(failed)}
+        shards |= {"failures": list(failed)} if failed else {}
         answer = {
             "timed_out": self.timed_out, "_shards": shards,
             "hits": {"total": {"value": len(hits)}, "hits": hits[:size]},
@@ -155,17 +141,14 @@ class StrictElastic:
             answer["aggregations"] = {n: self._group(agg, found) for n, agg in query["aggs"].items()}
         return answer
 
-    def _sorted(
-        self, query: dict[str, Any], found: list[tuple[str, Mapping[str, Any]]], *, of_point: bool
-    ) -> list[dict[str, Any]]:
+    def _sorted(self, query: dict[str, Any], found: list[tuple[str, Any]], *, has_tie: bool) -> list[Any]:
         keys = [self._key(sort) for sort in query.get("sort", [])]
         is_back = any("desc" in str(sort) for sort in query.get("sort", []))
         hits: list[dict[str, Any]] = []
         numbers = {i: number for number, i in enumerate(self.documents)}
         for i, d in found:
-            order: list[Any] = [_sort_value(_field(d, key)) for key in keys]
-            tie: list[Any] = [numbers[i]] if of_point and self.points == "_pit" else []
-            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": [*order, *tie]})
+            order = [*(_sort_value(_field(d, key)) for key in keys), *([numbers[i]] if has_tie else [])]
+            hits.append({"_index": self.index, "_id": i, "_source": d, "sort": order})
         hits.sort(key=lambda hit: hit["sort"], reverse=is_back)
         if after := query.get("search_after"):
             hits = [hit for hit in hits if (hit["sort"] < after if is_back else hit["sort"] > after)]
@@ -202,10 +185,8 @@ class StrictElastic:
                 and not any(self._fits(identity, document, one) for one in body.get("must_not", []))
                 and sum(should) >= body.get("minimum_should_match", 0)
             )
-        if kind == "match_none":
-            return False
-        if kind == "ids":
-            return identity in body["values"]
+        if kind in ("match_none", "ids"):
+            return identity in body.get("values", ())
         if kind == "exists":
             return _field(document, body["field"]) is not None
         ((name, value),) = body.items()

@@ -1,4 +1,3 @@
-from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -13,12 +12,9 @@ from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 from tests.backends.archive.elastic_server import INDEX, StrictElastic
 
 BY_ID = {str(document["id"]): document for document in documents()}
-UNDER_JOBINFO: dict[str, Mapping[str, Any]] = {
-    f"made-{number}": {
-        "jobinfo": {k: v for k, v in d.items() if k != "timestamp"},
-        "@timestamp": d["timestamp"],
-    }
-    for number, d in BY_ID.items()
+UNDER_JOBINFO: dict[str, Any] = {
+    f"made-{key}": {"jobinfo": {k: d[k] for k in d.keys() - {"timestamp"}}, "@timestamp": d["timestamp"]}
+    for key, d in BY_ID.items()
 }
 
 
@@ -32,7 +28,7 @@ async def found(elastic: StrictElastic, wanted: Wanted, index: str = INDEX) -> A
 
 
 @pytest.mark.parametrize("kept", [BY_ID, UNDER_JOBINFO], ids=["at the top", "under jobinfo"])
-async def test_every_document_gives_script_and_environment(kept: Mapping[str, Mapping[str, Any]]) -> None:
+async def test_every_document_gives_script_and_environment(kept: dict[str, Any]) -> None:
     elastic = StrictElastic(kept)
     for number in JOBS:
         script = (await found(elastic, Wanted(number, cluster="huppel"))).script
@@ -48,7 +44,7 @@ async def test_the_document_of_the_id_is_enough() -> None:
 
 @pytest.mark.parametrize("is_inner", [False, True], ids=["at the top", "under jobinfo"])
 async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bool) -> None:
-    kept: dict[str, Mapping[str, Any]] = {
+    kept: dict[str, Any] = {
         f"{number}.master": {"id": f"{number}.master", "script": number, "cluster": "snel", "environment": {}}
         for number in ("27", "270", "2")
     }
@@ -91,8 +87,7 @@ async def walked(elastic: StrictElastic, span: ScriptPeriod) -> list[Walked]:
 
 async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.backends.archive.elastic.PAGE", 5)
-    kept = BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}}
-    elastic = StrictElastic(kept)
+    elastic = StrictElastic(BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}})
     every = await walked(elastic, ScriptPeriod())
     later = await walked(elastic, ScriptPeriod(since=Nanos(SUBMITTED + 3600 * SECOND)))
     assert sorted(one.script.number for one in every if one.script) == sorted(2 * JOBS)

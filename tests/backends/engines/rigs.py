@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pytest
 
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.elastic import records as elastic_records
@@ -15,12 +14,12 @@ from jobtui.backends.engine import Doubts, EngineJournal
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from tests.backends.archive.elastic_server import StrictElastic
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.reading import all_backward, all_forward, messages
-from tests.backends.journal.source_rig import DROPPED, KEY, LINE, UNIT
+from tests.backends.journal.source_rig import DROPPED, LINE, UNIT
+from tests.backends.rigs import Rig
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -85,16 +84,11 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
     )
 
 
-class ElasticRig:
-    makes: tuple[object, str] = (LogParser, "_read")
-    tells = False
-    reconnects = False
-
+class ElasticRig(Rig):
     def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
         self.elastic = StrictElastic({}, index="logs", keywords=True)
         self._inner = self.elastic.transport
-        self._written = 0
-        self._is_away = False
 
     @property
     def transport(self) -> httpx.AsyncBaseTransport:
@@ -109,15 +103,6 @@ class ElasticRig:
         self._written += 1
         self.elastic.documents[f"d{self._written}"] = document
 
-    def go_away(self) -> None:
-        self._is_away = True
-
-    def come_back(self) -> None:
-        self._is_away = False
-
-    def mend(self) -> str:
-        pytest.skip("what is in an index stays as it is")
-
 
 class ElasticLogsRig(ElasticRig):
     def source(self) -> Source:
@@ -129,9 +114,6 @@ class ElasticLogsRig(ElasticRig):
 
     def tear(self) -> None:
         self._put(dropped_document(self._written))
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
 
 
 class ElasticJobsRig(ElasticRig):
@@ -193,9 +175,6 @@ class LokiRig(ElasticRig):
         self._written += 1
         more = {"unit": "systemd-journald.service", "syslog_identifier": "systemd-journald"}
         self.loki.lines.append(journal_line(self._written, DROPPED, **more))
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
 
 
 ENGINE_RIGS: tuple[type[ElasticRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)

@@ -2,7 +2,6 @@
 
 import time
 import tracemalloc
-from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -34,7 +33,7 @@ from tests.backends.engines.rigs import (
     forward,
     journald_document,
 )
-from tests.backends.journal.source_rig import LINE
+from tests.backends.journal.source_rig import LINE, UNIT
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.loopback import response
@@ -43,7 +42,7 @@ from tests.polling import polled
 QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
 
 
-def index_of(documents: Mapping[str, Mapping[str, Any]], **more: Any) -> StrictElastic:
+def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
     return StrictElastic(documents, index="logs", **{"keywords": True, **more})
 
 
@@ -51,11 +50,13 @@ def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[s
     return {f"d{n:05}": journald_document(n * every_s, LINE.format(n)) for n in range(first, first + count)}
 
 
-def engine_of(
-    elastic: StrictElastic, doubts: Doubts | None = None, access: Access = NO_ACCESS
-) -> ElasticEngine:
+def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
     client = ElasticClient(URL, access, transport=elastic.transport, limits=QUICK)
-    return ElasticEngine(client, presets()["journald"], doubts or Doubts())
+    return ElasticEngine(client, presets()["journald"], Doubts())
+
+
+def following_of(elastic: StrictElastic, now: int = NOW) -> EngineFollowing:
+    return EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(Nanos(now)))
 
 
 def reader_of(elastic: StrictElastic) -> EngineJournal:
@@ -67,9 +68,7 @@ def reader_of(elastic: StrictElastic) -> EngineJournal:
 async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
     elastic = index_of(lines(20, every_s))
     reader = reader_of(elastic)
-    everything = [LINE.format(n) for n in range(20)]
-    assert await forward(reader, most) == everything
-    assert await backward(reader, most) == everything
+    assert await forward(reader, most) == [LINE.format(n) for n in range(20)] == await backward(reader, most)
 
 
 async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
@@ -84,15 +83,12 @@ async def test_a_time_divides_what_is_before_from_what_is_after() -> None:
 async def test_only_what_is_wanted_is_asked_for(*, keywords: bool) -> None:
     other = journald_document(1, "other", systemd={"unit": "ssh.service"}, syslog={"identifier": "sshd"})
     reader = reader_of(index_of({**lines(3), "o": other}, keywords=keywords))
-    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {
-        "sirepo_job_supervisor.service",
-        "ssh.service",
-    }
+    assert set((await reader.values("_SYSTEMD_UNIT"))["_SYSTEMD_UNIT"]) == {UNIT, "ssh.service"}
     for matches, count in (
         (((("_SYSTEMD_UNIT", "ssh.service"),),), 1),
         (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v3")),), 1),
         (((("_SYSTEMD_UNIT", "ssh.service"), ("_HOSTNAME", "v4")),), 0),
-        (((("SYSLOG_IDENTIFIER", "sshd"),), (("_SYSTEMD_UNIT", "sirepo_job_supervisor.service"),)), 4),
+        (((("SYSLOG_IDENTIFIER", "sshd"),), (("_SYSTEMD_UNIT", UNIT),)), 4),
         (((("_UNKNOWN_FIELD", "x"),),), 0),
     ):
         assert len((await reader.forward(Head(), matches, 10)).entries) == count
@@ -113,7 +109,7 @@ async def ids_to_edge(following: EngineFollowing) -> list[str]:
 )
 async def test_a_long_reading_gives_each_once(points: str, every_s: float, count: int) -> None:
     elastic = index_of(lines(count, every_s), points=points)
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    following = following_of(elastic)
     found = await ids_to_edge(following)
     assert sorted(found) == sorted(elastic.documents)
     assert any("search_after" in body for body in elastic.bodies) == (points == "_pit")
@@ -125,7 +121,7 @@ async def test_a_long_reading_gives_each_once(points: str, every_s: float, count
 
 async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
     elastic = index_of(lines(700, every_s=0.01))
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    following = following_of(elastic)
     first, _ = await following.rows(300)
     elastic._points.clear()
     rest = (await following.rows(300))[0] + (await following.rows(300))[0]
@@ -135,7 +131,7 @@ async def test_a_point_in_time_that_lapsed_is_done_without() -> None:
 async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(elastic_records, "LEFT_OUT_MOST", 300)
     elastic = index_of({**lines(900, 0.0), "last": journald_document(1, "last")}, points="")
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    following = following_of(elastic)
     found = await ids_to_edge(following)
     assert found[-1] == "last"
     assert "some are missing" in following.engine.doubts.words
@@ -143,7 +139,7 @@ async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pyt
 
 async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
     elastic = index_of(lines(10, every_s=1))
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(NOW))
+    following = following_of(elastic)
     assert len((await following.rows(100))[0]) == 10
     elastic.documents["late"] = journald_document(3.5, "late")
     elastic.documents["ahead"] = journald_document(3_000, "of a host whose clock is wrong")
@@ -157,15 +153,12 @@ async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
 
 async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -> None:
     elastic = index_of(lines(10, every_s=20))
-    doubts = Doubts()
-    following = EngineFollowing(engine_of(elastic, doubts), At(T0), clock=FixedClock(NOW))
-    elastic.failed_shards = [
-        {"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2 here"}}
-    ]
+    following = following_of(elastic)
+    elastic.failed_shards = [{"shard": 1, "reason": {"type": "x", "reason": "no password=hunter2hunter2"}}]
     elastic.hidden = frozenset({"d00001", "d00002"})
     assert len((await following.rows(100))[0]) == 8
-    assert "1 of 5 shards failed" in doubts.words
-    assert "hunter2" not in doubts.words
+    assert "1 of 5 shards failed" in following.engine.doubts.words
+    assert "hunter2" not in following.engine.doubts.words
     elastic.failed_shards, elastic.hidden = (), frozenset()
     assert {row.id for row in (await following.rows(100))[0]} == {"d00001", "d00002"}
 
@@ -200,22 +193,17 @@ async def test_what_an_index_refuses_is_said(status: int, kind: str, words: str)
     said = f'{{"error": {{"type": "{kind}"}}}}'.encode()
     elastic.fault = lambda: response(status, said, {"content-type": "application/json"})
     with pytest.raises(SourceError, match=words):
-        await EngineFollowing(engine_of(elastic), At(T0)).rows(10)
+        await following_of(elastic).rows(10)
 
 
 async def test_keys_come_out_of_files(tmp_path: Any) -> None:
-    key = tmp_path / "key"
-    key.write_text("key-of-the-reader\n")
-    word = tmp_path / "word"
-    word.write_text(LOGIN[1])
+    (key := tmp_path / "key").write_text("key-of-the-reader\n")
+    (word := tmp_path / "word").write_text(LOGIN[1])
     elastic = index_of(lines(2), wants_login=True)
     for access in (Access(api_key_file=str(key)), Access(user=LOGIN[0], password_file=str(word))):
-        engine = engine_of(elastic, access=access)
-        assert len((await EngineFollowing(engine, At(T0)).rows(10))[0]) == 2
+        assert len((await EngineFollowing(engine_of(elastic, access), At(T0)).rows(10))[0]) == 2
     with pytest.raises(SourceError, match="is not there"):
-        await EngineFollowing(
-            engine_of(elastic, access=Access(api_key_file=str(tmp_path / "x"))), At(T0)
-        ).rows(1)
+        await EngineFollowing(engine_of(elastic, Access(api_key_file=f"{tmp_path}/x")), At(T0)).rows(1)
 
 
 async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
@@ -253,12 +241,10 @@ class EndlessElastic(StrictElastic):
         return {"timed_out": False, "_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
 
 
-async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_very_many_come_soon_and_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "GIVEN_KEPT", 2_000)
     elastic = EndlessElastic({}, index="logs")
-    following = EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(Nanos(NOW + 3600 * SECOND)))
+    following = following_of(elastic, NOW + 3600 * SECOND)
     await following.rows(10)  # imports
     began = time.process_time() - elastic.spent_s
     rows, _ = await following.rows(1_000)
@@ -274,12 +260,9 @@ async def test_the_first_lines_of_very_many_come_soon_and_memory_stays_bounded(
     assert peak < 20 << 20
 
 
-def row(document: dict[str, Any], name: str = "a") -> Any:
-    return row_of({"_id": name, "_source": document, "sort": [T0 // 1_000_000]})
-
-
 def jobs_of(preset: str, *documents: dict[str, Any]) -> Any:
-    return DocumentReader(URL, presets()[preset]).read([row(one, f"d{n}") for n, one in enumerate(documents)])
+    hits = [{"_id": f"d{n}", "_source": one, "sort": [T0 // 1_000_000]} for n, one in enumerate(documents)]
+    return DocumentReader(URL, presets()[preset]).read([*map(row_of, hits)])
 
 
 def test_ended_slurm_jobs_are_jobs() -> None:
@@ -325,8 +308,7 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
 
 async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
     rig = ElasticJobsRig(tmp_path)
-    old = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
-    rig.elastic.documents["old"] = old
+    rig.elastic.documents["old"] = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
     source: Any = rig.source()
     found = await source.detail(JobId("slurm/7"))
     assert (found.job.id, found.outputs) == ("slurm/7", ("/home/jg/slurm.out",))

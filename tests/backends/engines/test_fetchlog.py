@@ -5,6 +5,7 @@ import io
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -47,8 +48,7 @@ FILES = archive({f"{JOB}/beam.out": OUTPUT, f"{JOB}/beam.err": "x" * 300_000}, p
 def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchLog, list[str]]:
     """A server that answers so, and what it was asked."""
     asked: list[str] = []
-    more = {name.replace("_", "-"): value for name, value in headers.items()}
-    said = {"content-type": "application/gzip"} | more
+    said = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
 
     def answer(request: httpx.Request) -> httpx.Response:
         assert request.method == "GET"
@@ -108,15 +108,12 @@ async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
     assert len((await server.list_files(f"{URL}/job/{JOB}")).files) == 2
 
 
-class Landscape:
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        found = request.url.path == f"/job/{JOB}.tar.gz"
-        return response(200 if found else 404, FILES if found else b"")
-
-
 @pytest.fixture
 def landscape() -> Iterator[str]:
-    with served(Landscape()) as url:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return response(200, FILES) if request.url.path == f"/job/{JOB}.tar.gz" else response(404)
+
+    with served(SimpleNamespace(answer=answer)) as url:
         yield url
 
 

@@ -2,41 +2,38 @@
 
 import contextlib
 import os
-import re
 import signal
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, Source
+from jobtui.backends.base import Source
 from jobtui.backends.journal import following
 from jobtui.backends.journal.source import Journal
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import READERS
 from tests.backends.journal.ssh_rig import children_of
+from tests.backends.rigs import Rig
 
 UNIT = "sirepo_job_supervisor.service"
 LINE = "Nov 14 22:13:20     7     0 sirepo/job_supervisor.py:254:receive ServerReq(api_run{}, None)"
 DROPPED = f"Suppressed 5 messages from {UNIT}"
-KEY = re.compile(r"api_run\d+")
 
 
-class JournalRig:
+class JournalRig(Rig):
     """A journal that systemd-journal-remote writes. Each record is an entry; what was dropped is skipped."""
 
-    makes = (LogParser, "_read")
     tells = True
+    reconnects = True
 
     def __init__(self, way: str, folder: Path) -> None:
+        super().__init__(folder)
         self._directory = folder / "journals"
         self._directory.mkdir()
         self._away = folder / "away"
-        self._written = 0
         self._stack = contextlib.ExitStack()
-        self.reconnects = True
         patch = self._stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(following, "RETRY_S", 0.05)
         patch.setattr(following, "RETRY_MOST_S", 0.1)
@@ -58,9 +55,6 @@ class JournalRig:
     def tear(self) -> None:
         self._write(DROPPED, SYSLOG_IDENTIFIER="systemd-journald")
 
-    def mend(self) -> str:
-        pytest.skip("what journald has dropped is gone")
-
     def go_away(self) -> None:
         """Be gone, and what serves those who follow, too."""
         if self._is_served:
@@ -77,9 +71,6 @@ class JournalRig:
             self._host.start()
         else:
             self._away.rename(self._directory)
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
 
     def close(self) -> None:
         self._stack.close()
