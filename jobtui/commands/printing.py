@@ -84,8 +84,6 @@ def lowered(lines: Iterable[str], context: "Context") -> Iterable[str]:
     table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
     return lines if table is None else (line.translate(table) for line in lines)
 
-    """As many of the rows as are wanted; how many are left out is said."""
-
 
 def first(rows: Sequence[Row], context: "Context", *, from_end: bool = False) -> Sequence[Row]:
     """As many of the rows as are wanted, or of their end; how many are left out is said."""

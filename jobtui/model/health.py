@@ -111,8 +111,6 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it was not read for longer than the time between two polls."""
         return (self.lag_s(now) or 0.0) > QUIET_S
 
-        """How many seconds old its news are when they come, at least; negative if its clock is ahead."""
-
     def newest_s(self, now: Nanos) -> float | None:
         """The age of its newest record in seconds; None where no record has a time."""
         at = self.newest_at

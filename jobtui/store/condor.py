@@ -170,8 +170,6 @@ class CondorBook:
         self.dropped = 0
         """Facts that were dropped."""
 
-        """Take in facts of any jobs, in the order in which each file has them."""
-
     def add(self, facts: Iterable[CondorFact], at_once: int = sys.maxsize) -> CondorNews:
         """Take in facts of any jobs, in the order in which each file has them, and put jobs together."""
         for fact in facts:

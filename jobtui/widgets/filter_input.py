@@ -52,8 +52,6 @@ class FilterInput(Input):
         """Be forgotten: textual 8.2.8 has an input subscribe to its screen, and never end that."""
         self._selection.unsubscribe(self)
 
-        """Mark what is wrong, at least one character; nothing where it ends before it begins."""
-
     def put(self, text: str, cursor: int) -> None:
         self.value = text
         self.cursor_position = cursor

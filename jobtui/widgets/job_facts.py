@@ -106,5 +106,3 @@ class JobFacts(LineView):
             age = self._age_spans()
             full, status, bare = ((*part[:-1], *age) for part in (full, status, bare))
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
-
-    """User and model of an id of Sirepo, which tell most; any other id as it is."""

@@ -49,8 +49,6 @@ class RecordList(RowView, Generic[Record]):
     def record(self) -> Record | None:
         return self.records[self.cursor] if self.records else None
 
-        """Where the record is now on which somebody put the cursor, None where there is none."""
-
     def set_records(self, records: Iterable[Record], at: int | None = None) -> None:
         """Show these; on the first row the cursor stays with whatever comes first.
 
