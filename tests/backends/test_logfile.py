@@ -63,6 +63,11 @@ def cut(path: Path) -> None:
     os.truncate(path, 0)
 
 
+def put_away(path: Path) -> None:
+    shutil.copy2(path, path.with_name(f"{path.name}-20261122-{len(os.listdir(path.parent))}"))
+    os.truncate(path, 0)
+
+
 def copied(data: bytes) -> Doing:
 
     def put(path: Path) -> None:
@@ -84,6 +89,9 @@ STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
     "files that begin alike": (
         ALIKE, [aside, anew(b"between\n"), aside, anew(ALIKE + b"then\n"), aside, adds(b"last\n")],
         ALIKE + b"between\n" + ALIKE + b"then\nlast\n"),
+    "copies that begin alike": (
+        ALIKE, [adds(b"one\n"), put_away, adds(ALIKE + b"two\n"), put_away, adds(b"last\n")],
+        ALIKE + b"one\n" + ALIKE + b"two\nlast\n"),
     "a renamed file is read to its end before the new one": (
         b"one\n", [adds(b"two\n"), renamed("supervisor.log.1"), anew(b"three\n")], b"one\ntwo\nthree\n"),
     "a copy that goes on with the same text": (LONG, [copied(LONG + b"news\n")], LONG + b"news\n"),

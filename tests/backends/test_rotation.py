@@ -289,26 +289,6 @@ async def test_what_is_gone_is_said(tmp_path: Path) -> None:
     assert "nothing older is there" in (reading.note or "")
 
 
-async def test_of_copies_that_begin_alike_the_first_new_one_goes_on(tmp_path: Path) -> None:
-    log = Rotating(tmp_path, random.Random(0))
-    every_file_begins = "".join(f"what a start writes, line {number}\n" for number in range(50))
-    log.path.write_text(every_file_begins)
-    source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser)
-    reading = Reading(source)
-    await reading.drain()
-    log.write(3)
-    deque(log.cut())
-    log.path.write_text(every_file_begins)
-    log.write(3)
-    deque(log.cut())
-    log.write(1)
-    await reading.drain()
-    await source.aclose()
-    assert not reading.skips
-    given = [record.text for record in reading.records if record.text.startswith("@")]
-    assert given == log.lines
-
-
 async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_path: Path) -> None:
     log = Rotating(tmp_path, random.Random(0))
     every_file_begins = "what a start writes into every file\n"

@@ -7,8 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobtui.backends.sirepo.records import (
     DEEPEST,
@@ -272,20 +270,3 @@ def test_deep_nesting_is_cut() -> None:
     while isinstance(inner, list):
         inner, levels = inner[0], levels + 1
     assert (inner, levels) == (TOO_DEEP, DEEPEST)
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.sampled_from([*sorted(a_record(JID)), "parallelStatus"]), JSON_VALUES, max_size=6))
-def test_no_values_raise_and_all_can_be_written_again(fields: dict[str, object]) -> None:
-    data = json.dumps(a_record(JID, **fields)).encode("ascii")
-    job, _ = read(data)
-    detail = detail_of(data)
-    assert detail.job == job
-    assert msgspec.json.encode(job)
-    assert msgspec.json.encode(detail)

@@ -4,7 +4,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -101,12 +100,6 @@ async def test_a_last_call_is_not_waited_for_behind_one_that_hangs(monkeypatch: 
     go_on.set()
     await hanging
     await wait_until(ended.is_set)
-
-
-async def test_a_worker_for_a_while_lets_its_thread_go() -> None:
-    with closing(Worker("for a while")) as worker:
-        assert await worker.run(lambda: threading.current_thread().name) == "for a while"
-    await wait_until(lambda: "for a while" not in {thread.name for thread in threading.enumerate()})
 
 
 def refuse_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import msgspec
 
 from jobtui.analysis.filter import complete, parse
 from jobtui.analysis.filter_fields import parse_agent_filter
@@ -135,9 +136,11 @@ def _journal(data: bytes) -> None:
 
 
 def _record(data: bytes) -> None:
-    read_job(data, JID, 5, "db")
+    job, _ = read_job(data, JID, 5, "db")
     with suppress(NotARecord):
-        read_detail(data, JID, 5, "db", "a.json")
+        detail = read_detail(data, JID, 5, "db", "a.json")
+        assert detail.job == job
+        assert msgspec.json.encode(detail)
 
 
 def _balsam(data: bytes) -> None:

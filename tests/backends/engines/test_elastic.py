@@ -39,8 +39,6 @@ from tests.conftest import NOW
 from tests.loopback import response
 from tests.polling import polled
 
-QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
-
 
 def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
     return StrictElastic(documents, index="logs", **{"keywords": True, **more})
@@ -51,7 +49,7 @@ def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[s
 
 
 def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
-    client = ElasticClient(URL, access, transport=elastic.transport, limits=QUICK)
+    client = ElasticClient(URL, access, transport=elastic.transport)
     return ElasticEngine(client, presets()["journald"], Doubts())
 
 

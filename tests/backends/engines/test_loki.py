@@ -12,7 +12,6 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.journal import At, Head
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
-from jobtui.transport.http import Limits
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import LOKI_URL, at_second, backward, forward, journal_line, loki_journal
 from tests.backends.journal.source_rig import LINE, UNIT
@@ -20,13 +19,11 @@ from tests.conftest import NOW
 from tests.loopback import response
 from tests.polling import polled
 
-QUICK = Limits(connections=1, silence_s=1.0, whole_s=2.0)
-
 
 def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
     spec = spec._replace(access=access) if access else spec
-    return LokiEngine(spec, Doubts(), FixedClock(NOW), loki.transport, QUICK)
+    return LokiEngine(spec, Doubts(), FixedClock(NOW), loki.transport)
 
 
 def reader_of(loki: StrictLoki) -> EngineJournal:

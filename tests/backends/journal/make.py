@@ -3,8 +3,8 @@
 import lzma
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -97,31 +97,19 @@ def make_journal(directory: Path, entries: Iterable[bytes], name: str = "remote-
     return made
 
 
-class Writer:
+class Writer(AbstractContextManager["Writer"]):
+    """Writes a journal for as long as it is open."""
+
     def __init__(self, directory: Path, name: str = "remote-node1.journal") -> None:
         remote = journal_remote()
         assert remote is not None
-        self._process = subprocess.Popen(
-            [remote, "--split-mode=none", f"--output={directory / name}", "-"],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [remote, "--split-mode=none", f"--output={directory / name}", "-"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def write(self, entries: Iterable[bytes]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(b"".join(entries))
         self._process.stdin.flush()
 
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-
-
-@contextmanager
-def writer(directory: Path, name: str = "remote-node1.journal") -> Iterator[Writer]:
-    made = Writer(directory, name)
-    try:
-        yield made
-    finally:
-        made.close()
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate(timeout=30)

@@ -1,7 +1,6 @@
 """The contract's rig for journals: one for each program that reads them."""
 
 import contextlib
-import os
 import signal
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import READERS
-from tests.backends.journal.ssh_rig import children_of
+from tests.backends.journal.ssh_rig import signal_journalctl
 from tests.backends.rigs import Rig
 
 UNIT = "sirepo_job_supervisor.service"
@@ -61,10 +60,7 @@ class JournalRig(Rig):
             self._host.die()
             return
         self._directory.rename(self._away)
-        for pid in children_of(os.getpid()):
-            with contextlib.suppress(OSError):
-                if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
-                    os.kill(pid, signal.SIGKILL)
+        signal_journalctl(signal.SIGKILL)
 
     def come_back(self) -> None:
         if self._is_served:

@@ -107,6 +107,14 @@ def children_of(pid: int) -> list[int]:
     return [found for child in _started_by(pid) for found in [*children_of(child), child]]
 
 
+def signal_journalctl(number: signal.Signals) -> None:
+    """Send it to every journalctl that runs here for a test."""
+    for pid in children_of(os.getpid()):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
+                os.kill(pid, number)
+
+
 def end_tree(pid: int) -> None:
     """End a process and all below it at once.
 

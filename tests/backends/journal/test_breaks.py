@@ -13,7 +13,7 @@ from jobtui.backends.journal import following
 from jobtui.backends.journal.following import HostPlaces
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
-from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools, writer
+from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import MakeReader, Way, each_program, ways
 from tests.backends.journal.reading import Follower, messages, of
 from tests.waiting import LONG_S
@@ -39,7 +39,7 @@ async def until_a_break(follower: Follower) -> None:
 async def test_nothing_is_lost_and_nothing_comes_twice(way: Way, tmp_path: Path) -> None:
     """A host that dies while it gives much, while nothing comes, and while it is written."""
     wanted: list[str] = []
-    with writer(tmp_path) as journal, way.open(tmp_path) as host:
+    with Writer(tmp_path) as journal, way.open(tmp_path) as host:
 
         def write(*numbers: int) -> None:
             units = {n: "other.service" if n % 3 == 1 else "wanted.service" for n in numbers}
@@ -97,7 +97,7 @@ def nameless(host: str, nth: int) -> bytes:
 def written(way: Way, directory: Path) -> Iterator[tuple[MakeReader, list[Writer]]]:
     """What reads a directory, and what writes the journals of three hosts in it."""
     with ExitStack() as stack:
-        writers = [stack.enter_context(writer(directory, f"remote-{host}.journal")) for host in HOSTS]
+        writers = [stack.enter_context(Writer(directory, f"remote-{host}.journal")) for host in HOSTS]
         yield stack.enter_context(way.open(directory)), writers
 
 

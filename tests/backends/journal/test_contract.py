@@ -1,7 +1,6 @@
 """What every program that reads journals does alike, on real journal files."""
 
 import json
-import os
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -17,15 +16,15 @@ from jobtui.model.source_errors import SourceMissing
 from tests.backends.journal.make import (
     FIXTURES,
     START_US,
+    Writer,
     by_host,
     entry,
     make_journal,
     needs_journal_tools,
-    writer,
 )
 from tests.backends.journal.readers import MakeReader, Way, each_program
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
-from tests.backends.journal.ssh_rig import children_of
+from tests.backends.journal.ssh_rig import signal_journalctl
 
 pytestmark = [needs_journal_tools, each_program]
 
@@ -76,11 +75,9 @@ async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -
         count[f"priority:{each.priority}"] += 1
         if each.container:
             count[f"container:{each.container}"] += 1
-    for host, counts in truth.items():
-        wanted = {key: value for key, value in counts.items() if ":" in key or key == "total"}
-        assert dict(found[host]) == wanted
     sums: Counter[str] = Counter()
-    for counts in truth.values():
+    for host, counts in truth.items():
+        assert found[host] == {key: n for key, n in counts.items() if ":" in key or key == "total"}
         sums.update(counts)
     fields = {"unit": "_SYSTEMD_UNIT", "container": "CONTAINER_NAME"}
     names = [key for key in sums if key.partition(":")[0] in fields and key != "unit:-"]
@@ -193,7 +190,7 @@ async def following(
 
 
 async def test_the_first_batch_of_what_was_not_there_before(way: Way, directory: Path) -> None:
-    with writer(directory) as journal:
+    with Writer(directory) as journal:
         journal.write(entry(n, "other") for n in range(20))
         async with reading(way, directory) as reader:
             other = Follower(reader.follow(Head(), ()))
@@ -230,7 +227,7 @@ async def test_a_vanished_entry_is_told_once(way: Way, directory: Path) -> None:
 
 async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
     old = make_journal(directory, (entry(n, f"old{n}") for n in range(50)), "system@1.journal")
-    with writer(directory, "system.journal") as journal:
+    with Writer(directory, "system.journal") as journal:
         journal.write(entry(n, f"m{n}") for n in range(100, 110))
         async with following(way, directory, Head()) as follower:
             await follower.until(60)
@@ -238,12 +235,6 @@ async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
             journal.write(entry(n, f"m{n}") for n in range(110, 150))
             found = await follower.until(100)
             assert messages(found)[50:] == [f"m{n}" for n in range(100, 150)]
-
-
-def signal_journalctl(number: signal.Signals) -> None:
-    for pid in children_of(os.getpid()):
-        if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
-            os.kill(pid, number)
 
 
 async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path) -> None:
