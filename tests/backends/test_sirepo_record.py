@@ -8,16 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobtui.backends.sirepo.records import (
-    DEEPEST,
-    FAULTS_NAMED,
-    LONGEST_TEXT,
-    TOO_DEEP,
-    NotARecord,
-    read_detail,
-    read_document,
-    read_job,
-)
+from jobtui.backends.sirepo import records
+from jobtui.backends.sirepo.records import NotARecord, read_detail, read_document, read_job
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
@@ -199,17 +191,19 @@ def test_what_is_nested_is_kept_as_far_as_it_makes_sense() -> None:
 
 def test_many_oddities_are_counted_not_listed() -> None:
     fault = read(to_bytes(a_record(JID, history=[{"computeJobSerial": "x"} for _ in range(1000)])))[1] or ""
-    assert fault.count("history[") == FAULTS_NAMED
+    assert fault.count("history[") == records.FAULTS_NAMED
     assert fault.endswith("and 995 more")
 
 
 def test_long_texts_are_cut_in_the_job_and_the_record_has_everything() -> None:
-    text = "y" * (LONGEST_TEXT + 1)
+    text = "y" * (records.LONGEST_TEXT + 1)
     odd = {"yetAnother": {"deep": [1, None]}, "queuedState": None}
     data = to_bytes(a_record(JID, error=text, simName=text, alert=text, jobStatusMessage=text, **odd))
     detail = detail_of(data)
     job = detail.job
-    assert [len(kept or "") for kept in (job.error, job.name, job.alert, job.message)] == [LONGEST_TEXT] * 4
+    assert [len(kept or "") for kept in (job.error, job.name, job.alert, job.message)] == [
+        records.LONGEST_TEXT
+    ] * 4
     assert detail.native["error"] == text
     assert {name: detail.native[name] for name in odd} == odd
 
@@ -263,10 +257,10 @@ def test_numbers_that_json_cannot_hold_stay_readable(number: bytes) -> None:
 
 
 def test_deep_nesting_is_cut() -> None:
-    depth = DEEPEST + 10
+    depth = records.DEEPEST + 10
     document, _ = read_document(b'{"a":' + b"[" * depth + b"]" * depth + b"}")
     inner: object = document["a"]
     levels = 1
     while isinstance(inner, list):
         inner, levels = inner[0], levels + 1
-    assert (inner, levels) == (TOO_DEEP, DEEPEST)
+    assert (inner, levels) == (records.TOO_DEEP, records.DEEPEST)

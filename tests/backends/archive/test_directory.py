@@ -16,19 +16,8 @@ from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Wanted
 from jobtui.model.source_errors import SourceDenied, SourceMissing
-from tests.backends.archive.captured import (
-    DAY,
-    JOBS,
-    SUBMITTED,
-    TORQUE,
-    archive_in,
-    check,
-    found,
-    look,
-    script_of,
-    spool_in,
-    torque_in,
-)
+from tests.backends.archive import captured
+from tests.backends.archive.captured import DAY, JOBS, SUBMITTED, archive_in, check, found, look, script_of
 from tests.loopback import nobody
 
 DAYS = 86_400 * SECOND
@@ -38,7 +27,7 @@ DAYS = 86_400 * SECOND
 @pytest.mark.parametrize("submitted_at", [SUBMITTED, None])
 def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted_at: Nanos | None) -> None:
     is_spool = period == "spool"
-    place = spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
+    place = captured.spool_in(tmp_path / "spool") if is_spool else archive_in(tmp_path / "archive", period)
     for number, text in [*((number, number) for number in JOBS), ("10", "10_3")]:
         script = found(place, text, "huppel", submitted_at=None if is_spool else submitted_at)
         check(script, number)
@@ -48,18 +37,19 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
         assert script.environment.is_whole
 
 
-ALL, TASK_1, TASK_2 = (f"2720870{end}" for end in (
+ONE = f"{captured.TORQUE}.JB"
+ALL, *TASKS = (f"2720870{end}" for end in (
     ".master.cluster.lab.TA", "-1.master.cluster.lab.JB", "-2.master.cluster.lab.JB",
 ))  # fmt: skip
 OF_TORQUE = {
-    TORQUE: [f"{TORQUE}.JB"], "2720868": [f"{TORQUE}.JB"], "2720870": [ALL, TASK_1, TASK_2],
-    "2720870[2]": [ALL, TASK_2], "2720870-1": [ALL, TASK_1],
+    captured.TORQUE: [ONE], "2720868": [ONE], "2720870": [ALL, *TASKS], "2720870[2]": [ALL, TASKS[1]],
+    "2720870-1": [ALL, TASKS[0]],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", OF_TORQUE)
 def test_a_job_of_torque_has_its_files_with_and_without_its_server(tmp_path: Path, text: str) -> None:
-    script = found(torque_in(tmp_path), text)
+    script = found(captured.torque_in(tmp_path), text)
     assert script.script.startswith(b"#!/bin/bash\n#PBS -N ")
     assert script.environment is not None
     assert [name.decode() for name, _ in script.environment.variables] == OF_TORQUE[text]
@@ -170,7 +160,7 @@ def test_a_large_script_is_whole_or_refused(tmp_path: Path, monkeypatch: pytest.
 
 async def test_walking_gives_every_script_of_both_kinds(tmp_path: Path) -> None:
     archive_in(tmp_path, DAY)
-    torque_in(tmp_path)
+    captured.torque_in(tmp_path)
     os.mkfifo(tmp_path / DAY / "job.99_script")
     archive = ArchiveDirectory(str(tmp_path))
     walked = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]

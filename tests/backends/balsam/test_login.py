@@ -12,35 +12,15 @@ import httpx
 import pytest
 import yaml
 
-from jobtui.backends.balsam.login import (
-    EXPIRY_NOTICE_S,
-    LONGEST_S,
-    Device,
-    Granted,
-    Login,
-    LoginServer,
-    Method,
-    keep_login,
-    notice,
-    read_login,
-    user_of,
-)
+from jobtui.backends.balsam import login as logins
+from jobtui.backends.balsam.login import Granted, Login, LoginServer, Method, keep_login, notice, read_login
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Window, parse_balsam
+from tests import balsam_server
 from tests.analysis.balsam_data import nanos
-from tests.balsam_server import (
-    EXPIRES_S,
-    FOLDER,
-    INTERVAL_S,
-    TOKEN,
-    USER_CODE,
-    DeviceLogin,
-    Record,
-    RecordedBalsam,
-    write_login,
-)
+from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, write_login
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
@@ -134,7 +114,7 @@ class Attempt:
         self.device.clock = self.clock
         self.server = LoginServer(URL, self.balsam.transport)
         assert self.server.methods() == (Method.DEVICE,)
-        self.begun: Device = self.server.begin()
+        self.begun: logins.Device = self.server.begin()
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -181,9 +161,9 @@ def test_the_stand_in_answers_as_the_recorded_server() -> None:
 def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
     attempt.device.pending = [(400, {"detail": "authorization_pending"})] * 4
     attempt.device.approve()
-    assert attempt.begun.user_code == USER_CODE
+    assert attempt.begun.user_code == balsam_server.USER_CODE
     assert attempt.wait() == TOKEN
-    assert attempt.slept == [INTERVAL_S] * 5
+    assert attempt.slept == [balsam_server.INTERVAL_S] * 5
     assert "code of" not in repr(attempt.begun)
 
 
@@ -206,7 +186,7 @@ def is_used(attempt: Attempt) -> None:
 
 
 def is_late(attempt: Attempt) -> None:
-    attempt.now_s = EXPIRES_S + 1
+    attempt.now_s = balsam_server.EXPIRES_S + 1
 
 
 def is_away(attempt: Attempt) -> None:
@@ -229,7 +209,7 @@ def test_one_that_is_not_approved_says_why(
     happens(attempt)
     with pytest.raises(kind, match=says):
         attempt.wait()
-    assert attempt.now_s <= 2 * EXPIRES_S
+    assert attempt.now_s <= 2 * balsam_server.EXPIRES_S
 
 
 def test_a_server_that_is_away_for_a_while_is_asked_again(attempt: Attempt) -> None:
@@ -240,7 +220,8 @@ def test_a_server_that_is_away_for_a_while_is_asked_again(attempt: Attempt) -> N
 
 
 @pytest.mark.parametrize(
-    ("expires_in", "interval", "longest_s"), [(1e12, 3.0, LONGEST_S), (0.0, 3.0, 0.0), (300.0, 1e9, 300.0)]
+    ("expires_in", "interval", "longest_s"),
+    [(1e12, 3.0, logins.LONGEST_S), (0.0, 3.0, 0.0), (300.0, 1e9, 300.0)],
 )
 def test_odd_times_of_a_server_are_bounded(
     expires_in: float, interval: float, longest_s: float, attempt: Attempt
@@ -338,7 +319,7 @@ def test_its_end_is_told_ahead_of_time() -> None:
     def said(left_s: float) -> str | None:
         return notice(Login(KEPT_URL, SECRET, Nanos(now + int(left_s * SECOND)), "/x"), now)
 
-    assert said(EXPIRY_NOTICE_S + 1) is None
+    assert said(logins.EXPIRY_NOTICE_S + 1) is None
     assert "expires in 90 min" in (said(5_400) or "")
     assert "has expired" in (said(0) or "")
     assert "has expired" in (said(-9e6) or "")
@@ -347,7 +328,7 @@ def test_its_end_is_told_ahead_of_time() -> None:
 
 @pytest.mark.parametrize(("token", "user"), LOGINS["user"].items())
 def test_whose_login_it_is(token: str, user: str) -> None:
-    assert user_of(Login(KEPT_URL, token, None, "/x")) == user
+    assert logins.user_of(Login(KEPT_URL, token, None, "/x")) == user
 
 
 async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,17 +22,8 @@ from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport.http import Limits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic
-from tests.backends.engines.rigs import (
-    T0,
-    URL,
-    ElasticJobsRig,
-    at_second,
-    backward,
-    elastic_journal,
-    ended_job,
-    forward,
-    journald_document,
-)
+from tests.backends.engines import rigs
+from tests.backends.engines.rigs import T0, URL, at_second, backward, ended_job, forward, journald_document
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
@@ -164,7 +155,7 @@ async def test_what_failing_shards_hide_is_said_and_comes_when_they_are_back() -
 async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
     elastic = index_of(lines(3))
     elastic.timed_out = True
-    source = elastic_journal(elastic)
+    source = rigs.elastic_journal(elastic)
     batches = await polled(source)
     assert "ran out of time" in (batches[-1].note or "")
     assert sum(len(batch.records) for batch in batches) == 3
@@ -172,7 +163,7 @@ async def test_a_search_that_ran_out_of_time_is_said_by_the_source() -> None:
 
 
 async def test_an_index_of_another_kind_is_one_clear_line() -> None:
-    source = elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
+    source = rigs.elastic_journal(index_of({"a": {"@timestamp": "2026-11-20T20:00:00Z", "text": "x"}}))
     batches = await polled(source)
     assert "no document has systemd.unit" in (batches[-1].note or "")
     assert "is journald the right preset?" in (batches[-1].note or "")
@@ -305,7 +296,7 @@ def test_fields_are_found_however_they_are_nested(preset: Preset) -> None:
 
 
 async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
-    rig = ElasticJobsRig(tmp_path)
+    rig = rigs.ElasticJobsRig(tmp_path)
     rig.elastic.documents["old"] = ended_job(7, **{"@end": "2020-01-01T00:00:00"})
     source: Any = rig.source()
     found = await source.detail(JobId("slurm/7"))

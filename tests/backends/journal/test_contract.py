@@ -13,18 +13,11 @@ from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
 from jobtui.model.source_errors import SourceMissing
-from tests.backends.journal.make import (
-    FIXTURES,
-    START_US,
-    Writer,
-    by_host,
-    entry,
-    make_journal,
-    needs_journal_tools,
-)
+from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import MakeReader, Way, each_program
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
 from tests.backends.journal.ssh_rig import signal_journalctl
+from tests.excerpts import FIXTURES
 
 pytestmark = [needs_journal_tools, each_program]
 
@@ -66,7 +59,7 @@ async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
 
 
 async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
-    truth = json.loads((FIXTURES / "truth.json").read_text())
+    truth = json.loads((FIXTURES / "journal" / "truth.json").read_text())
     found: dict[str, Counter[str]] = {host: Counter() for host in truth}
     for each in await all_forward(of_capture):
         count = found[each.host]

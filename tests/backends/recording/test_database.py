@@ -52,11 +52,7 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
 
 
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "r",
-        (What.BATCH, lines(1), 0),
-        (What.BATCH, lines(2), 10),
-    )
+    path = written(tmp_path / "r", (What.BATCH, lines(1), 0), (What.BATCH, lines(2), 10))
     assert numbers(path, 5) == [1]
     assert numbers(path, 10) == [1, 2]
     entries = [(What.BATCH, lines(n), n) for n in range(1, 180)]
@@ -78,10 +74,7 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
 
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     path = written(
-        tmp_path / "r",
-        (What.BATCH, lines(1), 0),
-        (What.FAILURE, "no answer", 10),
-        (What.BATCH, lines(2), 20),
+        tmp_path / "r", (What.BATCH, lines(1), 0), (What.FAILURE, "no answer", 10), (What.BATCH, lines(2), 20)
     )
     with pytest.raises(SourceUnreachable, match="no answer"):
         replayed(path, 15)

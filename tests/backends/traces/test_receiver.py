@@ -14,17 +14,8 @@ from hypothesis import strategies as st
 from jobtui.backends.traces import receiver as receiver_module
 from jobtui.backends.traces.receiver import Receiver, Refusal, refuse_browsers
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from tests.backends.traces.sending import (
-    JSON,
-    PROTOBUF,
-    SPAN,
-    export,
-    listening,
-    raw,
-    resident_kb,
-    send,
-    taken,
-)
+from tests.backends.traces import sending
+from tests.backends.traces.sending import JSON, PROTOBUF, SPAN, export, listening, raw, send, taken
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
 from tests.waiting import wait_until
 
@@ -313,11 +304,11 @@ async def test_all_bodies_are_bounded(receiver: Receiver, monkeypatch: pytest.Mo
 async def test_a_bomb_is_refused_before_it_goes_off(receiver: Receiver) -> None:
     inner = gzip.compress(b"\0" * (70 << 20), 1)
     assert (await send(receiver, b"{}")).status == 200
-    before = resident_kb()
+    before = sending.resident_kb()
     for kind in (PROTOBUF, JSON):
         assert (await send(receiver, inner, kind, Content_Encoding="gzip")).status == 413
     assert receiver.held_bytes == 0
-    assert resident_kb() - before < 4 * receiver_module.BODY_BYTES >> 10
+    assert sending.resident_kb() - before < 4 * receiver_module.BODY_BYTES >> 10
 
 
 @settings(max_examples=15)
