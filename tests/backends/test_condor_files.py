@@ -56,10 +56,8 @@ async def test_a_file_that_is_read_in_pieces_says_the_same(name: str) -> None:
 
 async def test_an_output_is_followed_and_its_job_remembered(tmp_path: Path) -> None:
     path = tmp_path / "job.out"
-    path.write_text(BEGIN + "working\n")
-    batches = await read_after(
-        path, lambda: append(path, "still working\n" + END[:20]), lambda: append(path, END[20:])
-    )
+    path.write_text(BEGIN + "working\nstill working\n")
+    batches = await read_after(path, lambda: append(path, END[:20]), lambda: append(path, END[20:]))
     assert said(batches) == [("begin_execution", "7.0@s.example.org"), ("completed", "7.0@s.example.org")]
     assert batches[-1].condor[0].line == 4
 

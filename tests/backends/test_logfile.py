@@ -203,9 +203,8 @@ async def test_without_times_it_takes_the_tail(path: Path, monkeypatch: pytest.M
 
 
 async def test_line_numbers_of_a_very_large_file_are_provisional(path: Path) -> None:
-    opened = await Opened.on(
-        path, b"".join(b"%d\n" % nth for nth in range(1, 10_001)), Limits(count=100), TailBytes(100)
-    )
+    text = b"".join(b"%d\n" % nth for nth in range(1, 10_001))
+    opened = await Opened.on(path, text, Limits(count=100), TailBytes(100))
     await opened.append(b"10001\n")
     lines = [record.line for record in opened.reading.records]
     assert all(line < 0 for line in lines)

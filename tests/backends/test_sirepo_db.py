@@ -91,9 +91,7 @@ async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytes
     assert [(batch.count, batch.left) for batch in batches] == [(3, 7), (4, 3), (3, 0)]
     first, *rest = [[job.id for job in batch.jobs] for batch in batches]
     assert first == sorted(first)
-    assert [job_id for part in rest for job_id in part] == [
-        jid(age) for age in range(10) if jid(age) not in first
-    ]
+    assert [one for part in rest for one in part] == [jid(age) for age in range(10) if jid(age) not in first]
 
 
 async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db: Db, reader: Reader) -> None:

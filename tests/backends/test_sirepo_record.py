@@ -199,11 +199,9 @@ def test_long_texts_are_cut_in_the_job_and_the_record_has_everything() -> None:
     text = "y" * (records.LONGEST_TEXT + 1)
     odd = {"yetAnother": {"deep": [1, None]}, "queuedState": None}
     data = to_bytes(a_record(JID, error=text, simName=text, alert=text, jobStatusMessage=text, **odd))
-    detail = detail_of(data)
+    detail, longest = detail_of(data), records.LONGEST_TEXT
     job = detail.job
-    assert [len(kept or "") for kept in (job.error, job.name, job.alert, job.message)] == [
-        records.LONGEST_TEXT
-    ] * 4
+    assert [len(kept or "") for kept in (job.error, job.name, job.alert, job.message)] == [longest] * 4
     assert detail.native["error"] == text
     assert {name: detail.native[name] for name in odd} == odd
 

@@ -70,10 +70,8 @@ async def main():
 asyncio.run(main())
 print("ended")
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert (ran.stdout, ran.stderr) == ("ended\n", "")
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert (ran.stdout, ran.stderr) == (b"ended\n", b"")
 
 
 async def test_a_last_call_comes_after_all_others() -> None:

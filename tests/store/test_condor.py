@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from jobtui.backends.base import Batch
 from jobtui.model.changes import StateChange
@@ -236,9 +236,7 @@ def test_submit_files_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(condor_book, "MOST_SUBMISSIONS", 2)
     facts = facts_in(CAPTURES / "job-fail" / "simple.cmd")
     (submission,) = [fact for fact in facts if fact.teller is Teller.SUBMIT]
-    of_trace = [
-        msgspec.structs.replace(submission, values={TRACEPARENT: f"{number:032x}"}) for number in (1, 2, 1, 3)
-    ]
+    of_trace = [replace(submission, values={TRACEPARENT: f"{number:032x}"}) for number in (1, 2, 1, 3)]
     book, _ = book_of(of_trace)
     assert [int(trace, 16) for trace in book.traces_named_in(submission.source)] == [1, 3]
     assert book.dropped == 1
@@ -398,7 +396,7 @@ def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[
 
 def test_a_log_that_was_written_anew_tells_its_events_once() -> None:
     def later(fact: CondorFact, **changes: object) -> CondorFact:
-        return msgspec.structs.replace(fact, rotation=1, **changes)
+        return replace(fact, rotation=1, **changes)
 
     facts = facts_of((submitted() + executing()).encode())
     texts = (event(4, "2026-11-20 10:20:00Z", "Job was evicted."), executing("2026-11-20 10:30:00Z"))
@@ -559,7 +557,5 @@ def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> No
         store.apply("a.log", Batch(cursor="1", condor=(fact,)))
     detail = store.detail(JobId(JOB))
     assert detail is not None
-    assert [shown(change.at) for change in detail.changes] == [
-        f"2026-11-20T10:0{minute}:00Z" for minute in range(3)
-    ]
+    assert [shown(one.at) for one in detail.changes] == [f"2026-11-20T10:0{n}:00Z" for n in range(3)]
     assert tuple(store.changes.all()) == detail.changes

@@ -264,12 +264,8 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
     clients = CLIENTS if name in WRONG else CLIENTS[:-3]
     # What takes too long is waited for together; else one by one, so that none takes the time of another
     rounds = [clients] if words.startswith("no ") else [[ask] for ask in clients]
-    lines = [
-        line for asks in rounds for line in await asyncio.gather(*map(told, asks), return_exceptions=True)
-    ]
-    offenders = {
-        ask.__name__: line for ask, line in zip(clients, lines, strict=True) if not isinstance(line, str)
-    }
+    lines = [one for asks in rounds for one in await asyncio.gather(*map(told, asks), return_exceptions=True)]
+    offenders = {ask: line for ask, line in zip(clients, lines, strict=True) if not isinstance(line, str)}
     assert not offenders
 
 

@@ -43,9 +43,8 @@ def words(session: Session, number: int) -> list[str]:
 async def test_its_files_are_found_and_their_lines_tied_to_jobs(site: Path) -> None:
     async with watched(site.parent / "not-there", site) as session:
         await session.catch_up()
-        names = {
-            Path(name).name.partition("_2026")[0] for name in SessionLogs(lambda: session.sources).names()
-        }
+        logs = SessionLogs(lambda: session.sources)
+        names = {Path(name).name.partition("_2026")[0] for name in logs.names()}
         assert names == {"service", "mpi_mode", "serial_mode"}
         assert sorted(words(session, 7)) == [
             "agent advanced it", "agent advanced it", "its app could not be loaded", "its program failed",

@@ -73,9 +73,7 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
     doubts = Doubts()
 
     def engine() -> ElasticEngine:
-        client = ElasticClient(
-            f"http://elastic.test/{elastic.index}", transport=transport or elastic.transport
-        )
+        client = ElasticClient(f"http://elastic.test{elastic.base}", transport=transport or elastic.transport)
         return ElasticEngine(client, presets()["journald"], doubts)
 
     clock = FixedClock(NOW)

@@ -148,11 +148,7 @@ async def test_new_units_and_containers_are_read_from_their_first_line_on() -> N
 async def test_two_containers_of_one_name_and_two_hosts_are_kept_apart() -> None:
     journal = MemoryJournal()
     for host, instance in (("v7.a.org", "a1"), ("v7.a.org", "b2"), ("v7.b.org", "c3")):
-        name: dict[str, Any] = {
-            "container": "srj-p-VUlhaMOD",
-            "container_id": instance * 32,
-            "unit": "docker.service",
-        }
+        name: Any = {"container": "srj-p-VUlhaMOD", "container_id": instance * 32, "unit": "docker.service"}
         journal.write(SEND % 1, host=host, pid=1, **name)
     found = await records(whole(journal))
     assert [(record.source, record.container) for record in found] == [

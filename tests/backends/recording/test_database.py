@@ -73,9 +73,8 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
 
 
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
-    path = written(
-        tmp_path / "r", (What.BATCH, lines(1), 0), (What.FAILURE, "no answer", 10), (What.BATCH, lines(2), 20)
-    )
+    failure = (What.FAILURE, "no answer", 10)
+    path = written(tmp_path / "r", (What.BATCH, lines(1), 0), failure, (What.BATCH, lines(2), 20))
     with pytest.raises(SourceUnreachable, match="no answer"):
         replayed(path, 15)
     assert numbers(path, 20) == [1, 2]

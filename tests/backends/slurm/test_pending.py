@@ -229,10 +229,7 @@ WANTED = st.builds(
 @given(st.lists(st.sampled_from(STATES), max_size=8), WANTED)
 def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
     of = "CPUTot=32 RealMemory=8000 Partitions=p"
-    lines = (
-        f"NodeName=n{at} {of} CPUAlloc={at} Gres=gpu:{at % 3} State={state}"
-        for at, state in enumerate(states)
-    )
+    lines = (f"NodeName=n{n} {of} CPUAlloc={n} Gres=gpu:{n % 3} State={one}" for n, one in enumerate(states))
     nodes = nodes_of("\n".join(lines).encode())
     tally = tally_of(nodes, wants)
     assert sum(getattr(tally, name) for name in COUNTED) == tally.total == len(nodes)

@@ -158,9 +158,7 @@ async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
     reading = Reading()
     await reading.read()
     await reading.read()
-    first, second = (
-        next(word for word in words if word.startswith("--starttime")) for words in cluster.calls("sacct")
-    )
+    first, second = (next(one for one in words if "--starttime" in one) for words in cluster.calls("sacct"))
     assert first == "--starttime=2026-11-19T21:01:00"
     assert second == "--starttime=2026-11-20T20:25:00"
     assert all("--duplicates" in words for words in cluster.calls("sacct"))
@@ -169,9 +167,7 @@ async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
 async def test_hostile_names_stay_names(cluster: StandIn) -> None:
     names = [text.encode("utf-8", "replace").decode()[:2000] for text in HOSTILE]
     names += ["a\n~b~\n1~2~RUNNING", 'x"; rm -rf /; $(id) `id`', "%i%j|\x1f|"]
-    cluster.queue(
-        *({"%i": str(number), "%A": str(number), "%j": name} for number, name in enumerate(names, 1))
-    )
+    cluster.queue(*({"%i": str(n), "%A": str(n), "%j": name} for n, name in enumerate(names, 1)))
     reading = Reading()
     jobs = await reading.read()
     assert [jobs[f"slurm/{number}"].name for number in range(1, len(names) + 1)] == names

@@ -19,7 +19,7 @@ from tests.tracing import EXPECTED, captured
 from tests.waiting import LONG_S
 
 JOB = "81419552.0@jobsub02.fnal.gov"
-FAILED = TraceId(ID["job-fail"])
+FAILED, SUBMIT = TraceId(ID["job-fail"]), "jobsub_submit"
 NONE = TraceId("1" * 32)
 
 
@@ -91,9 +91,7 @@ async def test_traces_are_found(rig: Rig, search: TraceSearch, found: set[str]) 
 async def test_the_submission_of_a_job_is_found_by_its_time(rig: Rig) -> None:
     root = min(captured("job-fail").spans, key=lambda span: span.started_at)
     since = Nanos(root.started_at - 60 * SECOND)
-    window = TraceSearch(
-        service="fife", operation="jobsub_submit", since=since, until=Nanos(root.started_at + SECOND)
-    )
+    window = TraceSearch(service="fife", operation=SUBMIT, since=since, until=Nanos(since + 61 * SECOND))
     (one,) = (await rig.client.search(window)).traces
     assert (one.trace_id, one.service, one.name) == (FAILED, "fife", "jobsub_submit")
     before = TraceSearch(since=Nanos(since - 3600 * SECOND), until=since)

@@ -5,6 +5,7 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
+from operator import attrgetter
 
 import pytest
 from google.rpc import status_pb2  # type: ignore[import-untyped]
@@ -54,9 +55,8 @@ async def test_the_exports_of_a_job_arrive_one_after_the_other(receiver: Receive
     found = await taken(receiver)
     expected = EXPECTED["job-fail"]
     assert {span.trace_id for span in found.spans} == {expected["traceID"]}
-    assert sorted(found.span_logs, key=lambda log: log.at) == sorted(
-        captured("job-fail").logs, key=lambda log: log.at
-    )
+    by_time = attrgetter("at")
+    assert sorted(found.span_logs, key=by_time) == sorted(captured("job-fail").logs, key=by_time)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,7 @@ async def test_what_is_no_http_is_told_so(receiver: Receiver) -> None:
     assert b"HTTP/1.1 4" in await raw(receiver, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
     assert b"HTTP/1.1 431" in await raw(receiver, b"POST /v1/traces HTTP/1.1\r\nX: " + b"x" * 40_000)
     assert await raw(receiver, b"") == b""
-    assert (
-        await raw(receiver, b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-        != b""
-    )
+    assert await raw(receiver, HEAD + b"\r\n{")
     assert (await send(receiver, export(SPAN))).status == 200
 
 
@@ -289,9 +286,7 @@ async def test_slow_senders_end(receiver: Receiver, limit: str, monkeypatch: pyt
 async def test_all_bodies_are_bounded(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receiver_module, "HELD_BYTES", 100_000)
     first, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
-    writer.write(
-        b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90001\r\n\r\n" + b" " * 90_000
-    )
+    writer.write(HEAD.replace(b": 2", b": 90001") + b"\r\n" + b" " * 90_000)
     await wait_until(lambda: receiver.held_bytes == 90_000)
     sent = await send(receiver, b" " * 60_000, JSON)
     assert (sent.status, sent.headers["retry-after"]) == (503, "2")
