@@ -53,6 +53,7 @@ class Target(Enum):
     CONTAINER = auto()
     TRACE = auto()
     NUMBER = auto()
+    SUBMITTED = auto()
     CONDOR = auto()
     HOST = auto()
     UNIT = auto()
@@ -113,7 +114,8 @@ def references(thing: str) -> Iterator[Reference]:
 def told_in_files(thing: str) -> tuple[set[str], str]:
     """What of it files of jobs may tell of: numbers in Slurm, and a failing line, in lower case."""
     text = thing.strip()
-    numbers = {one.text for one in references(text) if one.target is Target.NUMBER}
+    wanted = (Target.NUMBER, Target.SUBMITTED)
+    numbers = {one.text for one in references(text) if one.target in wanted}
     return numbers, text.casefold() if " " in text and len(text) >= LEAST_ERROR else ""
 
 
@@ -129,6 +131,8 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 def _bare(text: str) -> Iterator[Reference]:
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
+    if submitted := re.fullmatch(rf"slurm(?:@{LABEL})?/({NUMBER})", text, re.ASCII):
+        yield Reference(Target.SUBMITTED, submitted[1], 0.5, "its agent's log has this number in Slurm")
     if tasks := re.fullmatch(rf"(?:slurm[^/]*/)?({NUMBER})_\[[\d,:%-]+\]", text, re.ASCII):
         yield Reference(Target.NUMBER, tasks[1], 0.97, "squeue writes waiting tasks of this array so")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
@@ -323,6 +327,7 @@ class _Search:
             Target.CONTAINER: self._add_container,
             Target.TRACE: self._add_trace,
             Target.NUMBER: self._add_numbered,
+            Target.SUBMITTED: self._add_submitted,
             Target.CONDOR: self._add_condor,
             Target.HOST: self._add_host,
             Target.UNIT: self._add_unit,
@@ -430,8 +435,11 @@ class _Search:
             if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
         )
         self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
+        self._add_submitted(reference._replace(why="its agent's log has this number in Slurm"))
+
+    def _add_submitted(self, reference: Reference) -> None:
         noted = {op.jid for op in self._ops if op.jid is not None and submitted_as((op,)) == reference.text}
-        self._add_jobs(noted, reference.weight, "its agent's log has this number in Slurm")
+        self._add_jobs(noted, reference.weight, reference.why)
 
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])

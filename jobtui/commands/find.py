@@ -166,7 +166,9 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
     is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
     if len(named) == 1 and not is_condor:
-        return await _one_of(reader, _meant(reader, named[0]), thing)
+        exact = await _one_of(reader, _meant(reader, named[0]), thing)
+        if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
+            return exact
     read = [system for system in numbering() if number is not None and _servers(reader.specs, system)]
     by_number = [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
     if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:

@@ -54,6 +54,7 @@ ONE = (
     ("sbatch", "sbatch_id=15", CANCELED),
     ("sbatch", "slurm-13.out", FAILED),
     ("sbatch", "13.batch", FAILED),
+    ("sbatch", "slurm/13", FAILED),
     ("sbatch", "scontrol show job 13", FAILED),
     ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),
     ("sbatch", '{"job_cmd_state": "canceled", "sbatch_id": "15"}', CANCELED),
