@@ -60,8 +60,7 @@ def test_every_block_is_whole_lines_that_stand_where_it_says(data: bytes) -> Non
         assert block.data[:-1] == there[: len(block.data) - 1]
         assert block.line == data.count(b"\n", 0, block.offset) + 1
         end = block.offset + len(block.data) - (there != block.data)
-    assert reader.position.offset == len(data)
-    assert reader.position.line == data.count(b"\n") + 1
+    assert (reader.position.offset, reader.position.line) == (len(data), data.count(b"\n") + 1)
 
 
 @given(st.lists(st.sampled_from([b"\0", b"\0" * 100, b"\n", b"ab", b"a line\n"])).map(b"".join))
@@ -86,8 +85,7 @@ def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
     assert given_text(whole) == whole
     reader, blocks = read_all(b"one\n" + b"x" * 500 + b"\ntwo\n")
     assert [block.data for block in blocks] == [b"one\n", b"x" * 120 + b"\n", b"two\n"]
-    assert blocks[-1].line == 3
-    assert reader.skip_count == 1
+    assert (blocks[-1].line, reader.skip_count) == (3, 1)
     assert [(skip.where, skip.why) for skip in reader.skips] == [
         ("log:2 (byte 4)", "line longer than 120 bytes, the rest of it is left out"),
         ("log:2 (byte 484)", "380 bytes left out of this line"),
@@ -102,8 +100,7 @@ def test_work_in_one_call_is_bounded() -> None:
 
 def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
     reader, _ = read_all(b"\0x\n" * 1_000)
-    assert reader.skip_count == 1_000
-    assert len(reader.skips) == 20
+    assert (reader.skip_count, len(reader.skips)) == (1_000, 20)
 
 
 async def read_file(path: Path) -> tuple[Reading[LogFile], Parsers, int]:
@@ -145,8 +142,7 @@ async def test_many_megabytes_without_a_line_cost_no_memory(
         file.write(b"two\n" if texts[-1] else b"\n\n")
     size = path.stat().st_size
     reading, parsers, peak = await read_file(path)
-    assert reading.texts == texts
-    assert reading.records[-1].offset == size - len(texts[-1]) - 1
+    assert (reading.texts, reading.records[-1].offset) == (texts, size - len(texts[-1]) - 1)
     assert len(parsers.text) <= (1 << 20) + 10
     assert said in reading.skips[-1].why
     assert peak < 16 << 20
@@ -214,8 +210,7 @@ def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> N
     path = tmp_path / "a.log"
     path.write_bytes(b"one\ntwo\nthree\nfour")
     assert [*tail_lines(path)] == [b"one", b"two", b"three", b"four"]
-    assert [*tail_lines(path, 12)] == [b"three", b"four"]
-    assert [*tail_lines(path, 2)] == []
+    assert ([*tail_lines(path, 12)], [*tail_lines(path, 2)]) == ([b"three", b"four"], [])
     path = tmp_path / "a.log.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n"))
     assert [*tail_lines(path)] == [b"one", b"two"]

@@ -72,8 +72,7 @@ def test_a_long_line_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatc
     monkeypatch.undo()
     reader = PageReader(MemoryBytes(b"y" * 100_000 + b"\n"), 0, no_time)
     (line,) = reader.after(0, 100_001, 5)
-    assert len(line.text) == RAW_LINE_BYTES
-    assert line.note == "100,000 bytes in this line"
+    assert (len(line.text), line.note) == (RAW_LINE_BYTES, "100,000 bytes in this line")
     reader = PageReader(MemoryBytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
     line = reader.after(2, 5_007, 5)[0]
     assert (line.text, line.note) == ("text", "5,000 NUL bytes")

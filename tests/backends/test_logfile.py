@@ -182,10 +182,8 @@ async def test_begins_at_the_tail_of_a_large_file(path: Path) -> None:
     opened = await Opened.on(
         path, b"".join(b"@%d line\n" % nth for nth in range(10_000, 20_000)), start=TailBytes(1_000)
     )
-    assert opened.reading.texts[0] == "@19917 line"
-    assert opened.reading.records[0].line == 9_918
-    assert opened.reading.records[0].offset == 12 * 9_917
-    assert opened.reading.texts[-1] == "@19999 line"
+    assert (opened.reading.texts[0], opened.reading.records[0].line) == ("@19917 line", 9_918)
+    assert (opened.reading.records[0].offset, opened.reading.texts[-1]) == (12 * 9_917, "@19999 line")
     assert opened.log.beginning is not None
     assert opened.log.beginning.at == 19_917 * SECOND
     assert opened.reading.note == (
@@ -216,15 +214,13 @@ async def test_a_packed_file_is_read_whole(tmp_path: Path, name: str) -> None:
     text = b"".join(b"@%d line\n" % nth for nth in range(50_000)) + b"the last"
     packed = tmp_path / name
     opened = await Opened.on(packed, gzip.compress(text), start=TailBytes(100))
-    assert opened.parsers.text == text + b"\n"
-    assert opened.reading.records[-1].line == 50_001
+    assert (opened.parsers.text, opened.reading.records[-1].line) == (text + b"\n", 50_001)
     assert opened.reading.note is None
 
 
 async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None:
     opened = await Opened.on(path, b"\x1f\x8b\x08 and so on\n")
-    assert opened.reading.texts == []
-    assert opened.reading.skipped == 1
+    assert (opened.reading.texts, opened.reading.skipped) == ([], 1)
 
 
 @pytest.mark.parametrize("limits", [Limits(block=64, batch=1_000), Limits(block=200, batch_records=1)])

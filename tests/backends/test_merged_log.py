@@ -47,6 +47,13 @@ def line(second: int, text: str) -> str:
     return f"{month} {stamp[8:10]} {stamp[11:19]} 7 0 a/b.py:1:f {text}\n"
 
 
+def two_journals() -> list[MemoryJournal]:
+    made = [MemoryJournal(), MemoryJournal()]
+    write(made[0], 1, "j1")
+    write(made[1], 2, "k2", host="v7")
+    return made
+
+
 Make = Callable[..., MergedLog]
 
 
@@ -130,9 +137,7 @@ async def test_a_time_before_what_was_read_is_read_back_to(merged_of: Make, tmp_
 
 
 async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock) -> None:
-    one, other = MemoryJournal(), MemoryJournal()
-    write(one, 1, "j1")
-    write(other, 2, "k2", host="v7")
+    one, other = two_journals()
     merged = merged_of({"a": journal_pages(one), "b": journal_pages(other)})
     clock.advance(5)
     await merged.look()
@@ -143,8 +148,7 @@ async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock)
     assert [line.text.split()[0] for line in merged.lines] == ["j1", "k2", "not", "j8"]
     gap = merged.lines[2]
     assert gap.is_gap
-    assert gap.origin == "b"
-    assert gap.at == T0 + 5 * SECOND
+    assert (gap.origin, gap.at) == ("b", T0 + 5 * SECOND)
     assert "connection refused" in gap.text
     write(other, 7, "k7", host="v7")
     other.broken = ""
@@ -158,9 +162,7 @@ async def test_what_cannot_be_read_is_marked(merged_of: Make, clock: FixedClock)
 
 async def test_a_log_that_hangs_holds_up_no_other(merged_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_logs, "LOOK_S", 0.3)
-    one, other = MemoryJournal(), MemoryJournal()
-    write(one, 1, "j1")
-    write(other, 2, "k2", host="v7")
+    one, other = two_journals()
     hanging = journal_pages(other)
     go_on = asyncio.Event()
     look = hanging.look
@@ -223,12 +225,9 @@ async def test_little_is_held_while_nobody_looks(merged_of: Make, tmp_path: Path
     for n in range(7_000):
         write(busy, n + 0.5, f"busy {n}")
     write(quiet, 3, "quiet 3", host="v7")
-    logs: dict[str, Mergeable] = {
-        str(file): LogPages(file),
-        "busy": journal_pages(busy),
-        "quiet": journal_pages(quiet, "v7"),
-    }
-    merged = merged_of(logs)
+    merged = merged_of(
+        {"x": LogPages(file), "busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")}
+    )
     async with asyncio.timeout(LONG_S):
         while len(whole := merged.lines) < 8_001:  # a log that answers late comes with a later look
             await merged.look()
@@ -363,8 +362,7 @@ async def test_the_newest_only(tmp_path: Path, source: AgentCopies, monkeypatch:
     for number in range(6):
         write_copy(tmp_path, f"2026112020470{number}-start.log", records(number))
     batch = await source.poll(None)
-    assert prefixes(batch) == ["ab03", "ab04", "ab05"]
-    assert batch.note == "3 older copies were not read"
+    assert (prefixes(batch), batch.note) == (["ab03", "ab04", "ab05"], "3 older copies were not read")
     write_copy(tmp_path, "20261120204749-start.log", ["x" * copied_log.COPY_BYTES])
     batch = await source.poll(None)
     assert f"larger than {copied_log.COPY_BYTES:,} bytes" in batch.skipped[0].why

@@ -144,8 +144,7 @@ async def test_detail_reads_one_file_and_needs_no_poll(db: Db, reader: Reader) -
     db.put(jid(1), status="running", extra={"kept": True})
     detail = await reader.source.detail(jid(1))
     assert detail is not None
-    assert detail.native["extra"] == {"kept": True}
-    assert detail.path == str(db.path(jid(1)))
+    assert (detail.native["extra"], detail.path) == ({"kept": True}, str(db.path(jid(1))))
     assert detail.job.status == JobStatus.RUNNING
     assert await reader.source.detail(jid(2)) is None
 

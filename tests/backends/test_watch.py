@@ -420,8 +420,7 @@ def test_a_watch_that_failed_is_done_without_for_a_while(begun: World) -> None:
     begun.timer.now += SWEEP_S
     assert begun.changes.is_due
     assert begun.changes.begin()
-    assert begun.changes.note == ""
-    assert [begun.look(), begun.look()] == ["all", None]
+    assert (begun.changes.note, [begun.look(), begun.look()]) == ("", ["all", None])
 
 
 @pytest.mark.parametrize("is_removed", [True, False])

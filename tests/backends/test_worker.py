@@ -25,8 +25,7 @@ async def test_calls_run_in_order_in_one_other_thread() -> None:
         return number
 
     results = await asyncio.gather(*(worker.run(lambda n=n: call(n)) for n in range(5)))  # type: ignore[misc]
-    assert results == list(range(5))
-    assert threads == [(number, "test worker") for number in range(5)]
+    assert (results, threads) == (list(range(5)), [(number, "test worker") for number in range(5)])
     worker.close()
     worker.close()
     await wait_until(lambda: "test worker" not in {thread.name for thread in threading.enumerate()})

@@ -158,9 +158,7 @@ def test_an_ad_and_an_event_of_one_moment(state: int, log: str, runs: int, late_
     """The ad has the second in which the job came into its state, the event often the next one."""
     at = 1795168800 + (60 if runs < 2 else 120) - late_s
     ad = f"ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = {state}\nEnteredCurrentStatus = {at}\n"
-    book, _ = book_of(facts_of(log.encode(), "log"), facts_of(ad.encode(), "ad"))
-    detail = book.detail(JobId(JOB))
-    assert detail is not None
+    detail = detail_in(book_of(facts_of(log.encode(), "log"), facts_of(ad.encode(), "ad"))[0])
     assert len(detail.runs) == runs
     ads = {True: "HELD", False: "RUNNING"}
     assert [change.after for change in detail.changes].count(ads[state == 5]) == max(runs, 1)
@@ -173,8 +171,7 @@ def test_a_job_without_a_schedd_becomes_the_one_that_has_it() -> None:
     assert [str(job.id) for job in book.add(facts_of(ad, "ad")).jobs] == ["7.0"]
     news = book.add(facts_of(submitted().encode(), "log"))
     assert [str(job.id) for job in news.jobs] == [JOB]
-    assert news.gone == {JobId("7.0")}
-    assert len(book.facts_of(JobId(JOB))) == 2
+    assert (set(news.gone), len(book.facts_of(JobId(JOB)))) == ({JobId("7.0")}, 2)
 
 
 def test_one_number_of_two_schedds_is_two_jobs() -> None:
@@ -308,19 +305,12 @@ _LOG = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(EVENTS)), max_size
 )
 _TURNS = st.lists(st.integers(0, 2), max_size=30)
 _SIZES = st.lists(st.integers(1, 6), min_size=30, max_size=30)
-
-
-_MOST_OF_JOB = st.sampled_from([8, 300])
+_MOST = st.sampled_from([8, 300])
+_ZONES = st.sampled_from([WHOLE, FINE, LOCAL])
 
 
 @settings(max_examples=100, deadline=None)
-@given(
-    most_of_job=_MOST_OF_JOB,
-    second=st.sampled_from([WHOLE, FINE, LOCAL]),
-    events=_LOG,
-    turns=_TURNS,
-    sizes=_SIZES,
-)
+@given(most_of_job=_MOST, second=_ZONES, events=_LOG, turns=_TURNS, sizes=_SIZES)
 def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
     most_of_job: int, second: str, events: list[tuple[int, Kind]], turns: list[int], sizes: list[int]
 ) -> None:
@@ -334,8 +324,7 @@ def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
         for piece in in_turn([first, *others], turns, sizes):
             told |= book.add(piece).changes
     together = detail_in(book)
-    assert said(together) == said(alone)
-    assert turns_in(told[JobId(JOB)]) == turns_in(alone.changes)
+    assert (said(together), turns_in(told[JobId(JOB)])) == (said(alone), turns_in(alone.changes))
 
 
 @settings(max_examples=50, deadline=None)
@@ -462,7 +451,7 @@ def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[Condor
 
 
 @settings(max_examples=150, deadline=None)
-@given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST_OF_JOB, texts=_GROWTH, sizes=_PIECE_SIZES)
+@given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST, texts=_GROWTH, sizes=_PIECE_SIZES)
 def test_any_pieces(most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]) -> None:
     facts = told_in_turn(texts)
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):

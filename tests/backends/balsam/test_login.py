@@ -160,8 +160,7 @@ def test_the_stand_in_answers_as_the_recorded_server() -> None:
 def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
     attempt.device.pending = [(400, {"detail": "authorization_pending"})] * 4
     attempt.device.approve()
-    assert attempt.begun.user_code == balsam_server.USER_CODE
-    assert attempt.wait() == TOKEN
+    assert (attempt.begun.user_code, attempt.wait()) == (balsam_server.USER_CODE, TOKEN)
     assert attempt.slept == [balsam_server.INTERVAL_S] * 5
     assert "code of" not in repr(attempt.begun)
 
@@ -214,8 +213,7 @@ def test_one_that_is_not_approved_says_why(
 def test_a_server_that_is_away_for_a_while_is_asked_again(attempt: Attempt) -> None:
     attempt.balsam.faults = [break_off, lambda _: httpx.Response(500, content=b"Internal Server Error")]
     attempt.device.approve()
-    assert attempt.wait() == TOKEN
-    assert len(attempt.slept) == 3
+    assert (attempt.wait(), len(attempt.slept)) == (TOKEN, 3)
 
 
 @pytest.mark.parametrize(("expires_in", "interval"), [(1e12, 3.0), (0.0, 3.0), (300.0, 1e9)])

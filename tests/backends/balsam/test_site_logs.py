@@ -69,8 +69,7 @@ async def test_they_are_followed_and_new_ones_found(site: Path) -> None:
             file.write(LINE.format(1)[40:])
         (site / "log" / "mpi_mode_2026-11-21_090000.0.log").write_text(LINE.format(77))
         await session.catch_up()
-        assert len(words(session, 1)) == before + 1
-        assert words(session, 77) == ["agent advanced it"]
+        assert (len(words(session, 1)), words(session, 77)) == (before + 1, ["agent advanced it"])
 
 
 async def test_links_and_pipes_are_not_opened(site: Path, tmp_path: Path) -> None:

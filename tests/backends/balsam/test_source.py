@@ -112,8 +112,7 @@ async def test_a_fault_is_one_line_and_what_was_known_stays(
     assert "\n" not in str(caught.value)
     assert TOKEN not in str(caught.value)
     await watched.poll(20)
-    assert dict(watched.store.jobs) == jobs
-    assert len(watched.store.changes) == changes
+    assert (dict(watched.store.jobs), len(watched.store.changes)) == (jobs, changes)
 
 
 async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:

@@ -51,8 +51,7 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
     said = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
 
     def answer(request: httpx.Request) -> httpx.Response:
-        assert request.method == "GET"
-        assert request.headers["authorization"] == f"Bearer {TOKEN}"
+        assert (request.method, request.headers["authorization"]) == ("GET", f"Bearer {TOKEN}")
         asked.append(request.url.path)
         return response(status, body, said)
 

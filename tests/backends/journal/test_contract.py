@@ -244,5 +244,4 @@ async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path
                 )
             signal_journalctl(signal.SIGCONT)
             await follower.until(300 * part + 301)
-        assert messages(follower.found) == [f"m{n}" for n in range(901)]
-        assert follower.losses == 0
+        assert (messages(follower.found), follower.losses) == ([f"m{n}" for n in range(901)], 0)

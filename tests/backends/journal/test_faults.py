@@ -235,8 +235,7 @@ async def test_how_ssh_is_called(client: SshClient) -> None:
     client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
     await fault_of(JournalctlReader(SPEC))
     *words, host, line = (client.root / "called").read_text().splitlines()
-    assert host == "node1"
-    assert words[-1] == "--"
+    assert (host, words[-1]) == ("node1", "--")
     assert line.startswith("echo jobtui-")
     options = {words[at + 1] for at, word in enumerate(words) if word == "-o"}
     assert {"BatchMode=yes", "NumberOfPasswordPrompts=0", "ServerAliveInterval=5"} <= options

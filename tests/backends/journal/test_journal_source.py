@@ -55,8 +55,7 @@ async def test_two_hosts_in_any_order_and_one_alone() -> None:
     supervisor = await records(whole(MemoryJournal(in_order(supervisor_rows("docker")))))
     docker = await records(whole(MemoryJournal(in_order(container_rows("docker"))), "docker7"))
     wanted = sorted(true_ops("docker"), key=str)
-    assert ops_in([*supervisor, *docker]) == wanted
-    assert ops_in([*docker, *supervisor]) == wanted
+    assert (ops_in([*supervisor, *docker]), ops_in([*docker, *supervisor])) == (wanted, wanted)
     assert ops_in(supervisor) == wanted
 
 
@@ -138,8 +137,7 @@ async def test_new_units_and_containers_are_read_from_their_first_line_on() -> N
     journal.write(SEND % 3, **SUPERVISOR)
     cursor, after = await read(source, cursor)
     found = [record.source for batch in (*before, *after) for record in batch.records]
-    assert found.count("sirepo-8003@v3") == 500
-    assert found.count("srj-s-VUlhaMOD@v7") == 500
+    assert (found.count("sirepo-8003@v3"), found.count("srj-s-VUlhaMOD@v7")) == (500, 500)
     assert found.count("sirepo_job_supervisor@v3") == 1
     timer.now += 100
     assert (await source.poll(cursor)).records == ()

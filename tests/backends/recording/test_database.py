@@ -53,8 +53,7 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
 
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
     path = written(tmp_path / "r", (What.BATCH, lines(1), 0), (What.BATCH, lines(2), 10))
-    assert numbers(path, 5) == [1]
-    assert numbers(path, 10) == [1, 2]
+    assert (numbers(path, 5), numbers(path, 10)) == ([1], [1, 2])
     entries = [(What.BATCH, lines(n), n) for n in range(1, 180)]
     assert numbers(written(tmp_path / "many", *entries), 1_000) == list(range(1, 180))
 
@@ -170,8 +169,7 @@ def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> No
         limit(writer, 1_000_000)
         recorder.delivered(SOURCE, lines(2))
         wait_for(lambda: recorder.problem is None)
-    assert recorder.lost == 0
-    assert numbers(tmp_path / "r") == [1, 2]
+    assert (recorder.lost, numbers(tmp_path / "r")) == (0, [1, 2])
 
 
 def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,8 +159,7 @@ async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
     await reading.read()
     await reading.read()
     first, second = (next(one for one in words if "--starttime" in one) for words in cluster.calls("sacct"))
-    assert first == "--starttime=2026-11-19T21:01:00"
-    assert second == "--starttime=2026-11-20T20:25:00"
+    assert (first, second) == ("--starttime=2026-11-19T21:01:00", "--starttime=2026-11-20T20:25:00")
     assert all("--duplicates" in words for words in cluster.calls("sacct"))
 
 
@@ -197,8 +196,7 @@ async def test_accounting_alone_is_not_sure_of_live_jobs(cluster: StandIn, state
     cluster.accounts({"State": state} if is_sure else {"State": state, "End": "Unknown"})
     detail = await Reading().detail("1")
     verdict = explain(Evidence(job_id=detail.job.id, now=NOW, job=detail.job, detail=detail))
-    assert bool(verdict.doubts) == (not is_sure)
-    assert (verdict.confidence >= LIKELY) == is_sure
+    assert (bool(verdict.doubts), verdict.confidence >= LIKELY) == (not is_sure, is_sure)
     assert ("slurmctld does not answer" in verdict.sentence) == (not is_sure)
 
 
@@ -213,8 +211,7 @@ async def test_an_array_as_a_whole_is_told_by_its_tasks(cluster: StandIn) -> Non
     cluster.captured()
     detail = await Reading().detail("4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
-    assert detail.job.native_status == "3 COMPLETED, 1 FAILED"
-    assert detail.job.error == "tasks 3 failed"
+    assert (detail.job.native_status, detail.job.error) == ("3 COMPLETED, 1 FAILED", "tasks 3 failed")
 
 
 async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandIn) -> None:

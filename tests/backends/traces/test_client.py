@@ -132,8 +132,7 @@ async def test_a_login_is_only_sent(access: Access, headers: dict[str, str], sit
     await source.aclose()
     for _, sent in site.requests:
         assert {name: sent.get(name) for name in headers} == headers
-        assert ("Authorization" in sent) == ("Authorization" in headers)
-        assert sent["User-Agent"] == "jobtui"
+        assert ("Authorization" in sent, sent["User-Agent"]) == ("Authorization" in headers, "jobtui")
     assert SECRET not in repr((source, access, vars(source)))
 
 
