@@ -131,8 +131,6 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 def _bare(text: str) -> Iterator[Reference]:
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
-    if submitted := re.fullmatch(rf"slurm(?:@{LABEL})?/({NUMBER})", text, re.ASCII):
-        yield Reference(Target.SUBMITTED, submitted[1], 0.5, "its agent's log has this number in Slurm")
     if tasks := re.fullmatch(rf"(?:slurm[^/]*/)?({NUMBER})_\[[\d,:%-]+\]", text, re.ASCII):
         yield Reference(Target.NUMBER, tasks[1], 0.97, "squeue writes waiting tasks of this array so")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):

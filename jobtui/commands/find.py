@@ -169,6 +169,7 @@ async def _resolved(reader: Reader, thing: str, kinds: Collection[str]) -> Found
         exact = await _one_of(reader, _meant(reader, named[0]), thing)
         if exact.job is not None or all(ref.target is not Target.SUBMITTED for ref in referred):
             return exact
+        return await of_its_jobs(reader, thing, await candidates_for(reader, thing, referred)) or exact
     read = [system for system in numbering() if number is not None and _servers(reader.specs, system)]
     by_number = [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
     if len(by_number) > 1 and len(several := await _known_ids(reader, by_number)) > 1:
