@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import os
+import tomllib
 from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
@@ -14,6 +15,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
+from tests.excerpts import FIXTURES
 from tests.polling import Reading, polled
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
@@ -94,21 +96,8 @@ async def test_a_rotated_log_goes_on(tmp_path: Path, *, is_new: bool, is_emptied
     assert detail.job.native_status == "IDLE"
 
 
-HEADS = {
-    "classic": "008 (-01.-01.-01) 11/22 09:54:{0:02} Global JobLog: ctime={0} sequence={0} size=0\n...\n",
-    "xml": '<c>\n    <a n="Info"><s>Global JobLog: ctime={0} sequence={0} size=0</s></a>\n'
-    '    <a n="MyType"><s>GenericEvent</s></a>\n    <a n="EventTypeNumber"><i>8</i></a>\n</c>\n',
-    "json": '{{\n  "Info": "Global JobLog: ctime={0} sequence={0} size=0",\n'
-    '  "MyType": "GenericEvent",\n  "EventTypeNumber": 8\n}}\n',
-}
-TOLD = {
-    "classic": "{number:03} (007.{proc:03}.000) 2026-11-20 10:{minute:02}:00Z Job\n...\n",
-    "xml": '<c>\n    <a n="Cluster"><i>7</i></a>\n    <a n="Proc"><i>{proc}</i></a>\n    <a n="Props"><c>\n'
-    '        <a n="Cpus"><i>1</i></a>\n    </c></a>\n    <a n="EventTypeNumber"><i>{number}</i></a>\n'
-    '    <a n="EventTime"><s>2026-11-20T10:{minute:02}:00Z</s></a>\n</c>\n',
-    "json": '{{\n  "Cluster": 7,\n  "Proc": {proc},\n  "Props": {{\n    "Cpus": 1\n  }},\n'
-    '  "EventTypeNumber": {number},\n  "EventTime": "2026-11-20T10:{minute:02}:00Z"\n}}\n',
-}
+FORMS = tomllib.loads((FIXTURES / "condor_logs.toml").read_text())
+HEADS, TOLD = FORMS["head"], FORMS["event"]
 
 
 class EventLog:

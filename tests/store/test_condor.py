@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -26,7 +27,7 @@ from jobtui.store import store as store_module
 from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
-from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
+from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource
 from tests.tracing import CAPTURES
@@ -250,24 +251,16 @@ def test_a_file_tells_which_traces_and_jobs_it_names(tmp_path: Path) -> None:
 
 
 FORMS = ("cluster.log", "cluster.json.log", "cluster.xml.log")
-EVENTS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
-    (1, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>", ()),
-    (4, "Job was evicted.", ("(0) CPU times",)),
-    (12, "Job was held.", ("no room", "Code 34 Subcode 0")),
-    (13, "Job was released.", ("via condor_release",)),
-    (6, "Image size of job updated: 9", ()),
-    (22, "Job disconnected", ("cut",)),
-    (28, "Job ad information event triggered.", ('Owner = "me"',)),
-)
-Kind = tuple[int, str, tuple[str, ...]]
+EVENTS = tomllib.loads((FIXTURES / "condor_events.toml").read_text())
+Kind = tuple[Any, ...]
 
 
 def log_of(events: Iterable[tuple[int, Kind]], form: str, job: str = "007.000.000", hours: int = 0) -> bytes:
     texts = [submitted(form.format(at=f"2026-11-20 {10 + hours:02}:00:00", part=".250"), job)]
-    for second, (number, text, body) in events:
+    for second, (number, *text) in events:
         minutes, seconds = divmod(second // 4, 60)
         at = f"2026-11-20 {10 + hours:02}:{minutes:02}:{seconds:02}"
-        texts.append(event(number, form.format(at=at, part=f".{second % 4 * 250:03}"), text, *body, job=job))
+        texts.append(event(number, form.format(at=at, part=f".{second % 4 * 250:03}"), *text, job=job))
     return "".join(texts).encode()
 
 
@@ -300,7 +293,7 @@ def in_turn(files: list[list[CondorFact]], turns: list[int], sizes: list[int]) -
     yield from left
 
 
-_LOG = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(EVENTS)), max_size=25).map(
+_LOG = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(EVENTS["of_one"])), max_size=25).map(
     lambda events: sorted(events, key=lambda one: one[0])
 )
 _TURNS = st.lists(st.integers(0, 2), max_size=30)
@@ -411,21 +404,8 @@ def test_an_event_that_one_file_tells_more_of_is_told_with_all_that_is_known() -
 
 
 _TIMES = st.sampled_from([f"2026-11-20 10:0{minute}:00{zone}" for minute in range(6) for zone in ("", "Z")])
-_BODIES = st.sampled_from([
-    (0, f"Job submitted from host: {SUBMIT_HOST}"), (1, "Job executing on host: <10.0.0.2:9618?alias=w1>"),
-    (0, f"Job submitted from host: {SUBMIT_HOST.replace('jobsub02', 'jobsub03')}"),
-    (4, "Job was evicted."), (5, "Job terminated.", "(1) Normal termination (return value 3)"),
-    (5, "Job terminated.", "(1) Normal termination (return value 0)", "",
-     "Job terminated of its own accord at 2026-11-20T15:04:00Z with exit-code 0."),
-    (6, "Image size of job updated: 9", "7  -  MemoryUsage of job (MB)"),
-    (6, "Image size of job updated: 11"),
-    (12, "Job was held.", "no room"), (13, "Job was released."), (22, "Job disconnected"),
-    (28, "Job ad information event triggered.", "Owner = \"me\"", "JobsubJobId = \"7.1@jobsub02.fnal.gov\""),
-    (40, "Started transferring input files", "Transferring to host: <10.0.0.3:9618>"), (8, "a note"),
-    (8, "a note", 'Owner = "you"'), (8, "a note", f'TraceParent = "00-{7:032x}-{7:016x}-01"'),
-    (33, "Changing job attribute Owner from \"a\" to \"b\""), (9, "Job was aborted.", "via condor_rm"),
-])  # fmt: skip
 _NUMBERS = st.sampled_from(["007.000.000", "007.000.000", "007.001.000", "008.000.000"])
+_BODIES = st.sampled_from(EVENTS["of_many"])
 _EVENTS = st.builds(lambda body, at, job: event(body[0], at, *body[1:], job=job), _BODIES, _TIMES, _NUMBERS)
 _ADS = st.builds(
     "ClusterId = 7\nProcId = 0\nJobStatus = {}\nQDate = {}\n\n".format,

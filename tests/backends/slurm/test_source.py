@@ -225,17 +225,7 @@ async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandI
     assert [change.after for change in detail.changes] == ["PENDING", "RUNNING", "REQUEUED", "PENDING"]
 
 
-SHOWN = """\
-JobId=1 JobName=beam
-   UserId=jdoe(1000) GroupId=jdoe(1000) MCS_label=N/A
-   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)
-   ExitCode={exit}
-   SubmitTime=2026-11-20T20:00:00 StartTime=2026-11-20T20:10:00 EndTime=2026-11-20T20:20:00
-   NodeList=n[3-4] NumNodes=2 NumCPUs=4
-   WorkDir=/home/jdoe
-   StdErr={error}
-   StdOut={out}
-"""
+SHOWN = (CAPTURES / "shown.txt").read_text()
 FAILED_ROW = {"State": "FAILED", "ExitCode": "9:0"}
 
 
