@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import time
 import traceback
 from collections import Counter
@@ -108,6 +109,12 @@ def skip_reasons(config: pytest.Config) -> Counter[str]:
         return Counter()
     reports = reporter.getreports("skipped")
     return Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+
+
+def pytest_sessionstart() -> None:
+    """Signals end what they should, also where the suite was begun with `nohup` or `&`."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
