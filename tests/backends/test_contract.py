@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,16 +50,6 @@ async def read_new(source: Source, rig: Rig, cursor: str, count: int = 1) -> lis
         cursor, more = await read_on(source, cursor)
         batches += more
     return batches
-
-
-async def till_it_is_noticed(source: Source, rig: Rig, cursor: str) -> str:
-    """The last cursor. Waits where it is the end of a connection that tells that the system is gone."""
-    with pytest.raises(SourceError) if rig.reconnects else nullcontext():
-        until = time.monotonic() + LONG_S
-        while rig.reconnects and time.monotonic() < until:
-            cursor = (await source.poll(cursor)).cursor
-            await source.changed(0.05)
-    return cursor
 
 
 async def read_when_back(source: Source, rig: Rig, cursor: str | None = None) -> list[Batch]:
@@ -193,7 +183,11 @@ async def test_a_source_that_is_gone_says_so_and_recovers(source: Source, rig: R
     rig.add()
     cursor, _ = await read_on(source)
     rig.go_away()
-    cursor = await till_it_is_noticed(source, rig, cursor)
+    until = time.monotonic() + LONG_S * rig.reconnects
+    with suppress(SourceError):  # where the end of a connection tells of it
+        while time.monotonic() < until:
+            cursor = (await source.poll(cursor)).cursor
+            await source.changed(0.05)
     for _ in range(2):
         with pytest.raises(SourceError) as raised:
             await source.poll(cursor)

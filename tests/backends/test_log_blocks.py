@@ -4,6 +4,7 @@ import gzip
 import os
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -33,10 +34,6 @@ def read_all(data: bytes, limits: Limits = SMALL) -> tuple[BlockReader, list[Blo
         if block is not None:
             blocks.append(block)
     return reader, blocks
-
-
-def given_text(data: bytes, limits: Limits = SMALL) -> bytes:
-    return b"".join(block.data for block in read_all(data, limits)[1])
 
 
 PIECES = st.sampled_from([
@@ -82,7 +79,7 @@ def test_nuls_at_the_end_wait_for_what_follows_unless_they_are_very_many() -> No
 
 def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
     whole = b"x" * SMALL.line + b"\n"
-    assert given_text(whole) == whole
+    assert [block.data for block in read_all(whole)[1]] == [whole]
     reader, blocks = read_all(b"one\n" + b"x" * 500 + b"\ntwo\n")
     assert [block.data for block in blocks] == [b"one\n", b"x" * 120 + b"\n", b"two\n"]
     assert (blocks[-1].line, reader.skip_count) == (3, 1)
@@ -101,19 +98,6 @@ def test_work_in_one_call_is_bounded() -> None:
 def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
     reader, _ = read_all(b"\0x\n" * 1_000)
     assert (reader.skip_count, len(reader.skips)) == (1_000, 20)
-
-
-async def read_file(path: Path) -> tuple[Reading[LogFile], Parsers, int]:
-    """Read the whole file; what was read, and the most memory held meanwhile."""
-    parsers = Parsers()
-    log = LogFile(path, parser_factory=parsers, start=FromStart())
-    reading = Reading(log)
-    tracemalloc.start()
-    await reading.drain()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    await log.aclose()
-    return reading, parsers, peak
 
 
 def hole(file: BinaryIO) -> None:
@@ -141,7 +125,14 @@ async def test_many_megabytes_without_a_line_cost_no_memory(
         fill(file)
         file.write(b"two\n" if texts[-1] else b"\n\n")
     size = path.stat().st_size
-    reading, parsers, peak = await read_file(path)
+    parsers = Parsers()
+    log = LogFile(path, parser_factory=parsers, start=FromStart())
+    reading = Reading(log)
+    tracemalloc.start()
+    await reading.drain()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    await log.aclose()
     assert (reading.texts, reading.records[-1].offset) == (texts, size - len(texts[-1]) - 1)
     assert len(parsers.text) <= (1 << 20) + 10
     assert said in reading.skips[-1].why
@@ -161,11 +152,8 @@ def test_a_file_closed_under_a_reader_is_an_error_and_not_another_file(tmp_path:
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 
 
-def time_of(line: bytes) -> Nanos | None:
-    return KeepingParser("").time_of(line, Nanos(0))
-
-
 def place_of(data: bytes, seconds: int) -> int | None:
+    time_of = partial(KeepingParser("").time_of, newest=Nanos(0))
     return offset_of_time(MemoryBytes(data), len(data), Nanos(seconds * SECOND), time_of)
 
 

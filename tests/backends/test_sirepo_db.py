@@ -163,17 +163,12 @@ async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Re
     assert await reader.source.detail(JobId(hostile)) is None
 
 
-async def watched(db: Db, reader: Reader, count: int) -> None:
-    """Write so many jobs, read them, and let the source be told of changes from now on."""
-    for number in range(count):
+async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
+    for number in range(3):
         db.put(jid(number))
     await reader.drain()
     await reader.source.changed(0.0)
     await reader.drain()
-
-
-async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
-    await watched(db, reader, 3)
     waiting = asyncio.create_task(reader.source.changed(LONG_S))
     db.put(jid(1), status="error")
     db.remove(jid(2))
@@ -195,11 +190,6 @@ async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: D
 
 
 GOOD, BAD = jid(1), jid(2)
-
-
-@pytest.fixture
-def open_db(open_path: Path) -> Db:
-    return Db(open_path / "db")
 
 
 async def assert_only_bad_is_skipped(reader: Reader, db: Db, why: str) -> None:
@@ -310,7 +300,8 @@ async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db) -> No
 
 
 @pytest.mark.parametrize("is_removed", [False, True])
-async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_db: Db, is_removed: bool) -> None:
+async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_path: Path, is_removed: bool) -> None:
+    open_db = Db(open_path / "db")
     open_db.put(GOOD)
     open_db.put(BAD)
     open_db.path(BAD).chmod(0)
@@ -330,7 +321,8 @@ async def test_a_file_that_may_not_be_read_until_it_may_or_is_gone(open_db: Db, 
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o100], ids=["nothing", "only listed", "only searched"])
-async def test_a_directory_that_may_not_be_read(mode: int, open_db: Db) -> None:
+async def test_a_directory_that_may_not_be_read(mode: int, open_path: Path) -> None:
+    open_db = Db(open_path / "db")
     open_db.put(GOOD)
     if os.geteuid() == 0:
         os.chown(open_db.directory, 65534, -1)

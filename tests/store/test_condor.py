@@ -425,19 +425,14 @@ def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
     return [fact for name, _ in texts if (fact := next(of_file[name], None)) is not None]
 
 
-def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[CondorFact]]:
-    starts = [0, *itertools.accumulate(sizes), len(facts)]
-    return [facts[start:end] for start, end in itertools.pairwise(starts)]
-
-
 @settings(max_examples=150, deadline=None)
 @given(most=st.sampled_from([15, 1_000]), most_of_job=_MOST, texts=_GROWTH, sizes=_PIECE_SIZES)
 def test_any_pieces(most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]) -> None:
     facts = told_in_turn(texts)
     with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
         bit_by_bit, at_once = Known(most), Known(most)
-        for piece in in_pieces(facts, sizes):
-            bit_by_bit.hear(piece)
+        for start, end in itertools.pairwise([0, *itertools.accumulate(sizes), len(facts)]):
+            bit_by_bit.hear(facts[start:end])
         at_once.hear(facts)
         assert bit_by_bit.all() == at_once.all()
         details = {job_id: at_once.book.detail(job.id) for job_id, job in at_once.jobs.items()}
@@ -481,14 +476,6 @@ JOBS = 40
 NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
 
 
-def rounds(count: int, zone: str = "Z") -> str:
-    return "".join(
-        event((12, 13)[turn % 2], f"2026-11-20 10:{turn:02}:00{zone}", "Job was held or released.", job=job)
-        for turn in range(count)
-        for job in NUMBERS
-    )
-
-
 async def test_others_have_their_turn_while_facts_are_taken_in_and_a_zone_is_learnt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -496,9 +483,9 @@ async def test_others_have_their_turn_while_facts_are_taken_in_and_a_zone_is_lea
     monkeypatch.setattr(store_module, "CONDOR_AT_ONCE", 20)
     store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
     end = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
-    *before, last = facts_of(
-        (rounds(1, zone="") + event(5, "2026-11-20 10:40:00", "", end, job=NUMBERS[0])).encode()
-    )
+    log = "".join(event(12, "2026-11-20 10:00:00", "Job was held.", job=job) for job in NUMBERS)
+    log += event(5, "2026-11-20 10:40:00", "", end, job=NUMBERS[0])
+    *before, last = facts_of(log.encode())
     source = ScriptedSource([Batch(cursor="1", condor=tuple(before)), Batch(cursor="2", condor=(last,))])
     known: list[tuple[int, int]] = []
 

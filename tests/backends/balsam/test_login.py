@@ -27,17 +27,8 @@ PASSWORD = "right-password"
 WRONG = "wrong-" + "word"
 
 
-@pytest.fixture
-def balsam() -> RecordedBalsam:
-    return RecordedBalsam()
-
-
-@pytest.fixture
-def server(balsam: RecordedBalsam) -> LoginServer:
-    return LoginServer(URL, balsam.transport)
-
-
-def test_by_password_and_a_wrong_one_is_said_without_it(server: LoginServer) -> None:
+def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
+    server = LoginServer(URL, RecordedBalsam().transport)
     assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
     with pytest.raises(SourceDenied, match="no such user, or the password is wrong") as caught:
@@ -178,31 +169,18 @@ def break_off(request: httpx.Request) -> httpx.Response:
     raise httpx.ConnectError("refused")
 
 
-def is_used(attempt: Attempt) -> None:
-    attempt.device.approve()
-    attempt.wait()
-
-
-def is_late(attempt: Attempt) -> None:
-    attempt.now_s = balsam_server.EXPIRES_S + 1
-
-
-def is_away(attempt: Attempt) -> None:
-    attempt.balsam.faults = [break_off] * 1_000
-
-
 @pytest.mark.parametrize(
     ("happens", "kind", "says"),
     [
-        (is_used, SourceDenied, "knows no such attempt any more: begin again"),
-        (lambda attempt: attempt.device.deny(), SourceDenied, "not logged in: it was denied"),
-        (is_late, SourceDenied, "it took too long: begin again"),
-        (lambda attempt: None, SourceDenied, "not approved within 5 min: begin again"),
-        (is_away, SourceUnreachable, "refused"),
+        (lambda on: (on.device.approve(), on.wait()), SourceDenied, "knows no such attempt any more: begin"),
+        (lambda on: on.device.deny(), SourceDenied, "not logged in: it was denied"),
+        (lambda on: on.sleep(balsam_server.EXPIRES_S + 1), SourceDenied, "it took too long: begin again"),
+        (lambda on: None, SourceDenied, "not approved within 5 min: begin again"),
+        (lambda on: on.balsam.faults.extend([break_off] * 1_000), SourceUnreachable, "refused"),
     ],
 )
 def test_one_that_is_not_approved_says_why(
-    happens: Callable[[Attempt], None], kind: type[SourceError], says: str, attempt: Attempt
+    happens: Callable[[Attempt], object], kind: type[SourceError], says: str, attempt: Attempt
 ) -> None:
     happens(attempt)
     with pytest.raises(kind, match=says):

@@ -3,7 +3,6 @@
 import gzip
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,24 +106,19 @@ async def test_an_archive_that_a_proxy_has_unpacked_is_read_too() -> None:
     assert len((await server.list_files(f"{URL}/job/{JOB}")).files) == 2
 
 
-@pytest.fixture
-def landscape() -> Iterator[str]:
+def test_the_failing_line_and_the_log_are_of_its_files(run: Runner, tmp_path: Path) -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         return response(200, FILES) if request.url.path == f"/job/{JOB}.tar.gz" else response(404)
 
-    with served(SimpleNamespace(answer=answer)) as url:
-        yield url
-
-
-def test_the_failing_line_and_the_log_are_of_its_files(landscape: str, run: Runner, tmp_path: Path) -> None:
     ended = event(5, "2026-11-20 10:02:00Z", "Job terminated.", "\t(1) Normal termination (return value 1)")
     log = tmp_path / "job.log"
     log.write_text(submitted() + executing() + ended)
-    flags = ("--condor-log", log, "--fetchlog", landscape)
-    document: Any = run("explain", JOB, "--json", *flags).json
-    assert "no such beam" in document["sentence"]
-    assert document["cause"]["source"] == f"{landscape}/job/{JOB}/beam.out"
-    printed = run("logs", JOB, "--json", *flags).json["lines"]
-    assert any("no such beam" in line["text"] for line in printed)
-    doctor = run("doctor", "--json", *flags).json["checks"]
+    with served(SimpleNamespace(answer=answer)) as url:
+        flags = ("--condor-log", log, "--fetchlog", url)
+        document: Any = run("explain", JOB, "--json", *flags).json
+        assert "no such beam" in document["sentence"]
+        assert document["cause"]["source"] == f"{url}/job/{JOB}/beam.out"
+        printed = run("logs", JOB, "--json", *flags).json["lines"]
+        assert any("no such beam" in line["text"] for line in printed)
+        doctor = run("doctor", "--json", *flags).json["checks"]
     assert [check["state"] for check in doctor if check["kind"] == "fetchlog"] == ["ok"]

@@ -114,13 +114,6 @@ async def numbers_of(follow: LaneFollowing, most: int = 100) -> list[int]:
         await follow.changed(1.0)
 
 
-async def until_it_breaks(follow: LaneFollowing) -> None:
-    with suppress(SourceUnreachable):
-        while True:
-            await follow.take(1)
-            await follow.changed(1.0)
-
-
 @given(st.integers(0, 30), st.lists(st.integers(0, 8), max_size=6), st.integers(1, 10))
 def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int], most: int) -> None:
     async def run() -> None:
@@ -187,7 +180,10 @@ async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: 
     monkeypatch.setattr(following, "RETRY_S", 1_000.0)
     monkeypatch.setattr(following, "RETRY_MOST_S", 1_000.0)
     follow = Script([GONE]).follow(Head())
-    await until_it_breaks(follow)
+    with suppress(SourceUnreachable):
+        while True:
+            await follow.take(1)
+            await follow.changed(1.0)
     waiting = asyncio.create_task(follow.changed(1_000.0))
     await asyncio.sleep(0)
     assert not waiting.done()
