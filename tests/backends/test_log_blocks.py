@@ -185,6 +185,7 @@ def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
     assert place_of(data, 100_000) == len(data)
     assert place_of(b"line\n" * 1_000, 7) is None
     assert place_of(b"", 7) is None
+    assert file_search.align(MemoryBytes(b"\0\0text\n"), 1, 100) == 1
 
 
 def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:

@@ -102,6 +102,8 @@ async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
     assert await source.poll("0") == first
     assert not (await source.poll(first.cursor)).records
     assert len((await source.poll(None)).records) == len(first.records)
+    shutil.rmtree(site)
+    assert not (await source.poll(None)).records
     await source.aclose()
     await source.aclose()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.recording import replay as recorded_logs
-from jobtui.recording.database import Recording, RecordingError, What, packed, unpacked
+from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
@@ -131,6 +132,12 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
         db.execute("CREATE TABLE bookmarks (url)")
     with pytest.raises(RecordingError, match="something else"):
         Recording(path)
+
+
+@pytest.mark.parametrize(("data", "said"), [(b"x", "an entry"), (zlib.compress(b"[]"), "cannot be read")])
+def test_an_entry_that_is_none_is_damaged(data: bytes, said: str) -> None:
+    with pytest.raises(Damaged, match=said):
+        unpacked(What.BATCH, data)
 
 
 @pytest.fixture(autouse=True)
