@@ -316,18 +316,6 @@ def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
     ]
 
 
-def test_columns_and_colours_of_a_profile_stand_over_those_of_the_file(tmp_path: Path) -> None:
-    text = (
-        '[columns]\njobs = ["state", "age"]\nsort = "age"\n[colors]\nerror = "red"\nkey = "blue"\n'
-        '[profiles.p.columns]\nreverse = true\n[profiles.p.colors]\n"error" = "bold #ff0000 on default"\n'
-    )
-    looks = config_of(tmp_path, text).looks
-    assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", False)
-    looks = config_of(tmp_path, text, profile="p").looks
-    assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", True)
-    assert looks.colors == {"error": "bold #ff0000 on default", "key": "blue"}
-
-
 GOOD_STYLES = ("red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDERLINE", "default")
 BAD_STYLES = ("", "on", "not", "red blue", "red on blue on green", "#12", "on bold", "not red", "blink")
 

@@ -147,7 +147,8 @@ COMMANDS = (
 def test_no_command_hangs_on_a_file_that_is_odd(tmp_path: Path, kind: str) -> None:
     ODD[kind](odd := tmp_path / "odd")
     lines = [[word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words] for words in COMMANDS]
-    told = in_turn(*lines, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
+    before = "from jobtui.transport import files; files.PIPE_S = 0.2"  # nobody writes into the pipe
+    told = in_turn(*lines, before=before, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
     offenders = [
         (words, ran)
         for words, ran in zip(COMMANDS, told, strict=True)

@@ -11,7 +11,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter_fields import parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.paths import LogPlace, log_of
+from jobtui.analysis.paths import LogPlace, log_of, over_ssh
 from jobtui.demo.incidents import Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
@@ -286,6 +286,12 @@ def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
     assert "--until" not in log_of(killed_before, {}).command
     timeless = but(DOCKER, started_at=None)
     assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "$(id)", "", "v1;id", "v1\n", "-v", "[x]"])
+def test_what_is_no_name_of_a_host_gets_no_command(host: str) -> None:
+    assert log_of(but(DOCKER, host=host), {}).command == ""
+    assert over_ssh(host, ["true"]) == ""
 
 
 HELD = HeldOp(OpPrefix("pb5u"), "run", JobId("VUlhaMOD-HrCJ26rQ-activityAnimation"))

@@ -191,14 +191,6 @@ def test_what_is_long_past_or_to_come_or_no_job_is_not_counted(job: Job) -> None
     assert not pulse._arrivals
 
 
-@given(st.lists(st.integers(0, 20 * 60), max_size=50), st.integers(0, 59))
-def test_every_arrival_is_in_the_bar_of_its_minute(seconds: list[int], past: int) -> None:
-    now = Nanos(NOW + past * SECOND)
-    pulse = pulse_of(*(came(s, number) for number, s in enumerate(seconds)))
-    minutes = [(NOW - s * SECOND) // MINUTE - NOW // MINUTE + MINUTES - 1 for s in seconds]
-    assert pulse.pace(now).arrivals.by_minute == tuple(minutes.count(bar) for bar in range(MINUTES))
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))
 def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | None]]) -> None:
     tally = Tally(lambda: NOW)

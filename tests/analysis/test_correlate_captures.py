@@ -195,11 +195,10 @@ def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
     assert len(found) == len(truth)
 
 
-SIZES = [(site, seed) for site in SITES for seed in (101, 103)] + [("big", 5)]
+SIZES = [(site, seed, few) for site in SITES for seed in (101, 103) for few in (None, FEW_PREFIXES)]
 
 
-@pytest.mark.parametrize("prefixes", [None, FEW_PREFIXES], ids=["random prefixes", "20 prefixes"])
-@pytest.mark.parametrize(("site", "seed"), SIZES)
+@pytest.mark.parametrize(("site", "seed", "prefixes"), [*SIZES, ("big", 5, FEW_PREFIXES)])
 def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
     world = simulate(seed, msgspec.structs.replace(SITES.get(site, BIG), prefixes=prefixes))
     correlator = _of_site(world, "supervisor.log")

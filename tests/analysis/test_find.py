@@ -90,18 +90,6 @@ def test_what_is_ambiguous_is_shown_so(thing: str, ids: set[tuple[str, str, str 
     assert {(candidate.kind, candidate.id, candidate.job) for candidate in candidates[: len(ids)]} == ids
 
 
-def test_an_op_prefix_is_decided_by_the_job_in_the_same_line() -> None:
-    line = f"_on_exit _Process(pid=1 cmd=_Cmd(a=t7K7 jid={SURVEY} o=k2Wc job_cmd=compute)) returncode=0"
-    candidates = found(line)
-    assert [(one.kind, one.id) for one in candidates[:3]] == [
-        ("job", SURVEY),
-        ("op", "k2Wc"),
-        ("agent", "t7K7"),
-    ]
-    assert candidates[1].job == SURVEY
-    assert all(candidate.job != FEL for candidate in candidates)
-
-
 def test_a_log_line_gives_every_id_in_it_with_a_reason() -> None:
     line = (
         "Nov 20 20:34:30 30699     0 job_driver/__init__.py:337:_log LocalDriver(a=WUt4 k=sequential u=EPRS "
@@ -197,13 +185,6 @@ TYPED = (
 @pytest.mark.parametrize("typed", TYPED)
 def test_the_id_that_was_meant_is_near(typed: str) -> None:
     assert MEANT in dict(near(typed, IDS))
-
-
-def test_nothing_is_near_to_nonsense_and_no_more_than_asked() -> None:
-    for typed in ("", "-", "\x00", "zzzzzzzzzzzzzzzz", "q" * 5000, "???????"):
-        assert len(near(typed, ["EPRSqtUW-IVh7w74d-animation"])) <= 1
-    assert near("zzzzzzzzzzzzzzzz", IDS) == ()
-    assert len(near("animation", IDS, n=5)) == 5
 
 
 @pytest.mark.parametrize(

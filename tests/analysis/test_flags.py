@@ -175,14 +175,6 @@ def test_a_job_is_looked_at_when_it_has_rested() -> None:
     assert job_id(1) not in disputes
 
 
-def test_a_change_begins_the_rest_anew() -> None:
-    knows, jobs = at_odds(1, 2)
-    disputes = Disputes()
-    disputes.note(jobs, NOW)
-    disputes.note([job_id(1)], Nanos(NOW + 5 * SECOND))
-    assert looked_at(disputes, knows, jobs, LATER) == {job_id(2)}
-
-
 @pytest.mark.parametrize(
     ("flag", "context"),
     [

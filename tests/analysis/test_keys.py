@@ -2,22 +2,18 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.explain.verdict import LATER, REST, Disputes, explain
+from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.keys import POLLED_S, Key, Space, keys_of, sirepo_of, slurm_of, slurm_words
-from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code
 from jobtui.render.facts import cluster_words
-from tests.analysis.lines import looked_at
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
-from tests.fakes import FakeCorrelation
 
 OLD_S = POLLED_S + 600
 
@@ -142,20 +138,6 @@ def test_a_failure_on_the_cluster_has_slurms_reason() -> None:
     failed = of_sirepo(JobStatus.FAILED, error="exit(1)", started_at=ago(400))
     verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="a node of it failed")))
     assert "a node of it failed" in verdict.sentence
-
-
-def test_a_dispute_is_found_when_both_have_had_their_time() -> None:
-    job, slurm = of_sirepo(), in_slurm(JobStatus.COMPLETED, updated_at=NOW)
-    jobs = {job.id: job, slurm.id: slurm}
-    knows, disputes = FakeCorrelation(), Disputes()
-    disputes.note([slurm.id], NOW)
-    assert looked_at(disputes, knows, jobs, Nanos(NOW + REST)) == set()
-    assert looked_at(disputes, knows, jobs, Nanos(NOW + REST + LATER)) == {job.id}
-    assert job.id in disputes
-    done = msgspec.structs.replace(job, status=JobStatus.COMPLETED, updated_at=Nanos(NOW + 200 * SECOND))
-    disputes.note([job.id], Nanos(NOW + 200 * SECOND))
-    looked_at(disputes, knows, {**jobs, job.id: done}, Nanos(NOW + 200 * SECOND + REST))
-    assert job.id not in disputes
 
 
 def test_records_that_share_a_key_are_of_one_job() -> None:

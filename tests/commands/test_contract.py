@@ -1,13 +1,19 @@
-"""Every command's JSON keeps the contract, on every capture."""
+"""Every command's JSON keeps the contract, and one job is told as it was."""
 
 import csv
 import io
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
 from tests.commands.contract import check_document
-from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
 
 ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
@@ -66,3 +72,258 @@ def test_a_wide_sign_begins_a_formula_too(sign: str, capsys: pytest.CaptureFixtu
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"'{sign}1+1"
     assert not second.startswith(sign)
+
+
+FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
+
+
+def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
+    expected = json.loads((CAPTURES / "local" / "expected.json").read_text())["jobs"][RERUN]
+    ran = run("show", RERUN, "--json", *sources_of("local"))
+    assert len(ran.json["history"]) == expected["historyLength"]
+    assert [entry["native_status"] for entry in ran.json["history"]] == expected["historyStatuses"]
+    assert ran.json["job"]["runs"] == len(ran.json["runs"]) == 3
+    assert [entry["status"] for entry in ran.json["runs"]] == ["completed", "failed", "completed"]
+    plain = run("show", RERUN, "--plain", *sources_of("local")).out
+    assert plain.count("✗ failed") == 1
+    assert "RUN" in plain
+
+
+def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
+    ran = run("show", FAILED, "--json", *sources_of("local"))
+    places = {place["what"]: place for place in ran.json["places"]}
+    assert places["record"]["where"].endswith(f"supervisor-job/{FAILED}.json")
+    assert places["run directory"]["where"].endswith("/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
+    assert places["run directory"]["where"].startswith(str(CAPTURES)), "the one that is on this machine"
+    assert places["run directory"]["exists"] is True
+    assert places["agent"]["where"].startswith("LocalDriver dj5k")
+
+
+def test_a_completed_job_is_exit_0_and_a_hanging_one_3(run: Runner) -> None:
+    assert run("show", "DJouDZ9T-1O1o56MF-activityAnimation", *sources_of("local")).code == 0
+    hanging = next((CAPTURES / "docker-agents-never-start" / "supervisor-job").glob("*.json")).stem
+    pending = run("jobs", "status:pending", "--json", "--at", AT, *sources_of("docker-agents-never-start"))
+    (hanging,) = [job["id"] for job in pending.json["jobs"]]
+    ran = run("show", hanging, "--at", AT, *sources_of("docker-agents-never-start"))
+    assert ran.code == 3
+    assert "never answered" in ran.err
+
+
+def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(self: SirepoDb, cursor: str | None) -> None:
+        raise AssertionError("read everything")
+
+    monkeypatch.setattr(SirepoDb, "poll", refuse)
+    assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
+
+
+def test_an_unknown_id_is_exit_4_and_near_ones_are_offered(run: Runner) -> None:
+    ran = run("show", FAILED[:-2] + "xy", *sources_of("local"))
+    assert (ran.code, ran.out) == (4, "")
+    assert FAILED in ran.err
+    as_json = run("show", FAILED[:-2] + "xy", "--json", *sources_of("local"))
+    assert as_json.json["job"] is None
+    assert as_json.json["candidates"][0]["id"] == FAILED
+
+
+def test_what_only_logs_know_is_shown_as_far_as_they_tell(tmp_path: Path, run: Runner) -> None:
+    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
+    ran = run("show", FAILED, "--json", "--log", log, "--srdb", tmp_path / "gone")
+    assert ran.code == run("explain", FAILED, "--log", log, "--srdb", tmp_path / "gone").code == 1
+    assert (ran.json["job"]["status"], ran.json["job"]["native"]) == ("unknown", None)
+    assert "no record of it was read" in ran.err
+
+
+def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__torn={})
+    (db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-torn.json").write_text("[]")
+    ran = run("show", "aaaaaaaa-aaaaaaaa-torn", "--srdb", db)
+    assert ran.code == 5
+    assert ran.err.count("\n") == 1
+    assert "aaaaaaaa-aaaaaaaa-torn.json: not a JSON object" in ran.err
+
+
+def test_a_record_with_numbers_that_json_cannot_write(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report={"status": "completed"})
+    path = db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-report.json"
+    path.write_text('{"status": "completed", "x": 1e999, "y": [1e400], "z": 123456789012345678901234567890}')
+    ran = run("show", "aaaaaaaa-aaaaaaaa-report", "--json", "--srdb", db)
+    assert ran.code == 0
+    assert set(ran.json["job"]["native"]) == {"status", "x", "y", "z"}
+
+
+def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runner) -> None:
+    config = tmp_path / "c.toml"
+    scratch = CAPTURES / "sbatch" / "scratch"
+    config.write_text(f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{scratch}"\n')
+    arguments = ("show", "3pMDuIiL-e1oQ9PPU-activityAnimation", "--at", AT, *sources_of("sbatch"))
+    found = run(*arguments, "--json", "--config", config).json
+    assert (found["cluster"]["slurm_id"], found["cluster"]["state"]) == ("12", "completed")
+    assert found["cluster"]["directory"].startswith(str(scratch))
+    assert "Slurm 12 completed" in run(*arguments, "--plain", "--config", config).out
+    beside = run(*arguments, "--json").json  # the directory lies beside the records, so no mount is needed
+    assert beside["cluster"]["slurm_id"] == "12"
+    records = shutil.copytree(
+        CAPTURES / "sbatch" / "supervisor-job", tmp_path / "db" / "supervisor-job"
+    ).parent
+    assert run(*arguments[:4], "--json", "--srdb", records).json["cluster"] is None
+
+
+def test_a_run_directory_that_is_elsewhere_is_said_to_be(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "supervisor-job").symlink_to(CAPTURES / "local" / "supervisor-job")
+    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
+    ran = run("show", FAILED, "--json", "--srdb", tmp_path, "--log", log)
+    places = {place["what"]: place for place in ran.json["places"]}
+    assert places["run directory"]["where"].startswith("/srv/sirepo/dev/db/user/")
+    assert places["run directory"]["exists"] is False
+
+
+@pytest.mark.parametrize("capture", ["local", "docker-agents-never-start", "sbatch"])
+def test_show_and_timeline_end_as_explain_does(run: Runner, capture: str) -> None:
+    """A job whose record is live and whose agent is lost has failed for all of them, or for none."""
+    flags = ("--at", AT, *sources_of(capture))
+    listed = run("jobs", "--json", *flags).json["jobs"]
+    for job in listed[:6]:
+        codes = {command: run(command, job["id"], *flags).code for command in ("explain", "show", "timeline")}
+        assert len(set(codes.values())) == 1, (job["id"], codes)
+
+
+STATUSES = {"error": "failed", "job_run_purged": "purged"}
+FULL_IDS = {"local-debug", "docker-debug"}
+"""Captures whose logs show full op ids."""
+
+
+def truth_of(capture: str) -> dict[str, Any]:
+    truth: dict[str, Any] = json.loads((CAPTURES / capture / "expected.json").read_text())["jobs"]
+    return truth
+
+
+def all_jobs() -> Iterator[tuple[str, str]]:
+    for capture in TRUE_CAPTURES:
+        yield from ((capture, jid) for jid in truth_of(capture))
+
+
+@pytest.mark.parametrize(("capture", "jid"), [*all_jobs()])
+def test_a_timeline_is_what_happened(capture: str, jid: str, run: Runner) -> None:
+    truth = truth_of(capture)[jid]
+    ran = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))
+    job, ops = ran.json["job"], ran.json["ops"]
+    status = STATUSES.get(truth["finalStatus"], truth["finalStatus"])
+    assert (job["status"], job["native_status"]) == (status, truth["finalStatus"])
+    assert job["error"] == truth["error"]
+    assert [(op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"]) for op in ops] == [
+        (op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"]) for op in truth["ops"]
+    ]
+    for op, true in zip(ops, truth["ops"], strict=True):
+        assert op["op_id"] in ({true["opId"]} if capture in FULL_IDS else {true["opId"], None})
+    assert ran.code == 1 or status != "failed"
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+def test_ops_without_a_job_are_given_to_their_user(capture: str, run: Runner) -> None:
+    document = json.loads((CAPTURES / capture / "expected.json").read_text())
+    users = {jid.partition("-")[0]: jid for jid in document["jobs"]}
+    for user, jid in users.items():
+        truth = [op for op in document["opsWithoutJob"] if op["uid"] == user]
+        found = run("timeline", jid, "--json", *sources_of(capture)).json["ops_without_job"]
+        assert [(op["op"], op["name"], op["agent"], op["sends"], op["replies"]) for op in found] == [
+            (op["op"], op["opName"], op["agent"], op["sent"], op["replies"]) for op in truth
+        ]
+
+
+JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
+FIRST, AFTER = 66, 80
+"""The two lines of an update are followed by these lines until the next update comes."""
+TIMES = 30
+
+
+def test_updates_that_repeat_are_one_row_and_all_of_them_in_json(run: Runner, tmp_path: Path) -> None:
+    lines = (CAPTURES / "local" / "supervisor.log").read_text().splitlines(keepends=True)
+    again = [line.replace(" pending [", " running [") for line in lines[FIRST - 1 : FIRST + 1]]
+    log = tmp_path / "supervisor.log"
+    log.write_text("".join([*lines[:AFTER], *again * TIMES, *lines[AFTER:]]))
+    sources = ["--srdb", str(CAPTURES / "local"), "--log", f"supervisor={log}", "--at", AT]
+    rows = [line for line in run("timeline", JID, *sources).out.splitlines() if "status running" in line]
+    assert len(rows) <= 2
+    assert f"status running × {TIMES}" in rows[-1] or f"status running × {TIMES + 1}" in rows[-1]
+    assert "each after update" in rows[-1]
+    ops = run("timeline", JID, "--json", *sources).json["ops"]
+    found = [step["step"] for op in ops for step in op["steps"]]
+    assert found.count("status running") == TIMES + 1
+    assert "status running" in run("timeline", JID, "--csv", *sources).out
+
+
+BAD = "hZk95g40-tAdRyEYP-heightWeightReport"
+GOOD = "hZk95g40-4u2Pj0fB-heightWeightReport"
+AGAIN = "W75u0t3i-8tss89dE-heightWeightReport"
+
+
+def test_a_failed_run_is_put_beside_a_good_one_of_the_same_user(run: Runner) -> None:
+    document = run("compare", BAD, "--json", "--at", AT, *sources_of("local")).json
+    assert (document["this"]["id"], document["other"]["id"]) == (BAD, GOOD)
+    assert document["why"] == "the last good run of heightWeightReport by the same user"
+    parts = [step for step in document["steps"] if step["parts"]]
+    assert [(step["step"], step["other"]) for step in parts] == [("status error", None)]
+    facts = {fact["name"]: fact for fact in document["facts"]}
+    assert facts["state"]["differs"]
+    assert not facts["user"]["differs"]
+    assert facts["error"]["this"] == "a big ugly error"
+
+
+def test_a_job_that_ran_before_is_compared_with_itself(run: Runner) -> None:
+    document = run("compare", AGAIN, "--json", "--at", AT, *sources_of("local")).json
+    assert (document["this"], document["other"]) == ({"id": AGAIN, "run": 3}, {"id": AGAIN, "run": 1})
+    assert all("not kept" in file["note"] for file in document["files"])
+
+
+def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) -> None:
+    srdb = tmp_path / "db"
+    shutil.copytree(CAPTURES / "local" / "supervisor-job", srdb / "supervisor-job")
+    for job, breed in ((BAD, "Unknown"), (GOOD, "Poodle")):
+        uid, simulation, model = job.split("-")
+        run_dir = srdb / "user" / uid / "myapp" / simulation / model
+        run_dir.mkdir(parents=True)
+        models = {"dog": {"breed": breed}, "token": f"secret-of-{breed}"}
+        (run_dir / "in.json").write_text(json.dumps({"models": models, "size": 3}))
+        (run_dir / "parameters.py").write_text("dog = 1\n")
+    ran = run("compare", BAD, "--json", "--srdb", srdb, "--at", AT)
+    files = {file["name"]: file for file in ran.json["files"]}
+    assert any('-   "breed": "Poodle"' in line for line in files["in.json"]["diff"])
+    assert any('+   "breed": "Unknown"' in line for line in files["in.json"]["diff"])
+    assert "secret-of" not in ran.out
+    assert files["parameters.py"]["note"] == "the same"
+
+
+def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner, tmp_path: Path) -> None:
+    records = tmp_path / "supervisor-job"
+    records.mkdir()
+    told = json.loads((CAPTURES / "local" / "supervisor-job" / f"{GOOD}.json").read_bytes())
+    told |= {"status": "error", "error": "no space left", "dbUpdateTime": told["dbUpdateTime"] - 60}
+    (records / f"{GOOD}.json").write_text(json.dumps(told))
+    words = ("compare", BAD, GOOD, "--at", AT, "--srdb", tmp_path, *sources_of("local"))
+    ran, document = run(*words), run(*words, "--json")
+    assert ran.code == document.code == 3
+    (doubt,) = document.json["doubts"]
+    assert doubt.startswith(f"{GOOD}: its sources disagree")
+    assert ran.out.splitlines()[1] == f"not sure: {doubt}"
+    assert "as far as is known, first difference: only" in ran.out
+
+
+def test_what_cannot_be_read_is_said_before_the_difference(run: Runner, tmp_path: Path) -> None:
+    lost = tmp_path / "server.log"
+    words = ("compare", BAD, "--at", AT, *sources_of("local"), "--log", lost)
+    ran = run(*words)
+    assert ran.code == 3
+    assert ran.out.splitlines()[1].startswith(f"not sure: {lost} cannot be read")
+    assert run(*words, "--json").json["doubts"]
+    intact = run(*words[:-2], "--json")
+    assert (intact.code, intact.json["doubts"]) == (0, [])
+
+
+def test_without_a_good_run_it_says_so(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "supervisor-job").mkdir()
+    shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{BAD}.json", tmp_path / "supervisor-job")
+    ran = run("compare", BAD, "--srdb", tmp_path, "--at", AT)
+    assert ran.code == 4
+    assert "no good run of heightWeightReport is known" in ran.err

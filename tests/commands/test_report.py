@@ -7,14 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from jobtui.analysis.reports.curves import Series, Window
-from jobtui.commands.report import plot_lines
-from jobtui.model.clock import SECOND, Nanos
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import FOLDER
 from tests.commands.report_site import Site, site
 from tests.commands.running import Ran
-from tests.conftest import NOW
 
 TOLERANCE = 1e-9
 TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
@@ -161,18 +157,12 @@ def test_a_login_that_is_missing_is_told(site: Site, plain_environment: Path) ->
 
 
 __all__ = ["site"]
-EVER = Window()
 
 
 @pytest.fixture(autouse=True)
 def columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """No terminal, and of the usual width."""
     monkeypatch.setenv("COLUMNS", "80")
-
-
-def a_series(name: str, *values: float, unit: str = "jobs") -> Series:
-    x = [Nanos(NOW - (len(values) - at) * 60 * SECOND) for at in range(len(values))]
-    return Series(name, unit, x, list(values))
 
 
 def test_utilization_is_drawn_over_what_is_available(site: Site) -> None:
@@ -205,21 +195,3 @@ def test_every_report_is_a_picture_of_its_own(what: str, site: Site) -> None:
     assert {"svg", "path", "text", "line"} <= inside
     assert "href" not in ran.out
     assert "nan" not in ran.out
-
-
-def test_what_falls_below_0_is_said() -> None:
-    lines = list(plot_lines([a_series("exact", 1, -2, 3)], EVER, NOW, colour=False))
-    assert lines[-1] == "note: the lowest value is -2; what is below 0 is drawn at 0"
-
-
-def test_nothing_to_draw_is_said() -> None:
-    assert list(plot_lines([], EVER, NOW, colour=False)) == ["no points"]
-    assert list(plot_lines([a_series("empty")], EVER, NOW, colour=False)) == ["empty: no points"]
-
-
-def test_units_do_not_share_a_picture() -> None:
-    both = [a_series("one", 1, 2), a_series("other", 3, unit="nodes")]
-    heads = [
-        line for line in plot_lines(both, EVER, NOW, colour=False) if line.endswith(("(jobs)", "(nodes)"))
-    ]
-    assert len(heads) == 2

@@ -1,7 +1,6 @@
 """The simulated Balsam site: what it serves is read by the same source as a real one, and makes sense."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.records import STATUSES
 from jobtui.backends.balsam.source import Balsam
-from jobtui.demo.balsam import ENDED, TOKEN, BalsamSite, serving
+from jobtui.demo.balsam import TOKEN, BalsamSite, serving
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from tests.polling import polled
 
@@ -38,37 +37,6 @@ def grown(seed: int = 1, seconds: int = 0) -> BalsamSite:
     site = BalsamSite(seed, NOW)
     site.advance(Nanos(NOW + seconds * SECOND))
     return site
-
-
-def test_one_seed_makes_one_site_however_it_is_asked() -> None:
-    at_once, step_by_step = grown(3, 600), BalsamSite(3, NOW)
-    for second in range(0, 601, 7):
-        step_by_step.advance(Nanos(NOW + second * SECOND))
-    step_by_step.advance(Nanos(NOW + 600 * SECOND))
-    assert step_by_step.events == at_once.events
-    assert grown(4).events != at_once.events
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_jobs_go_from_state_to_state_as_real_ones(seed: int) -> None:
-    site = grown(seed)
-    state = dict.fromkeys(site.jobs, "CREATED")
-    for event in site.events:
-        assert (event["from_state"], event["to_state"]) in FOLLOWS
-        assert state[event["job_id"]] == event["from_state"]
-        state[event["job_id"]] = event["to_state"]
-    assert state == {number: job["state"] for number, job in site.jobs.items()}
-    assert {"JOB_FINISHED", "FAILED", "RUNNING"} <= set(Counter(state.values()))
-
-
-def test_what_is_long_over_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.demo.balsam.KEPT_S", 1_800)
-    site = grown(1)
-    assert min(site.jobs) > 1
-    assert all(event["job_id"] in site.jobs for event in site.events)
-    ended = [job for job in site.jobs.values() if job["state"] in ENDED]
-    assert ended
-    assert len(ended) < 80
 
 
 async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None:

@@ -1,15 +1,19 @@
-"""Records as JSON: what a script gets is what was there, masked, and always JSON."""
+"""Records as JSON, and the post-mortem as Markdown, whatever the outside texts hold."""
 
 import json
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.commands import Command
 from jobtui.model.health import Skip, SourceHealth
-from jobtui.model.jobs import JobDetail
+from jobtui.model.jobs import JobDetail, JobStatus
+from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 from jobtui.render.json_output import (
     detail_record,
     document,
@@ -21,8 +25,11 @@ from jobtui.render.json_output import (
     step_record,
     time_or_null,
 )
+from jobtui.render.text import show
+from jobtui.render.verdicts import PostMortem, code, evidence_head, post_mortem_lines, post_mortem_page
 from tests.builders import HOSTILE, a_job, a_step, an_op
 from tests.conftest import NOW
+from tests.hostile.texts import TEXTS
 
 SECRET = "0123456789abcdefghijABCDEFGHIJ42"
 
@@ -103,3 +110,124 @@ def test_a_line_that_is_not_counted_yet_has_no_number() -> None:
 def test_lag_is_the_age_of_what_is_shown() -> None:
     health = SourceHealth(name="a", kind="b", read_at=Nanos(NOW - 3 * SECOND))
     assert source_record(health, NOW)["lag_s"] == 3.0
+
+
+AT = Nanos(1_795_206_870_000_000_000)
+PARSER = MarkdownIt("commonmark").enable("table")
+
+
+def told(text: str) -> PostMortem:
+    """One job of which everything that comes from outside is this text."""
+    job = a_job(1, status=JobStatus.FAILED, name=text, error=text, message=text)
+    verdict = Verdict(
+        job_id=job.id,
+        code=Code.PROGRAM_FAILED,
+        sentence=text or "-",
+        confidence=0.9,
+        evidence=(Fact(what="reply", text=text, source=text or "log", at=AT, line=3),),
+        next=(NextStep("look", Command("ls", "--", about=[text])),),
+        blind_spots=(text or "-",),
+    )
+    op = an_op(jid=job.id, steps=[a_step("sent")])
+    source = SourceHealth(name=text or "x", kind="logfile", error=text or None)
+    return PostMortem(job, verdict, (), (op,), (source,), AT)
+
+
+ELEMENTS = frozenset(
+    """
+    html head meta title style body h1 h2 p strong em code pre hr br ul ol li blockquote
+    table thead tbody tr th td
+    """.split()  # noqa: SIM905 - shorter than a list
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page, and what they would load or lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.leads_to: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.leads_to += [value for name, value in attrs if name in ("src", "href") or name.startswith("on")]
+
+
+def cells(lines: list[str]) -> list[str]:
+    """What a parser finds in the cells of tables."""
+    tokens = PARSER.parse("\n".join(lines))
+    found = []
+    for at, token in enumerate(tokens):
+        if token.type in ("td_open", "th_open"):
+            found.append(tokens[at + 1].content)
+    return found
+
+
+def test_it_tells_everything_under_its_headings() -> None:
+    lines = list(post_mortem_lines(told("disk full")))
+    heads = [line for line in lines if line.startswith("#")]
+    assert heads == [
+        f"# {told('').job.id}: failed",
+        "## The job",
+        "## What happened",
+        "## What the verdict rests on",
+        "## What is not known",
+        "## What to do next",
+        "## What was read",
+    ]
+    assert "`disk full`" in cells(lines)
+
+
+@settings(max_examples=60)
+@given(
+    st.one_of(
+        st.sampled_from(sorted(TEXTS.values())),
+        st.text(max_size=80),
+        st.text("`|\\*_[]<>#-~ \n\x1b", max_size=40),
+    )
+)
+def test_no_text_from_outside_means_anything(text: str) -> None:
+    plain, lines = list(post_mortem_lines(told("x"))), list(post_mortem_lines(told(text)))
+    assert all(line.isprintable() or line == "" for line in lines)
+    kinds = [
+        token.type for token in PARSER.parse("\n".join(lines)) if token.type.startswith(("heading", "table"))
+    ]
+    if text.strip():
+        assert kinds == [
+            token.type
+            for token in PARSER.parse("\n".join(plain))
+            if token.type.startswith(("heading", "table"))
+        ]
+    assert "<script" not in PARSER.render("\n".join(lines))
+    page = Page()
+    page.feed(post_mortem_page(told(text)))
+    assert page.elements <= ELEMENTS
+    assert not page.leads_to
+
+
+@settings(max_examples=60)
+@given(st.text("`|a b\\", min_size=1, max_size=20))
+def test_code_is_what_was_written(text: str) -> None:
+    (inline,) = (
+        token
+        for token in PARSER.parse(f"| a |\n|---|\n| {code(text)} |")
+        if token.type == "inline" and token.content != "a"
+    )
+    found = [child.content for child in inline.children or () if child.type == "code_inline"]
+    assert [one.strip() for one in found] == [show(text).strip()] or not show(text).strip()
+
+
+@pytest.mark.parametrize(
+    ("source", "most", "place"),
+    [
+        ("/var/log/sirepo/supervisor.log", None, "/var/log/sirepo/supervisor.log:7"),
+        ("/var/log/sirepo/supervisor.log", 45, "…/sirepo/supervisor.log:7"),
+        ("/var/log/sirepo/supervisor.log", 0, "…/supervisor.log:7"),
+        ("http://127.0.0.1:8000", 0, "…/127.0.0.1:8000:7"),
+        ("supervisor.log", 0, "supervisor.log:7"),
+    ],
+)
+def test_of_a_long_place_the_end_is_kept(source: str, most: int | None, place: str) -> None:
+    head = evidence_head(Fact(what="created", text="", source=source, line=7), most)
+    assert head.split()[1:] == ["created", place]

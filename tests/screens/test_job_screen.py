@@ -324,21 +324,6 @@ async def test_what_cannot_be_read_is_named() -> None:
         await press(pilot, "w", until="/srv/none/agent.log cannot be read")
 
 
-async def test_files_that_are_not_here_are_not_offered(tmp_path: Path) -> None:
-    """As its record says where the job ran, on another machine."""
-    job = a_job(1, status=JobStatus.FAILED, error="e", ended_at=ago(9))
-    run_dir = tmp_path / "run"
-    for is_here in (False, True):
-        scene = Scene([batch(job)], open_at=JOB)
-        scene.correlation.put(JOB, an_op(jid=JOB, run_dir=str(run_dir)))
-        async with scene.app.run_test(size=(120, 40)) as pilot:
-            await first(scene, pilot, "Its program failed")
-            lines = await press(pilot, "w", until="read all lines about it")
-            assert any(f"{run_dir}/in.json" in line for line in lines) is is_here
-        run_dir.mkdir(exist_ok=True)
-        (run_dir / "in.json").touch()
-
-
 async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     steps = [

@@ -1,20 +1,28 @@
-"""Failures that were seen before, on a screen of their own, in the why of a job, and one alarm for sites."""
+"""What went wrong lately, what was seen before, and the nodes of a cluster."""
 
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from jobtui.memory.database import Memory
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import Faults
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import Deviation, Overview
 from jobtui.recording.database import RecordingError
+from jobtui.screens.choices import ChoosingScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
 from jobtui.screens.seen import SeenScreen
+from jobtui.widgets.record_list import RecordTable
+from tests.builders import a_cluster, a_job, ago, job_id
 from tests.conftest import NOW
+from tests.fakes import batch
 from tests.memory.runs import a_run, written
 from tests.screens.scene import Scene, read, see
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 
 def remembered(path: Path) -> Memory:
@@ -91,3 +99,101 @@ async def test_sites_that_deviate_are_told_once(monkeypatch: pytest.MonkeyPatch)
     (words,) = told
     assert "v7" in words
     assert "usually 4 %" in words
+
+
+def failed(number: int, ago_s: float, error: str = "no such element: crystal3", **fields: object) -> Job:
+    return a_job(number, status=JobStatus.FAILED, error=error, ended_at=ago(ago_s), **fields)
+
+
+JOBS = (
+    *(failed(number, 600 - number, host="v2", owner=f"user{number:04d}") for number in range(1, 6)),
+    failed(7, 30, error="out of coffee", host="v4"),
+    failed(8, 2 * 86_400, error="long ago"),
+    *(a_job(number, status=JobStatus.COMPLETED, ended_at=ago(60), host="v1") for number in range(10, 30)),
+)
+
+
+async def at_incidents(scene: Scene, pilot: Pilot[None]) -> list[str]:
+    await wait_until(scene.is_read, pilot)
+    await pilot.press("7")
+    return await see(scene.app, pilot, "jobs of the last")
+
+
+async def test_groups_with_what_they_share_open_at_their_first_job_or_list_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
+    scene = Scene([batch(*JOBS)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        lines = await at_incidents(scene, pilot)
+        text = "\n".join(lines)
+        assert "1 group, 1 single failure · 26 jobs of the last 24 h" in text
+        (group,) = (line for line in lines if line.strip().startswith("5 "))
+        assert "program_failed" in group
+        assert "host v2" in group
+        assert "long ago" not in text
+        assert f"first    {job_id(1)}" in text
+        await press(pilot, "o", until=ChoosingScreen)
+        assert sum("no such element" in line for line in screen_text(scene.app)) == 5
+        await press(pilot, "j", "enter", until=JobScreen)
+        assert str(job_id(2)) in screen_text(scene.app)[0]
+        await press(pilot, "escape", "enter", until=str(job_id(1)))
+        await press(pilot, "escape", "w", until="27 jobs of the last 7 days")
+        scene.db.add(batch(failed(40, 5, error="disk full")))
+        await see(scene.app, pilot, "28 jobs of the last 7 days")
+
+
+async def test_while_sources_are_read_it_says_so_and_looks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.EARLY_S", 0.0)
+    scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
+    scene.db.hold()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "7", until="not all is read yet")
+        scene.db.go_on()
+        await see(scene.app, pilot, "late one")
+        await wait_until(lambda: "not all is read" not in "\n".join(screen_text(scene.app)), pilot)
+
+
+NAMED = ("colon", *"nodes", "enter")
+
+
+def names(scene: Scene) -> list[str]:
+    return [one.node.name for one in scene.app.screen.query_one(RecordTable).records]
+
+
+async def test_what_a_person_must_look_at_comes_first() -> None:
+    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
+        await press(pilot, *NAMED, until=NodesScreen)
+        await wait_until(lambda: names(scene) == ["v1", "v2", "v3", "v4"], pilot)
+        assert "2 down or drained" in text(scene.app)
+        assert "7 messages for slurmdbd waiting" in text(scene.app)
+        assert "disk: replace sda" in text(scene.app)
+
+
+async def test_a_filter_narrows_them() -> None:
+    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
+        await press(pilot, *NAMED, until=NodesScreen)
+        await pilot.press("slash", *"gres:gpu -is:broken", "enter")
+        await wait_until(lambda: names(scene) == ["v3", "v4"], pilot)
+        await pilot.press("slash", *" state:mixed", "enter")
+        await wait_until(lambda: names(scene) == ["v4"], pilot)
+
+
+async def test_one_goes_to_the_job_that_runs_there() -> None:
+    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
+        await press(pilot, *NAMED, until=NodesScreen)
+        await wait_until(lambda: bool(names(scene)), pilot)
+        await pilot.press("G")
+        await wait_until(lambda: "8 of 32 CPUs" in text(scene.app), pilot)
+        await press(pilot, "enter", until="Doubler")
+
+
+async def test_clusters_are_asked_while_it_is_open_only() -> None:
+    asked: list[float | None] = []
+    async with read(Scene()) as (scene, pilot):
+        scene.app._shared.ask_for_nodes = asked.append
+        await press(pilot, *NAMED, until=NodesScreen)
+        await wait_until(lambda: asked[-1:] == [NODES_EVERY_S], pilot)
+        assert "no cluster has told of its nodes" in text(scene.app)
+        await pilot.press("escape")
+        await wait_until(lambda: asked[-1:] == [None], pilot)

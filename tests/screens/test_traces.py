@@ -189,24 +189,6 @@ async def test_without_traces_it_says_what_to_configure() -> None:
         await press(pilot, "5", until="--trace-file FILE")
 
 
-async def test_the_table_names_jobs_and_is_filtered_and_sorted() -> None:
-    async with on_files() as (app, pilot):
-        await press(pilot, "5", until="2 traces")
-        await press(pilot, "5", until=JOB_OF_SPANS[:8])
-        screen = app.screen
-        assert isinstance(screen, TracesScreen)
-        for typed in ("dur>1h error:yes", f"job:{JOB_OF_SPANS}"):
-            assert screen.set_filter(typed) is None
-            assert screen.query_one(RecordTable).count == 1
-        assert "81430001" not in text(app)
-        assert screen.set_filter("dur>soon") is not None
-        assert screen.query_one(RecordTable).count == 2
-        await press(pilot, "s", "s", "s", "S", until="by took, reversed")
-        taken = await screen.taken()
-        assert taken is not None
-        assert "jobtui trace" in taken.command
-
-
 async def test_all_about_a_span_is_read_and_taken_along() -> None:
     async with on_files() as (app, pilot):
         await open_failed(app, pilot)

@@ -185,16 +185,6 @@ async def test_keys_that_matter_most_stay_longest() -> None:
             assert text_of(keys) == [line]
 
 
-async def test_a_rule_has_words_as_far_as_they_fit() -> None:
-    line = RuleLine("1,204 jobs")
-    async with WidgetApp(line).run_test(size=(30, 3)) as pilot:
-        assert text_of(line) == ["──────────────── 1,204 jobs ──"]
-        line.words = "a long filter that does not fit at all"
-        await pilot.pause()
-        assert width_of(line.line(0)) == 30
-        assert "…" in text_of(line)[0]
-
-
 async def test_text_is_wrapped_and_scrolled() -> None:
     pane = TextPane()
     async with WidgetApp(pane).run_test(size=(20, 4)) as pilot:

@@ -121,18 +121,6 @@ async def test_away_from_the_end_nothing_moves_and_nothing_is_painted() -> None:
         assert not view.follows
 
 
-async def test_a_step_of_the_cursor_paints_two_lines_and_one_to_the_last_follows_again() -> None:
-    async with shown(numbered(5)) as (view, pilot):
-        painted = watch(view)
-        view.move(Move.UP)
-        await pilot.pause()
-        assert sorted(painted) == [3, 4]
-        assert not view.follows
-        view.move(Move.DOWN)
-        assert view.follows
-        await pilot.pause()
-
-
 async def test_long_lines_go_sideways_or_are_wrapped_and_take_no_more_than_the_screen() -> None:
     lines = Lines(["short", "".join(f"{n:03d}." for n in range(50)), "end"])
     async with shown(lines) as (view, pilot):

@@ -1,7 +1,9 @@
 """What is drawn against time: the steps of an op, and charts."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,7 +17,7 @@ from jobtui.analysis.reports.curves import Curve, Series
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus
-from jobtui.render.chart import legend_lines
+from jobtui.render.chart import Drawn, draw_chart, legend_lines
 from jobtui.render.lanes import op_glyph
 from jobtui.theme import DARK
 from jobtui.widgets.chart import ChartView
@@ -288,3 +290,49 @@ async def test_times_are_a_table_and_what_is_not_known_yet_is_not_told() -> None
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
         assert all(not line[85:].strip() for line in picture)
+
+
+async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_draw = threading.Event()
+    may_draw.set()
+
+    def draw_slowly(*given: Any) -> Drawn:
+        may_draw.wait(30)
+        return draw_chart(*given)
+
+    monkeypatch.setattr("jobtui.widgets.chart.draw_chart", draw_slowly)
+    async with a_view() as (view, pilot):
+        view.move_cursor(-1)
+        await shown(pilot, view, a_chart())
+        width = view._drawn.time_of(1)[0] - view._drawn.time_of(0)[0] if view._drawn else 0
+        assert abs(NOW - 1.5 * width - (view.window.cursor or 0)) < width, "a key before the first chart"
+        view.window.cursor = None
+        may_draw.clear()
+        view.window.zoom(0.1)
+        view.redraw()
+        for _ in range(3):
+            view.move_cursor(-1)
+        in_time = view.window.cursor
+        for _ in range(3):
+            view.move_cursor(1)
+        assert view.window.cursor is None or view.window.cursor > NOW - width
+        for _ in range(3):
+            view.move_cursor(-1)
+        assert view.window.cursor == in_time is not None
+        may_draw.set()
+        await drawn(view, pilot)
+        assert NOW - width < in_time < NOW, "columns of the window before"
+        view.kind = ChartKind.STATES
+        view.choose(1)
+        assert view.chosen is None
+        view.set_chart(a_chart(ChartKind.STATES))
+        assert view.chosen == 0
+        await drawn(view, pilot)
+
+
+@pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])
+async def test_no_number_keeps_a_chart_from_being_drawn(odd: float) -> None:
+    busy = Curve(series("utilization", 10, odd, 20))
+    async with a_view() as (view, pilot):
+        lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
+        assert any("nodes busy" in line for line in lines)

@@ -169,13 +169,6 @@ def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
     assert verdict.blind_spots
 
 
-def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
-    verdict = explain(played("stale-record", 5, DriverName.LOCAL, 90).evidence(up_to("same status=running")))
-    assert verdict.code is Code.RUNNING
-    assert verdict.confidence < CONFIDENT
-    assert "its last sign of life is old" in verdict.blind_spots
-
-
 LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, %s)\n"
 
 

@@ -286,12 +286,6 @@ def test_without_waits_all_is_to_scale_and_a_long_wait_has_few_cells() -> None:
     assert not list(short.squeezed), "a wait that is short on the screen is to scale"
 
 
-def test_waits_never_take_more_than_half_of_the_cells() -> None:
-    waits = [a_wait(10_000 * nth + 10, 10_000 * nth + 9_000 + nth) for nth in range(10)]
-    axis = Axis(0, 100_000, 16, waits, wait_cells=1)
-    assert [one.duration_ns for one in axis.squeezed] == [8_990 + nth for nth in range(2, 10)]
-
-
 times = st.integers(0, 10**15)
 
 
@@ -409,18 +403,6 @@ def test_where_no_span_names_a_job_its_host_tells() -> None:
     assert mine.why == "its host w1"
     assert alone(trace, "7.0", JOB_ATTRIBUTES, host="w9").others == {}
     assert alone(trace, "7.0", JOB_ATTRIBUTES).others == {}
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 8), st.one_of(st.none(), st.sampled_from(["7.0", "7.1"]))), max_size=9)
-)
-def test_no_tree_loses_a_span_without_counting_it(parents: list[tuple[int, str | None]]) -> None:
-    spans = [
-        a_span(number, parent, attributes={} if job is None else {"job.id": job})
-        for number, (parent, job) in enumerate(parents, 1)
-    ]
-    mine = alone(a_trace(*spans), "7.0", ("job.id",))
-    assert len(mine.trace.spans) + sum(mine.others.values()) == len(spans)
 
 
 @pytest.mark.parametrize(("code", "standing"), [(3, Standing.FAILED), (0, Standing.COMPLETE)])
