@@ -25,7 +25,6 @@ ALLOWED = {
     "backends/sirepo/run_dir.py": "names within a directory, through no link",
     "backends/archive/files.py": "names within a directory, through no link",
     "recording/writer.py": "writes new files of its own",
-    "backends/balsam/client.py": "writes a file of its own",
     "backends/balsam/login.py": "writes a new file of its own, reads a descriptor that the one way opened",
     "commands/config.py": "writes a new file of its own",
     "commands/streams.py": "the null device",
