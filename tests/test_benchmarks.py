@@ -2,14 +2,10 @@
 
 import pytest
 
-from benchmarks.endurance import ROW, STATUS_WORDS, Found
 from benchmarks.painted import CLIPBOARD, Painted
 from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, actions_at
 from jobtui.actions import Place as Screen
-from jobtui.model.jobs import JobStatus
-
-JID = "EPRSqtUW-IVh7w74d-heightWeightReport"
 
 
 def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:
@@ -42,15 +38,3 @@ def test_the_tour_presses_every_key_but_those_that_leave() -> None:
     assert {action.call for action in ACTIONS} >= LEAVING
     with pytest.raises(KeyError):
         way_to("nowhere")  # type: ignore[arg-type]
-
-
-def test_a_job_that_is_seen_otherwise_or_not_at_all_is_noted() -> None:
-    found = Found()
-    found.differ("there", {"a": "done", "b": "failed"}, {"a": "done", "b": "failed", "c": "running"})
-    assert found.wrong == []
-    found.differ("there", {"a": "done", "b": "failed"}, {"a": "running"})
-    assert len(found.wrong) == 2
-    row = ROW.match(f"   ! ✗ failed     {JID}    ")
-    assert row is not None
-    assert (row["word"], row["id"]) == ("failed", JID)
-    assert STATUS_WORDS.keys() >= {*JobStatus}

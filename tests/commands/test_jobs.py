@@ -134,11 +134,6 @@ def test_without_any_source_it_is_said_what_was_looked_for(
     assert [line.split()[1:3] for line in typed] == [["jobtui", last] for last in ("init", "--srdb", "demo")]
 
 
-def test_sirepos_own_variable_is_enough(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIREPO_SRDB_ROOT", str(CAPTURES / "local"))
-    assert len(ids(run("jobs", "--json").out)) == 18
-
-
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
 NO_JOB = "AAAAAAAA-BBBBBBBB-model"

@@ -10,18 +10,14 @@ from tests.backends.archive.captured import (
     DAY,
     FIXTURES,
     JOBS,
-    TORQUE,
     archive_in,
-    documents,
     environment_of,
     script_of,
     torque_in,
 )
-from tests.backends.archive.elastic_server import StrictElastic
 from tests.commands.contract import each, has, mapping, or_null, text, time
 from tests.commands.running import CAPTURES, Runner
 from tests.formats.slurm_captures import DIRECTORY
-from tests.loopback import served
 
 ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"
@@ -96,16 +92,6 @@ def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None
         "DB_PASSWORD": "***", "ESC": "\x1b[31m\nnext", "BYTES": "\\xfe\\xff", "ALONE": None,
     }  # fmt: skip
     assert document["script_base64"]
-
-
-def test_torque_and_elasticsearch_and_labels(run: Runner, tmp_path: Path) -> None:
-    place = torque_in(tmp_path)
-    assert run("script", TORQUE, "--archive", place, "--json").json["scheduler"] == "torque"
-    by_id = {str(document["id"]): document for document in documents()}
-    with served(StrictElastic(by_id)) as url:
-        document = run("script", "7", "--json", "--elastic", url).json
-    assert document["script"].encode() == script_of("7")
-    assert document["cluster"] == "huppel"
 
 
 def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> None:

@@ -65,13 +65,6 @@ def test_it_ends_when_the_job_does(srdb: Path) -> None:
     assert out == f"{DONE} failed: no such breed\n"
 
 
-def test_a_stuck_job_needs_a_person(srdb: Path, run: Runner) -> None:
-    change(srdb, status="pending", computeJobStart=0, jobStatusMessage=None)
-    ran = run("wait", DONE, "--timeout", "60s", "--srdb", srdb)
-    assert ran.code == 3
-    assert "no agent answered" in ran.out
-
-
 def test_status_is_one_line(run: Runner) -> None:
     ran = run("status", "--at", AT, *sources_of("local"))
     assert ran.out == "●0 ○0 ✗4\n"

@@ -87,10 +87,3 @@ async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> No
             await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
             await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
             assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)
-
-
-async def test_without_a_log_that_is_said() -> None:
-    async with Session([SirepoDb(CAPTURE)], FixedClock(NOW)) as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(40, 10)) as pilot:
-            await wait_until(lambda: "No log is read" in text(app), pilot)
