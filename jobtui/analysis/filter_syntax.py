@@ -17,7 +17,8 @@ from jobtui.analysis.spelling import nearest
 MAX_LENGTH = 4000
 MAX_DEPTH = 40
 
-_KEYWORDS = frozenset({"or", "and", "not"})
+_KEYWORD = re.compile(r"(?:or|and|not)(?![^()])", re.IGNORECASE)
+"""The beginning of a text that is read as a keyword."""
 _SPACE = re.compile(r"\s*")
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]\w*|%)(?P<op>!=|<=|>=|:~|!~|=~|~|:(?!//)|=|<|>)", re.ASCII)
 _OPS = {"~": ":~", "=~": ":~"}
@@ -194,7 +195,7 @@ class _Reader:
         if field is None:
             word = self._read_value(stop_at_comma=False)
             # what looks like a keyword counts as quoted, so that it stays a word when written again
-            return Word(word._replace(quoted=word.quoted or word.text.lower() in _KEYWORDS))
+            return Word(word._replace(quoted=word.quoted or _KEYWORD.match(word.text) is not None))
         name = Value(field["field"], start=field.start("field"), end=field.end("field"))
         op = _OPS.get(field["op"], field["op"])
         self.at = field.end()

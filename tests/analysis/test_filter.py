@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.filter import Filter, FilterContext, FilterError, complete, parse, token_span
@@ -114,6 +114,7 @@ def test_mistakes_are_shown_at_their_place(text: str) -> None:
 
 @settings(deadline=None, max_examples=600)
 @given(ANY_FILTER_TEXT)
+@example("status:failed and or(")
 def test_any_text_is_a_filter_that_can_be_written_again_or_a_mistake(text: str) -> None:
     found = parsed(text)
     if isinstance(found, FilterError):

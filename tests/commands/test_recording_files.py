@@ -21,7 +21,7 @@ from jobtui.recording.database import (
     What,
 )
 from jobtui.recording.recorder import RecordingWriter
-from tests.backends.recording.files import MB, NOW, about, record, replayed, written
+from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
 from tests.commands.running import Runner, environment, jobtui, sources_of
 from tests.waiting import wait_for
 
@@ -58,6 +58,27 @@ def test_a_bundle_that_fails_on_a_full_disk_leaves_nothing(small_disk: Path, lea
     assert (ran.code, ran.out) == (5, "")
     assert "cannot be written" in ran.err
     assert list(small_disk.iterdir()) == [filler]
+
+
+@pytest.mark.parametrize("leave", [0, 8192], ids=["full", "full in the middle"])
+def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
+    small_disk: Path, leave: int, run: Runner
+) -> None:
+    filler = fill(small_disk, leave)
+    ran = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    assert ran.code == 5
+    assert "Traceback" not in ran.err
+    filler.unlink()
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    again = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    assert again.code == 0, again.err
+    assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
+
+
+def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "r").touch()
+    RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
+    Recording(tmp_path / "r").close()
 
 
 def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
@@ -200,6 +221,15 @@ def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, 
     assert path.read_bytes() == torn[0]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runner) -> None:
+    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(cursor=""), 0))
+    torn = with_a_hot_journal(path)
+    os.chown(f"{path}-journal", 12_345, -1)
+    assert run("replay", path, "jobs").code == 5
+    assert path.read_bytes() == torn[0]
+
+
 @pytest.mark.parametrize(("make", "said"), [(newer, "renew jobtui"), (with_a_view, "has other tables")])
 def test_a_file_of_another_layout_is_refused(
     tmp_path: Path, make: Callable[[Path], None], said: str, run: Runner
@@ -223,6 +253,27 @@ def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Pat
     assert [entry.seq for entry in recording.delivered(1, 0, NOW, 10)] == [1]
     assert recording.damaged == 1
     recording.close()
+
+
+def test_what_is_alike_all_over_is_kept_all_the_same(tmp_path: Path) -> None:
+    text = "same " * 4_000_000
+    kept = Batch(cursor="", records=(record(1, text),))
+    path = written(tmp_path / "r", (What.BATCH, kept, 0), most_bytes=64 * MB)
+    ((one,),) = [batch.records for batch in replayed(path, 0)]
+    assert one.text == text
+
+
+@pytest.mark.parametrize("config", ['"x"', "7", "[[1]]", '{"sources": 7}', "null"])
+def test_odd_settings_in_a_bundle_are_one_clear_error(tmp_path: Path, config: str, run: Runner) -> None:
+    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1, noise(1, 9)),)), 0))
+    db = sqlite3.connect(path)
+    text = f'{{"version": "0", "made_at": {NOW}, "at": {2**62}, "config": {config}}}'
+    db.execute("UPDATE about SET value = ?", (text,))
+    db.commit()
+    db.close()
+    ran = run("replay", path, "jobs")
+    assert ran.code == 5
+    assert "damaged" in ran.err
 
 
 def test_a_time_of_the_past_is_refused(run: Runner, tmp_path: Path) -> None:

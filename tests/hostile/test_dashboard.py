@@ -10,15 +10,23 @@ import pytest
 from benchmarks.painted import Painted
 from benchmarks.startup import isolated
 from benchmarks.terminal import Program, Terminal
-from benchmarks.tour import ENTER, ESCAPE
+from benchmarks.tour import ENTER, ESCAPE, sent_for, way_to
+from jobtui.actions import ACTIONS, Place, actions_at
 from tests.hostile.site import HostileSite
-from tests.hostile.texts import FEW, faults_in
+from tests.hostile.texts import FEW, SECRET, TEXTS, faults_in
 from tests.waiting import LONG_S
 
+LARGE, SMALL = (110, 32), (40, 10)
 QUIET_S, ESCAPE_S, ENDING_S = 0.04, 0.15, 1.0
 TABS = "owlhfrT"
-LINE = "jobs, sources"
-"""What stands in an empty line for commands."""
+PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
+"""What stands in an empty line that is to be typed in, on the jobs."""
+OPENING = frozenset(
+    {"command", "filter", "search", "line", "app.command_palette", "app.keys", "open", "error"}
+)
+"""Actions after which one goes back."""
+LEFT_OUT = frozenset({"app.quit", "app.suspend_process", "app.page", "app.edit"})
+"""Actions that leave the dashboard, or give the terminal to another program."""
 
 
 class Screen:
@@ -51,11 +59,14 @@ class Screen:
             self.press(*keys)
             shows(self.painted.text()) or self.read(ENDING_S)
 
-    def go_to(self, job: str) -> None:
-        """A jump asked for before may lead away from the line, so it is opened until it is there."""
-        self.press(ESCAPE, "1", ":")
-        self.wait(lambda text: LINE in text, ESCAPE, "1", ":")
-        self.press(f"goto {job}{ENTER}")
+    def say(self, opening: str, words: str) -> None:
+        """Type into a line on the jobs; a jump asked for before may lead away from it once more.
+
+        It is opened even where one is shown: that may be an earlier one, which keys not taken yet will end.
+        """
+        self.press(ESCAPE, "1", opening)
+        self.wait(lambda text: PLACEHOLDERS[opening] in text, ESCAPE, "1", opening)
+        self.press(words)
 
     def leave(self) -> None:
         """Quit. On a busy machine a key may come so soon after escape that both are taken for one.
@@ -84,8 +95,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> HostileSite:
 
 
 @pytest.fixture
-def screen(request: pytest.FixtureRequest, site: HostileSite, tmp_path: Path) -> Iterator[Screen]:
-    columns, rows = request.param
+def size() -> tuple[int, int]:
+    """Columns and rows, unless a test has its own."""
+    return LARGE
+
+
+@pytest.fixture
+def screen(size: tuple[int, int], site: HostileSite, tmp_path: Path) -> Iterator[Screen]:
+    columns, rows = size
     argv = [sys.executable, "-m", "jobtui", *site.flags]
     program = Program(argv=argv, ready="", environ=isolated(tmp_path), columns=columns, rows=rows)
     with Terminal(program) as terminal:
@@ -97,17 +114,43 @@ def screen(request: pytest.FixtureRequest, site: HostileSite, tmp_path: Path) ->
         assert terminal.exit_code() == 0
 
 
-@pytest.mark.parametrize("screen", [(40, 10)], indirect=True, ids=str)
+@pytest.mark.parametrize("size", [SMALL], ids=str)
 def test_every_job_in_every_tab(screen: Screen, site: HostileSite) -> None:
     for name in FEW:
-        screen.go_to(site.jobs[name])
+        screen.say(":", f"goto {site.jobs[name]}{ENTER}")
         screen.press(*TABS)
         screen.check()
 
 
-@pytest.mark.parametrize("screen", [(110, 32)], indirect=True, ids=str)
+def test_every_key_of_every_screen(screen: Screen) -> None:
+    for place in (place for place in Place if place is not Place.CHOOSING):
+        screen.press(ESCAPE, *way_to(place))
+        for action in actions_at(place):
+            if action.call not in LEFT_OUT and not action.call.startswith("app.go("):
+                screen.press(sent_for(action.keys[0]))
+                if action.call in OPENING:
+                    screen.press(ESCAPE)
+        screen.check()
+
+
+@pytest.mark.parametrize("opening", PLACEHOLDERS)
+def test_what_is_pasted(screen: Screen, opening: str) -> None:
+    for name in FEW:
+        screen.say(opening, f"\x1b[200~{TEXTS[name].replace(ESCAPE, '')[:300]}\x1b[201~")
+        screen.press("\t", ENTER, ESCAPE)
+        screen.check()
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 def test_the_lines_of_each_log(screen: Screen) -> None:
     screen.press("2")
     for _ in range(3):
         screen.press("\t", *(["\x1b[5~"] * 4), "w", "\x1b[5~", "x", "w", "G", ENTER, ESCAPE)
         screen.check()
+
+
+def test_every_screen_is_on_the_way() -> None:
+    for place in Place:
+        assert way_to(place), f"{place} needs a way in benchmarks/tour.py"
+    assert {action.call for action in ACTIONS} >= LEFT_OUT
+    assert SECRET

@@ -35,8 +35,12 @@ TEXTS: Mapping[str, str] = {
 }
 """One for each way to do harm, by what it is."""
 
-FEW = ("markup", "csi", "bidi", "whitespace", "combining", "surrogates", "empty", "secret", "everything")
+FEW = (
+    "markup", "csi", "osc", "c1", "bidi", "nul", "whitespace", "cjk", "combining", "surrogates", "long",
+    "empty", "secret", "everything",
+)  # fmt: skip
 """Those that are tried where each takes its time; the others would tell nothing more there."""
+
 SECRET = "hunter2"
 """What must be seen nowhere."""
 

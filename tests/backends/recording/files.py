@@ -36,8 +36,8 @@ def lines(*numbers: int, text: str = "a line") -> Batch:
     return Batch(cursor="", records=records, count=len(records))
 
 
-def written(path: Path, *entries: tuple[What, object, int]) -> Path:
-    writer = RecordingWriter(path, about(), MB)
+def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
+    writer = RecordingWriter(path, about(), most_bytes)
     with writer.together():
         for what, value, second in entries:
             writer.put("logfile", "a.log", what, value, Nanos(NOW + second * SECOND))
