@@ -328,3 +328,23 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
             told[nth] += once.is_new(line)
         del read[source][:count]
     assert told == {nth: 1 for _, nth, _ in lines}
+
+
+@pytest.mark.parametrize("lines_known", [20, correlator.LINES_KNOWN])
+async def test_a_copy_that_is_none_any_more_is_read_and_gives_no_op_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines_known: int
+) -> None:
+    """Also when the lines that its log gave are forgotten by then, but for the last ones."""
+    monkeypatch.setattr(correlator, "LINES_KNOWN", lines_known)
+    log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
+    shutil.copyfile(CAPTURES / "local/supervisor.log", log)
+    shutil.copyfile(log, other)
+    async with Session([LogFile(path) for path in (log, other)]) as session:
+        await session.catch_up()
+        known = known_to(session)
+        assert "same lines as" in (session.store.sources()[1].note or "")
+        log.rename(tmp_path / "supervisor.log.1")
+        log.touch()
+        await session.catch_up()
+        assert known_to(session) == known
+        assert "same lines as" not in (session.store.sources()[1].note or "")

@@ -19,6 +19,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import JobDetail, JobStatus
 from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Correlation
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.render.sources import labels, profile_line
 from jobtui.session import Session
@@ -308,3 +309,100 @@ def test_a_line_tells_what_is_unusual() -> None:
     ]
     assert labels(health)[:2] == ["prod: db", "hpc: db"]
     assert profile_states(ended, health[:1], lambda _: NOW) == []
+
+
+LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
+
+
+def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:
+    return sorted(
+        (op.op, op.name, op.jid or "", op.status, op.ended_at or 0, tuple((s.step, s.text) for s in op.steps))
+        for op in correlation.ops()
+    )
+
+
+class Late:
+    def __init__(self, source: ScriptedSource) -> None:
+        self._source = source
+        self.name, self.kind = source.name, source.kind
+
+    def begins_after(self, at: Nanos) -> bool:
+        return True
+
+    def starting_at(self, at: Nanos) -> "Late":
+        return Late(ScriptedSource([Batch(cursor="1")], name=self.name, kind=self.kind))
+
+    async def poll(self, cursor: str | None) -> Batch:
+        return Batch(cursor="1")
+
+    async def changed(self, timeout_s: float) -> None:
+        await self._source.changed(timeout_s)
+
+    async def aclose(self) -> None:
+        await self._source.aclose()
+
+
+async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
+    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    log.write_bytes(b"".join(lines[:-60]))
+    async with Session([short_tail(log)]) as session:
+        seen = asyncio.Event()
+        running = asyncio.create_task(session.run())
+        session.store.subscribe(lambda changes: seen.set())
+        async with asyncio.timeout(20):
+            await seen.wait()
+            assert await session.reach_back(Nanos(0))
+            before = session.store.correlation.ops_of(LAST_JOB)
+            with log.open("ab") as file:
+                file.writelines(lines[-60:])
+            while session.store.correlation.ops_of(LAST_JOB) == before:
+                seen.clear()
+                await seen.wait()
+        await stop(running)
+        assert session.store.correlation.ops_of(FIRST_JOB)
+
+
+@pytest.mark.parametrize("name", ["docker", "sbatch", "legacy-2020"])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
+async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
+    tmp_path: Path, name: str, share: float
+) -> None:
+    source = CAPTURE.parent / name / "supervisor.log"
+    lines = source.read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    log.write_bytes(b"".join(lines))
+    journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
+    async with Session([LogFile(log), Late(journal)]) as session:
+        await session.catch_up()
+        before = ops_in(session.store.correlation)
+        agents = {agent.agent for agent in session.store.correlation.agents()}
+        log.write_bytes(b"".join(lines[int(len(lines) * share) :]))
+        assert await session.reach_back(Nanos(0))
+        assert ops_in(session.store.correlation) == before
+        assert {agent.agent for agent in session.store.correlation.agents()} == agents
+        assert session.store.correlation.dropped_ops == 0
+
+
+async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
+    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    for cut in range(len(lines) // 2, len(lines), 37):
+        log.write_bytes(b"".join(lines[:cut]))
+        journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
+        async with Session([LogFile(log), Late(journal)]) as session:
+            await session.catch_up()
+            log.rename(tmp_path / "gone")
+            log.write_bytes(b"")
+            await session.catch_up()
+            assert await session.reach_back(Nanos(0))
+            with log.open("ab") as file:
+                file.writelines(lines[cut:])
+            await session.catch_up()
+            known = ops_in(session.store.correlation)
+        log.write_bytes(b"".join(lines))
+        async with Session([LogFile(log)]) as session:
+            await session.catch_up()
+            whole = ops_in(session.store.correlation)
+        assert [op[:3] for op in known] == [op[:3] for op in whole]
+        assert [op[3] for op in known] == [op[3] for op in whole]

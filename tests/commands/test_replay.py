@@ -1,8 +1,10 @@
 """`bundle`, `record` and `replay`: what was kept answers as the systems did, when they are gone."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -14,15 +16,20 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo
+from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.recording.database import What, unpacked
 from tests.analysis.captured import expected
+from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.trace_servers import Site, Spans
+from tests.waiting import wait_for
 
+PLAYED_S = 420
 ASKED = ("explain", "timeline", "show", "logs")
 
 
@@ -57,6 +64,21 @@ def test_a_bundle_answers_as_the_system_did_when_that_is_gone(
         else:
             assert again.out == live[command].out, command
         assert again.code == live[command].code
+
+
+@pytest.mark.parametrize("incident", INCIDENTS)
+def test_each_incident_has_the_same_verdict_byte_for_byte(incident: str, tmp_path: Path, run: Runner) -> None:
+    site = tmp_path / "site"
+    happened = played(incident, 5, DriverName.LOCAL, PLAYED_S)
+    jid, flags = happened.jid, [*happened.write(site), "--at", to_rfc3339(happened.now)]
+    live = run("explain", jid, "--json", *flags)
+    file = tmp_path / "one.jobtui"
+    assert run("bundle", jid, "-o", file, *flags).code == 0
+    shutil.rmtree(site)
+    again = run("replay", file, "explain", jid, "--json")
+    assert again.out == live.out
+    assert again.code == live.code
+    assert again.json["verdict"] == INCIDENTS[incident].verdict
 
 
 def test_going_back_shows_the_job_as_it_was(tmp_path: Path, run: Runner) -> None:
@@ -162,6 +184,28 @@ def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_pat
     assert said in ran.err
 
 
+def test_a_recorder_that_is_killed_loses_no_more_than_the_last_second(tmp_path: Path, run: Runner) -> None:
+    shutil.copytree(CAPTURES / "local", tmp_path / "site")
+    flags = ["--srdb", str(tmp_path / "site"), "--log", f"supervisor={tmp_path / 'site/supervisor.log'}"]
+    place = tmp_path / "kept"
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *flags, "record", str(place)],
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    file = place / "recording.jobtui"
+    try:
+        wait_for(lambda: file.exists() and "-wal" in str(os.listdir(place)) and kept(file) > 20)
+    finally:
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+    jobs = {job["id"]: job["status"] for job in run("jobs", "--json", *flags).json["jobs"]}
+    replayed = {job["id"]: job["status"] for job in run("replay", place, "jobs", "--json").json["jobs"]}
+    assert replayed == jobs
+    jid = "DJouDZ9T-1O1o56MF-activityAnimation"
+    live = run("timeline", jid, "--json", *flags).json["ops"]
+    assert run("replay", place, "timeline", jid, "--json").json["ops"] == live
+
+
 def kept(file: Path) -> int:
     try:
         ((count,),) = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True).execute(
@@ -263,3 +307,23 @@ def test_a_bundle_holds_none(run: Runner, tmp_path: Path) -> None:
     assert any(url.encode() in one for one in held)
     assert not [one for one in held if SECRET.encode() in one]
     assert run("replay", file, "show", JID, "--json").code == 0
+
+
+def test_a_recording_holds_none(tmp_path: Path) -> None:
+    site = Site(Jaeger(Spans()))
+    with served(site) as url:
+        words = ["record", str(tmp_path / "kept"), "--jaeger", url, *map(str, sources_of("local"))]
+        environ = environment(JOBTUI_JAEGER_BEARER=SECRET)
+        program = subprocess.Popen(
+            [sys.executable, "-m", "jobtui", *words], env=environ, stderr=subprocess.PIPE
+        )
+        wait_for(lambda: site.requests)
+        program.send_signal(signal.SIGINT)
+        assert program.stderr is not None
+        told = program.stderr.read()
+        program.stderr.close()
+        assert program.wait() == 0
+    assert SECRET.encode() not in told
+    files = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files for one in contents(path) if SECRET.encode() in one]

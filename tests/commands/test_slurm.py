@@ -164,3 +164,15 @@ def test_a_cluster_that_is_down_is_one_line(run: Runner, cluster: StandIn) -> No
 def test_the_doctor_looks_at_it(run: Runner) -> None:
     (check,) = run(*LOCAL, "doctor", "--json").json["checks"]
     assert (check["source"], check["kind"], check["state"]) == ("local", "slurm", "ok")
+
+
+def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:
+    failed = {"State": "FAILED"}
+    for_each = enumerate((127, 3, 1, 127, 3, 1), 60)
+    ids = [(str(number), f"{code}:0") for number, code in for_each]
+    cluster.accounts(*({**failed, "JobID": id_, "JobIDRaw": id_, "ExitCode": exit_} for id_, exit_ in ids))
+    cluster.queue()
+    groups = run(*LOCAL, "incidents", "--json", "--since", "2h").json["incidents"]
+    assert {tuple(group["jobs"]) for group in groups} == {
+        ("slurm/60", "slurm/63"), ("slurm/61", "slurm/64"), ("slurm/62", "slurm/65"),
+    }  # fmt: skip

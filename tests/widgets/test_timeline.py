@@ -336,3 +336,17 @@ async def test_no_number_keeps_a_chart_from_being_drawn(odd: float) -> None:
     async with a_view() as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
         assert any("nodes busy" in line for line in lines)
+
+
+async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
+    names = [f"STATE_{number}" for number in range(11)]
+    curves = tuple(
+        Curve(series(name, *([10.0 * number] * 100), unit="jobs")) for number, name in enumerate(names)
+    )
+    async with a_view((150, 40)) as (view, pilot):
+        lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
+    legend = " ".join(lines[1:4])
+    signs = [legend.partition(f"━ {name}")[0][-1] for name in names]
+    assert len(set(signs)) == len(names)
+    picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
+    assert not [sign for sign in signs if sign not in picture], lines
