@@ -18,7 +18,6 @@ MAX_LENGTH = 4000
 MAX_DEPTH = 40
 
 _KEYWORD = re.compile(r"(?:or|and|not)(?![^()])", re.IGNORECASE)
-"""The beginning of a text that is read as a keyword."""
 _SPACE = re.compile(r"\s*")
 _FIELD = re.compile(r"(?P<field>[A-Za-z_]\w*|%)(?P<op>!=|<=|>=|:~|!~|=~|~|:(?!//)|=|<|>)", re.ASCII)
 _OPS = {"~": ":~", "=~": ":~"}

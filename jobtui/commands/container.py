@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from jobtui.backends.registry import JOURNAL
 from jobtui.commands.context import Context
@@ -32,9 +32,9 @@ def print_container(context: Context) -> bool:
         return False
     if flags.keys() - {"lines", "plain"} or context.since or context.until or context.most == 0:
         return False
-    pieces = _printed(journals[0], f"--lines={min(context.most or LAST_LINES, MOST_LINES)}", name)
-    width = 0
-    for rows in _rows(name, pieces):
+    problems: list[str] = []
+    width, most = 0, min(context.most or LAST_LINES, MOST_LINES)
+    for rows in _rows(name, _printed(journals[0], most, name, problems), problems):
         from jobtui.render.table import paint
 
         width = max(width, *(len(source) for _, source, _ in rows))
@@ -43,13 +43,28 @@ def print_container(context: Context) -> bool:
         sys.stdout.flush()
     if width:
         complain(f"container {name}: what it wrote to 1 journal is given")
+        for problem in filter(None, (*problems, _unread(journals[0]))):
+            complain(f"journal {journals[0]}: {problem}")
     return width > 0
 
 
-def _rows(name: str, pieces: Iterator[bytes]) -> Iterator[Sequence[tuple[str, str, str]]]:
-    """Time, source and text of the entries that became whole with a piece."""
+def _unread(journal: str) -> str:
+    """What of a journal this user cannot read. It is asked last, as nothing waits for it."""
+    from asyncio import run
+
+    from jobtui.backends.journal.journalctl import JournalctlReader
+    from jobtui.model.source_errors import SourceError
+
+    try:
+        return run(JournalctlReader(journal).condition()).note
+    except SourceError as error:
+        return str(error)
+
+
+def _rows(name: str, pieces: Iterator[bytes], problems: list[str]) -> Iterator[list[tuple[str, ...]]]:
+    """Time, source and text of the entries that became whole with a piece; what made no sense is counted."""
     next(pieces, None)  # while the following is imported journalctl reads
-    from jobtui.formats.journal_export import ExportParser, number, text
+    from jobtui.formats.journal_export import LATEST_US, ExportParser, number, text
     from jobtui.model.clock import TIME_LENGTH, Nanos, latest
     from jobtui.model.secrets import mask_line, masked_lines
     from jobtui.render.text import Zone, date_time, safe
@@ -57,28 +72,30 @@ def _rows(name: str, pieces: Iterator[bytes]) -> Iterator[Sequence[tuple[str, st
     parser, said = ExportParser(), deque[str]()
     lines_of: dict[tuple[str, str], Iterator[str]] = {}
     for piece in pieces:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         for entry in parser.feed(piece):
             host, instance, line = (text(entry.get(field)) for field in _FIELDS)
             masked = lines_of.setdefault((host, instance), masked_lines(iter(said.popleft, None)))
             said.append(line[:_LINE_LENGTH])
             again = f".{instance[:4]}" if (host, instance) != next(iter(lines_of)) else ""
-            at = number(entry.get(b"_SOURCE_REALTIME_TIMESTAMP")) or number(entry[b"__REALTIME_TIMESTAMP"])
-            received = Nanos((at or 0) * 1_000)
+            times = map(number, map(entry.get, (b"_SOURCE_REALTIME_TIMESTAMP", b"__REALTIME_TIMESTAMP")))
+            received = Nanos(next((at for at in times if at is not None and at <= LATEST_US), 0) * 1_000)
             time = date_time(latest(line[:TIME_LENGTH], received) or received)
             source = safe(f"{name}{again}@{host.partition('.')[0]}")
             rows.append((f"{time}{Zone.mark()}", source, safe(mask_line(next(masked)))))
         if rows:
             yield rows
+    if skipped := parser.skipped + parser.pending:
+        problems.append(f"{skipped} pieces of what came made no sense")
 
 
-def _printed(journal: str, *words: str) -> Iterator[bytes]:
+def _printed(journal: str, most: int, container: str, problems: list[str]) -> Iterator[bytes]:
     """Nothing when journalctl runs, then what it prints of a container, piece by piece."""
     place = [] if journal == "local" else [f"--directory={os.path.expanduser(journal)}"]
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
-    command = ["journalctl", "--quiet", "--no-pager", "--output=export", *place, *words[:-1]]
-    command.append(f"CONTAINER_NAME={words[-1]}")
+    words = [*place, f"--lines={most}", f"CONTAINER_NAME={container}"]
+    command = ["journalctl", "--quiet", "--no-pager", "--output=export", *words]
     try:
         pid = os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
     except OSError:
@@ -86,11 +103,15 @@ def _printed(journal: str, *words: str) -> Iterator[bytes]:
         return
     finally:
         os.close(writing)
+    is_whole = False
     try:
         yield b""
         while piece := os.read(reading, _PIECE_BYTES):
             yield piece
+        is_whole = True
     finally:
         os.close(reading)
-        os.kill(pid, signal.SIGTERM)  # it has ended, unless no more is wanted
-        os.waitpid(pid, 0)
+        if not is_whole:  # no more is wanted
+            os.kill(pid, signal.SIGTERM)
+        if os.waitpid(pid, 0)[1] and is_whole:
+            problems.append("journalctl failed, so lines may be missing; `jobtui doctor` tells more")

@@ -336,7 +336,7 @@ async def _exact(reader: Reader, job_id: JobId) -> Found:
     if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
         return Found(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
     await reader.read_jobs()
-    if (job := reader.session.store.job(job_id)) is not None:  # listed, and nothing more is told of it
+    if (job := reader.session.store.job(job_id)) is not None:  # its source only lists it
         return Found(job)
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, reader.session.store.jobs)

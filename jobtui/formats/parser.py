@@ -38,7 +38,7 @@ from jobtui.model.numbers import whole
 SHAPE = "damaged"
 """The shape of the record that stands for a damaged place."""
 STRIDE = 1 << 16
-"""Bytes after a damaged place for which no other is told."""
+"""At most one damaged place is reported in so many bytes."""
 WHY = "the log is damaged: NUL bytes, or bytes that are no text"
 
 

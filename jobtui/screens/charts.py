@@ -41,7 +41,7 @@ REPORTS = {
 
 REST_S = 1.0
 RESTS = 20
-"""How long charts rest after they were made: that long, or so many times as long as making them took."""
+"""Charts are made again after so many seconds, or after so many times as long as making them took."""
 
 
 class ChartsScreen(JobsFilteringScreen):

@@ -1,6 +1,7 @@
 """Commands on journals, as the captured system would have them in production: no log file at all."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -104,11 +105,25 @@ def test_lines_of_a_container_are_printed_before_the_program_is_imported(
     source = """import sys
 from jobtui import cli
 from jobtui.commands import container
-container.complain = len
+container.complain, container._unread = len, str
 cli.main(sys.argv[1:])
 print({*sys.modules} & {'msgspec', 'asyncio'})"""
     words = [sys.executable, "-c", source, "logs", name, "--plain", f"--journal={journals}"]
     assert subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.endswith(b"\nset()\n")
+
+
+def test_a_journal_that_is_read_in_part_is_said_to_be(
+    run: Runner, journals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "journalctl"
+    path = os.environ["PATH"]
+    program.write_text(f'#!/bin/sh\nPATH={path}\njournalctl "$@" && printf "__CURSOR=torn\\n"\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{path}")
+    ran = run("logs", "srj-p-VUlhaMOD", "--journal", journals)
+    assert "srj-p-VUlhaMOD@docker7" in ran.out
+    assert "journalctl failed" in ran.err
+    assert "1 pieces of what came made no sense" in ran.err
 
 
 def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:

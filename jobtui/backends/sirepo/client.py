@@ -53,25 +53,25 @@ def listed(directory: int | str) -> list[JobId]:
     return [jid for part in parts for jid in _NAMES.findall(f"/{'/'.join(part)}/")]
 
 
-def read_file(name: str, directory: int | None, max_bytes: int) -> bytes:
+def read_file(name: str, directory: int | None) -> bytes:
     """The bytes of a file. Raises OSError and TooLarge."""
     fd = os.open(name, _FLAGS, dir_fd=directory)
     try:
         data = os.read(fd, _FIRST_BYTES)
-        return data if len(data) < _FIRST_BYTES else _read_rest(fd, data, max_bytes)
+        return data if len(data) < _FIRST_BYTES else _read_rest(fd, data)
     finally:
         os.close(fd)
 
 
-def _read_rest(fd: int, first: bytes, max_bytes: int) -> bytes:
+def _read_rest(fd: int, first: bytes) -> bytes:
     size = os.fstat(fd).st_size
     parts, total = [first], len(first)
-    while size <= max_bytes and (part := os.read(fd, max(size - total + 1, _FIRST_BYTES))):
+    while size <= MAX_BYTES and (part := os.read(fd, max(size - total + 1, _FIRST_BYTES))):
         parts.append(part)
         total += len(part)
         size = max(size, total)  # what `fstat` said, or more when it grows
-    if size > max_bytes:
-        raise TooLarge(f"{size} bytes, more than the {max_bytes} that are read")
+    if size > MAX_BYTES:
+        raise TooLarge(f"{size} bytes, more than the {MAX_BYTES} that are read")
     return b"".join(parts)
 
 
@@ -84,10 +84,9 @@ def oddity_of(status: os.stat_result) -> str | None:
 class JobFiles:
     """What is known of the files of one directory. `where` is its path, `source` the name of the source."""
 
-    def __init__(self, where: str, source: str, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, where: str, source: str) -> None:
         self._where = where
         self._source = source
-        self._max_bytes = max_bytes
         self._stamps: dict[JobId, int] = {}
         self._waiting: list[tuple[int, JobId]] = []
         self._listed: list[JobId] = []
@@ -189,7 +188,7 @@ class JobFiles:
         batch = self._waiting[rest:]
         del self._waiting[rest:]
         faulty, stamps, odd = self._faulty, self._stamps, self._odd
-        source, most = self._source, self._max_bytes
+        source = self._source
         open_, read, close = os.open, os.read, os.close
         job: Job | None
         fault: str | None
@@ -203,7 +202,7 @@ class JobFiles:
                     try:
                         data = read(fd, _FIRST_BYTES)
                         if len(data) == _FIRST_BYTES:
-                            data = _read_rest(fd, data, most)
+                            data = _read_rest(fd, data)
                     finally:
                         close(fd)
                     job, fault = read_job(data, jid, stamp >> _MTIME_SHIFT, source)

@@ -23,7 +23,6 @@ import msgspec
 
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.sirepo.client import (
-    MAX_BYTES,
     SUFFIX,
     JobFiles,
     TooLarge,
@@ -160,19 +159,11 @@ class SirepoDb(PolledSource):
 
     kind = "sirepo_db"
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        batch_files: int = BATCH_FILES,
-        max_bytes: int = MAX_BYTES,
-        sweep_s: float = SWEEP_S,
-    ) -> None:
+    def __init__(self, root: Path, *, batch_files: int = BATCH_FILES, sweep_s: float = SWEEP_S) -> None:
         super().__init__(str(root))
         self._path = os.path.join(self.name, DIRECTORY)
-        self._files = JobFiles(self._path, self.name, max_bytes)
+        self._files = JobFiles(self._path, self.name)
         self._batch_files = batch_files
-        self._max_bytes = max_bytes
         self._worker = Worker(f"sirepo_db {self.name}")
         self._changes = ChangeWatch(
             self._path, self._files, DirectoryWatch, silent_file_system, time.monotonic, sweep_s
@@ -223,7 +214,7 @@ class SirepoDb(PolledSource):
                 status = os.stat(job_id + SUFFIX, dir_fd=directory)
                 if why := oddity_of(status):
                     raise SourceError(f"{path}: {why}")
-                data = read_file(job_id + SUFFIX, directory, self._max_bytes)
+                data = read_file(job_id + SUFFIX, directory)
                 return read_detail(data, job_id, status.st_mtime_ns, self.name, path)
             except FileNotFoundError:
                 return None
