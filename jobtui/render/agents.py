@@ -120,7 +120,7 @@ def agent_table(
 ) -> Iterator[str]:
     look = TimeLook(now)
     rows = [
-        [*cells_of(AGENT_COLUMNS, agent, look), Cell(show(log.described) or NONE, "settled")]
+        [*cells_of(AGENT_COLUMNS, agent, look), Cell(show(log.note or log.described) or NONE, "settled")]
         for agent, log in found
     ]
     heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]

@@ -58,6 +58,8 @@ def _ours(why: str, verb: str) -> Suggestion:
 _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
 _compare = _ours("compare with the last good run", "compare")
+_ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
+_start_again = _ours("what frees it: its user ends the run in a browser and starts it again", "show")
 
 
 def _agent_log(case: Case) -> NextStep | None:
@@ -137,15 +139,6 @@ def _supervisor_log(case: Case) -> NextStep | None:
     )
 
 
-def _ask_user(case: Case) -> NextStep | None:
-    if case.job is None or not case.job.owner:
-        return None
-    return NextStep(
-        "the next look at the job by its user, in a browser, sets its record right",
-        Command(OURS, "show", about=[case.job_id]),
-    )
-
-
 def _agents(case: Case) -> NextStep:
     return NextStep("see who holds the slots", Command(OURS, "agents"))
 
@@ -153,7 +146,8 @@ def _agents(case: Case) -> NextStep:
 SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.RUNNING: (_timeline, _run_log), Code.WAITING_OP_SLOT: (_agents, _timeline),
     Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline), Code.WAITING_CPU_SLOT: (_agents, _timeline),
-    Code.AGENT_STARTING: (_timeline,), Code.AGENT_NEVER_STARTED: (_agent_log, _container, _timeline),
+    Code.AGENT_STARTING: (_timeline,),
+    Code.AGENT_NEVER_STARTED: (_agent_log, _container, _start_again, _timeline),
     Code.AGENT_LOST: (_agent_log, _container, _memory, _timeline),
     Code.SUPERVISOR_RESTARTED: (_supervisor_log, _timeline), Code.TIMED_OUT: (_run_log, _compare, _logs),
     Code.CANCELED_BY_USER: (_timeline,), Code.CANCELED: (_slurm, _timeline),

@@ -71,12 +71,12 @@ def killed(case: Case) -> Finding | None:
     if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
-    why = "" if is_memory else " from outside it"
+    why = "" if is_memory else ", from outside it"
     if killer is not None and killer.words:
         why = ""
     elif signal == MEMORY_SIGNAL and not is_memory:
-        why = " by whom is not known, most often by the kernel, because memory ran out"
-    sentence = f"Its program was killed by {by}{why and ','}{why}: {error}."
+        why = " (by whom is not known; most often it is the kernel, because memory ran out)"
+    sentence = f"Its program was killed by {by}{why}: {error}."
     return Finding(Code.KILLED_BY_SIGNAL, sentence, SURE, (case.ended_in_log, case.last(Mark.EXITED)))
 
 
