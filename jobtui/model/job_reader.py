@@ -3,6 +3,7 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -92,8 +93,8 @@ class RunListing(msgspec.Struct, frozen=True):
 class FilePart(msgspec.Struct, frozen=True):
     """A part of a file from byte `begin` on; `size` is the size of the whole file.
 
-    With `is_binary` the file is not text, and `text` is empty. `lines_before` is the number of lines before
-    the part, None if they were not counted.
+    With `is_binary` the file is not text, and `text` is empty. `text` has one NUL for a hole of them.
+    `lines_before` is the number of lines before the part, None if they were not counted.
     """
 
     name: str
@@ -111,7 +112,8 @@ class FilePart(msgspec.Struct, frozen=True):
 
 
 SNIFFED_BYTES = 4_096
-"""How many bytes of a part are searched for a NUL, which text does not have."""
+_CONTROL = re.compile(rb"[\x01-\x06\x0e-\x1a]")
+_HOLE = re.compile("\0+")
 
 
 def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) -> FilePart:
@@ -119,10 +121,12 @@ def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) ->
     if begin:
         cut = data.find(b"\n") + 1
         begin, data = begin + cut, data[cut:]
-    is_binary = b"\0" in data[:SNIFFED_BYTES]
+    # A node that dies, and a log that is cut while it is written, leave holes of NULs in a text.
+    head = data.lstrip(b"\0")[:SNIFFED_BYTES]
+    is_binary = b"\0" in data[:SNIFFED_BYTES] and (not head or _CONTROL.search(head) is not None)
     return FilePart(
         name=name,
-        text="" if is_binary else data.decode("utf-8", "replace"),
+        text="" if is_binary else _HOLE.sub("\0", data.decode("utf-8", "replace")),
         begin=begin,
         size=size,
         written_at=written_at,

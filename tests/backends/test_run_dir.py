@@ -114,6 +114,8 @@ async def test_a_small_file_is_whole_and_data_is_no_text(dirs: Dirs, tmp_path: P
     assert (part.text, part.is_whole, part.size) == ('{"a": "\ufffd"}', True, 10)
     data = await dirs.part(tmp_path, "frame.h5", tail=tail)
     assert (data.is_binary, data.text) == (True, "")
+    (tmp_path / "hole.log").write_bytes(b"\0" * 40 + b"KeyError: 'a'\n" + b"\0" * 20)
+    assert (await dirs.part(tmp_path, "hole.log", tail=tail)).text == "\0KeyError: 'a'\n\0"
 
 
 async def test_of_a_large_file_its_beginning_or_its_last_whole_lines(dirs: Dirs, tmp_path: Path) -> None:
