@@ -84,7 +84,8 @@ async def measured(jobs: int) -> tuple[float, Sequence[float], float]:
     """Seconds to read all, what each poll kept others waiting in ms, and percent of a core when idle."""
     server = Server(jobs)
     clock = FixedClock(Nanos(int((BEGIN + timedelta(hours=21)).timestamp()) * SECOND))
-    client = BalsamClient("http://balsam.test", lambda: "t", httpx.MockTransport(server.answer))
+    client = BalsamClient("http://balsam.test", lambda: "t")
+    client._http.transport = httpx.MockTransport(server.answer)
     store = Store(NothingRead(), clock)
     poller = Poller(Balsam(client, clock=clock), store)
     waits: list[float] = []

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import httpx
 
     Transport: TypeAlias = httpx.AsyncBaseTransport
-    """What carries requests; another than the network in tests."""
 
 T = TypeVar("T")
 Params = Sequence[tuple[str, str]]
@@ -110,9 +109,11 @@ class HttpClient:
     """Asks one server. `login` gives the headers that log in, for each request, as tokens are renewed;
     without it they are those of `access`.
 
-    `is_direct` goes past proxies and notices a host that is gone while it listens. `transport` is instead of
-    the network, for tests.
+    `is_direct` goes past proxies and notices a host that is gone while it listens.
     """
+
+    transport: "Transport | None" = None
+    """What carries requests; None for the network."""
 
     def __init__(
         self,
@@ -125,7 +126,6 @@ class HttpClient:
         headers: Headers | None = None,
         limits: Limits | None = None,
         is_direct: bool = False,
-        transport: "Transport | None" = None,
     ) -> None:
         self.url = url.rstrip("/")
         self.name = name or self.url
@@ -135,7 +135,6 @@ class HttpClient:
         self._headers = headers or {}
         self._ca_file = access.ca_file
         self._is_direct = is_direct
-        self._transport = transport
         self._http: httpx.AsyncClient | None = None
         self._requests = Requests(self.limits.connections)
         self._is_closed = False
@@ -293,7 +292,7 @@ class HttpClient:
             most = httpx.Limits(
                 max_connections=self.limits.connections, max_keepalive_connections=self.limits.connections
             )
-            transport = self._transport
+            transport = self.transport
             if transport is None and self._is_direct:
                 # A host that goes away without a word is noticed while nothing is sent
                 options = [

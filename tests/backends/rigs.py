@@ -30,6 +30,7 @@ from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import job_id as jid
+from tests.carried import carried
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn
@@ -172,7 +173,8 @@ class BalsamRig(Rig):
 
     def source(self) -> Source:
         transport = httpx.MockTransport(self._answer)
-        return Balsam(BalsamClient("http://balsam.test", lambda: TOKEN, transport), clock=FixedClock(NOW))
+        client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), transport)
+        return Balsam(client, clock=FixedClock(NOW))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(0)  # as a connection would, so that others have their turn

@@ -94,6 +94,7 @@ from jobtui.recording.database import Damaged, Recording, What, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import ended_job, journald_document
+from tests.carried import carried
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -224,7 +225,7 @@ async def _page_of(engine: Engine) -> None:
 
 async def _elastic(data: bytes) -> None:
     for preset in presets().values():
-        client = ElasticClient("http://a.test/index", transport=_answering(data))
+        client = carried(ElasticClient("http://a.test/index"), _answering(data))
         engine = ElasticEngine(client, preset, Doubts())
         rows = await engine.rows(RowQuery(None, None, (), 5, back=False))
         DocumentReader("a", preset).read(rows.rows)
@@ -234,11 +235,11 @@ async def _elastic(data: bytes) -> None:
 async def _loki(data: bytes) -> None:
     for preset in ("journald", "journald_json"):
         spec = parse_loki(f"http://a.test?preset={preset}")
-        await _page_of(LokiEngine(spec, Doubts(), FixedClock(NOW), _answering(data)))
+        await _page_of(carried(LokiEngine(spec, Doubts(), FixedClock(NOW)), _answering(data)))
 
 
 async def _fetchlog(data: bytes) -> None:
-    log = FetchLog("http://a.test", transport=_answering(data))
+    log = carried(FetchLog("http://a.test"), _answering(data))
     for file in (await log.list_files("http://a.test/job/7.0@a")).files:
         await log.read_file("http://a.test/job/7.0@a", file.name, tail=True)
     await log.aclose()

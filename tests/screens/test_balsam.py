@@ -14,6 +14,7 @@ from jobtui.model.ids import JobId
 from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.carried import carried
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -26,9 +27,8 @@ async def dashboard(
     balsam: RecordedBalsam, size: tuple[int, int] = (120, 40), open_at: JobId | None = None
 ) -> AsyncIterator[Pilot[None]]:
     clock = FixedClock(NOW)
-    source = Balsam(
-        BalsamClient("http://balsam.test", lambda: TOKEN, balsam.transport), owner="operator", clock=clock
-    )
+    client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), balsam.transport)
+    source = Balsam(client, owner="operator", clock=clock)
     async with Session([source], clock) as session:
         app = JobtuiApp(session, open_at)
         async with app.run_test(size=size) as pilot:

@@ -34,6 +34,7 @@ from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import Limits, Requests
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
+from tests.carried import Client, carried
 from tests.waiting import LONG_S, stop, wait_until
 
 
@@ -80,9 +81,9 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
         return httpx.Response(200, content=b'{"found": true, "_source": {}}')
 
     transport = httpx.MockTransport(answer)
-    elastic = ElasticClient("http://elastic.test/scripts", transport=transport)
-    balsam = BalsamClient("http://balsam.test", lambda: None, transport)
-    traces = TraceServer("http://jaeger.test", "Jaeger", transport=transport)
+    elastic = carried(ElasticClient("http://elastic.test/scripts"), transport)
+    balsam = carried(BalsamClient("http://balsam.test", lambda: None), transport)
+    traces = carried(TraceServer("http://jaeger.test", "Jaeger"), transport)
     asks: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
         "elastic": lambda: elastic.document("1"),
         "balsam": lambda: balsam._http.ask("/jobs/"),
@@ -108,25 +109,29 @@ PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form
 BOMB = gzip.compress(b" " * (64 << 20))
 
 
+def limited(client: Client) -> Client:
+    return carried(client, limits=LIMITS)
+
+
 async def jaeger(url: str, access: Access | None = None) -> None:
-    source = Jaeger(TraceServer(url, "Jaeger", access or Access(bearer=SECRET), limits=LIMITS))
+    source = Jaeger(limited(TraceServer(url, "Jaeger", access or Access(bearer=SECRET))))
     async with aclosing(source):
         await source.services()
 
 
 async def tempo(url: str) -> None:
-    async with aclosing(Tempo(TraceServer(url, "Tempo", Access(bearer=SECRET), limits=LIMITS))) as source:
+    async with aclosing(Tempo(limited(TraceServer(url, "Tempo", Access(bearer=SECRET))))) as source:
         await source.search(TraceSearch())
 
 
 async def ask_elastic(url: str, access: Access | None = None) -> None:
     login = access or Access(user="ann", password=SECRET)
-    async with aclosing(ElasticClient(f"{url}/scripts", login, limits=LIMITS)) as client:
+    async with aclosing(limited(ElasticClient(f"{url}/scripts", login))) as client:
         await client.hits({})
 
 
 async def ask_balsam(url: str) -> None:
-    async with aclosing(BalsamClient(url, lambda: SECRET, limits=LIMITS)) as client:
+    async with aclosing(limited(BalsamClient(url, lambda: SECRET))) as client:
         async for _ in client.pages("/jobs/", JobRow, {}):
             pass
 
@@ -137,18 +142,18 @@ async def balsam_login(url: str) -> None:
 
 
 async def gatewayd(url: str) -> None:
-    async with aclosing(GatewayJournal(url, limits=LIMITS)) as journal:
+    async with aclosing(limited(GatewayJournal(url))) as journal:
         await journal.forward(Head(), (), 5)
 
 
 async def loki(url: str) -> None:
     spec = parse_loki(url)._replace(access=Access(bearer=SECRET))
-    async with aclosing(LokiEngine(spec, Doubts(), limits=LIMITS)) as engine:
+    async with aclosing(limited(LokiEngine(spec, Doubts()))) as engine:
         await engine.rows(RowQuery(None, None, ()))
 
 
 async def ask_fetchlog(url: str) -> None:
-    async with aclosing(FetchLog(url, Access(bearer=SECRET), limits=LIMITS)) as server:
+    async with aclosing(limited(FetchLog(url, Access(bearer=SECRET)))) as server:
         try:
             await server.list_files(f"{url}/job/1.0@schedd.example.org")
         except Unreadable as error:
@@ -319,18 +324,18 @@ async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
     good = '{"id": 1, "state": "RUNNING", "app_id": 1, "last_update": "2026-11-20T19:31:00"}'
     odd = f'{{"id": 2, "state": {value}, "app_id": {value}, "last_update": {value}}}'
     rows = f'{{"count": 2, "results": [{good}, {odd}]}}'
-    async with answers(rows) as url, aclosing(BalsamClient(url, lambda: None, limits=LIMITS)) as client:
+    async with answers(rows) as url, aclosing(limited(BalsamClient(url, lambda: None))) as client:
         page = await client.rows("/jobs/", JobRow, {})
     assert ([row.id for row in page.rows], page.received, len(page.skips)) == ([1], 2, 1)
 
     hits = f'{{"hits": {{"hits": [{{"_id": "a", "_source": {good}}}, {{"_id": {value}, "x": {value}}}]}}}}'
-    async with answers(hits) as url, aclosing(ElasticClient(f"{url}/scripts", limits=LIMITS)) as elastic:
+    async with answers(hits) as url, aclosing(limited(ElasticClient(f"{url}/scripts"))) as elastic:
         found = await elastic.hits({})
     assert (found[0]["_id"], len(found)) == ("a", 2)
 
     bad = f'{{"traceID": [{value}], "durationMs": {value}}}'
     listed = f'{{"traces": [{{"traceID": "a1", "durationMs": 5}}, {bad}]}}'
-    async with answers(listed) as url, aclosing(Tempo(TraceServer(url, "Tempo", limits=LIMITS))) as source:
+    async with answers(listed) as url, aclosing(Tempo(limited(TraceServer(url, "Tempo")))) as source:
         traces = await source.search(TraceSearch())
     assert [one.trace_id[-2:] for one in traces.traces] == ["a1"]
 

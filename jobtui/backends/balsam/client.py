@@ -12,17 +12,13 @@ What it works around (seen with Balsam 0.7.0a24):
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.records import SYSTEM, Decoded, decode_page
 from jobtui.model.clock import SystemClock, seconds_between, time_of_mail
 from jobtui.model.ids import named
 from jobtui.transport.http import HttpClient, Limits, ServerKind
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
-
 
 LIMITS = Limits(silence_s=40.0, whole_s=80.0, connections=2)
 """A sound server may take 30 s. One connection is for polls, one for what a person asks for meanwhile."""
@@ -48,15 +44,7 @@ class BalsamClient:
     `label` is what tells it from other servers that are watched, "" for the only one.
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: Callable[[], str | None],
-        transport: "Transport | None" = None,
-        *,
-        label: str = "",
-        limits: Limits = LIMITS,
-    ) -> None:
+    def __init__(self, url: str, token: Callable[[], str | None], *, label: str = "") -> None:
         self.name = shown_address(url)
         self.label = label
         self.system = named(SYSTEM, label)
@@ -66,8 +54,7 @@ class BalsamClient:
             BALSAM,
             name=self.name,
             login=lambda: {"Authorization": f"Bearer {found}"} if (found := token()) else {},
-            limits=limits,
-            transport=transport,
+            limits=LIMITS,
         )
         self.ahead_s = 0.0
         """How far the server's clock is ahead of this one, to a second, by its newest answer."""

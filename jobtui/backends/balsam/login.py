@@ -19,7 +19,7 @@ from contextlib import aclosing, suppress
 from datetime import date, datetime
 from enum import StrEnum
 from glob import escape, glob
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlencode, urlsplit
 from uuid import uuid4
 
@@ -33,10 +33,6 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.files import open_regular, read_small
 from jobtui.transport.http import Answer, HttpClient, Limits
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
-
 
 PATH_VARIABLE = "BALSAM_CLIENT_PATH"
 DEFAULT_PATH = os.path.join(".balsam", "client.yml")
@@ -276,10 +272,9 @@ Form = TypeVar("Form")
 class LoginServer:
     """Asks one server for a login."""
 
-    def __init__(self, url: str, transport: "Transport | None" = None) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
         self._name = shown_address(url)
-        self._transport = transport
         self._client_id = str(uuid4())
 
     def methods(self) -> tuple[Method, ...]:
@@ -362,7 +357,7 @@ class LoginServer:
         raise failure(why)
 
     def _client(self) -> HttpClient:
-        return HttpClient(self.url, KIND, name=self._name, limits=LIMITS, transport=self._transport)
+        return HttpClient(self.url, KIND, name=self._name, limits=LIMITS)
 
     def _decoded(self, kind: type[Form], answer: Answer) -> Form:
         try:

@@ -6,7 +6,7 @@ changes anything. A point in time is let lapse, as closing it is a request of it
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from jobtui.backends.engine import document_of
@@ -17,9 +17,6 @@ from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreach
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 POINT_KEPT = "1m"
@@ -55,14 +52,7 @@ class SearchAnswer(NamedTuple):
 class ElasticClient(HttpClient):
     """Asks the index that an address names. Searches are sent by POST, as these servers document them."""
 
-    def __init__(
-        self,
-        url: str,
-        access: Access = NO_ACCESS,
-        transport: "Transport | None" = None,
-        limits: Limits = LIMITS,
-        variable: str = "ELASTIC",
-    ) -> None:
+    def __init__(self, url: str, access: Access = NO_ACCESS, variable: str = "ELASTIC") -> None:
         name = url.rstrip("/")
         root, _, self._index = name.partition("?")[0].rpartition("/")
         kind = ServerKind(
@@ -72,7 +62,7 @@ class ElasticClient(HttpClient):
             address="is this the address of Elasticsearch, with an index?",
             explain=_known_refusal,
         )
-        super().__init__(root, kind, name=name, access=access, limits=limits, transport=transport)
+        super().__init__(root, kind, name=name, access=access, limits=LIMITS)
         self._points: tuple[str, ...] = POINTS
 
     async def document(self, identity: str) -> Document | None:

@@ -10,7 +10,7 @@ import tarfile
 import time
 from collections import OrderedDict
 from posixpath import basename
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from jobtui.backends.base import Batch, PolledSource
@@ -21,9 +21,6 @@ from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unr
 from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
 from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 LIMITS = Limits(connections=1, body_bytes=64 << 20, pauses_s=(1.0, 4.0))
 UNPACKED_BYTES = 128 << 20
@@ -61,15 +58,9 @@ class FetchLog(PolledSource):
 
     kind = "fetchlog"
 
-    def __init__(
-        self,
-        url: str,
-        access: Access = NO_ACCESS,
-        transport: "Transport | None" = None,
-        limits: Limits = LIMITS,
-    ) -> None:
+    def __init__(self, url: str, access: Access = NO_ACCESS) -> None:
         super().__init__(url)
-        self._http = HttpClient(url, FETCHLOG, access=access, limits=limits, transport=transport)
+        self._http = HttpClient(url, FETCHLOG, access=access, limits=LIMITS)
         self._turn = asyncio.Lock()
         self._kept: OrderedDict[str, tuple[float, _Archive]] = OrderedDict()
 

@@ -9,7 +9,6 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jobtui.backends.journal.client import (
@@ -41,9 +40,6 @@ from jobtui.model.journal import (
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.http import Answer, Headers, HttpClient, Limits, Params, ServerKind, Silence
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 VALUES_ASKED = 100
 """Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
@@ -126,11 +122,9 @@ def _kind_at(host: str) -> ServerKind:
 
 
 class GatewayJournal(ExportReader):
-    """The journal at `http(s)://host:port`. Its name has no secrets. `transport` is for tests."""
+    """The journal at `http(s)://host:port`. Its name has no secrets."""
 
-    def __init__(
-        self, spec: str, transport: "Transport | None" = None, limits: Limits = LIMITS, idle_s: float = IDLE_S
-    ) -> None:
+    def __init__(self, spec: str) -> None:
         self.name = mask_text(spec)
         self._host = ""
         """Empty where the address is none."""
@@ -143,11 +137,9 @@ class GatewayJournal(ExportReader):
             _kind_at(self._host),
             name=self.name,
             headers={"Accept-Encoding": "identity"},
-            limits=limits,
+            limits=LIMITS,
             is_direct=True,
-            transport=transport,
         )
-        self._idle_s = idle_s
 
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -204,7 +196,7 @@ class GatewayJournal(ExportReader):
         place = _seek(ask.start)
         sent = {"Accept": EXPORT, **({"Range": f"entries={place}"} if place else {})}
         try:
-            async with self._http.stream("/entries", (*params, ("follow", "")), sent, self._idle_s) as (
+            async with self._http.stream("/entries", (*params, ("follow", "")), sent, IDLE_S) as (
                 head,
                 pieces,
             ):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows, document_of
@@ -23,9 +23,6 @@ from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 LONGEST_S = 29 * 24 * 3600
@@ -92,26 +89,13 @@ def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
 class LokiEngine:
     """The streams of one query."""
 
-    def __init__(
-        self,
-        spec: SourceSpec,
-        doubts: Doubts,
-        clock: Clock | None = None,
-        transport: "Transport | None" = None,
-        limits: Limits = LIMITS,
-    ) -> None:
+    def __init__(self, spec: SourceSpec, doubts: Doubts, clock: Clock | None = None) -> None:
         self.name = spec.target
         self.doubts = doubts
         self._preset = preset_of(spec.options)
         self._clock = clock or SystemClock()
-        self._http = HttpClient(
-            spec.target.partition("?")[0],
-            LOKI,
-            name=spec.target,
-            access=spec.access or NO_ACCESS,
-            limits=limits,
-            transport=transport,
-        )
+        url, access = spec.target.partition("?")[0], spec.access or NO_ACCESS
+        self._http = HttpClient(url, LOKI, name=spec.target, access=access, limits=LIMITS)
 
     async def rows(self, asked: RowQuery) -> Rows:
         begin, end = self._span(asked.begin, asked.end)

@@ -1,7 +1,7 @@
 """Asking a server of traces, which answers in JSON, also where it has none or was asked wrongly."""
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jobtui.backends.base import PolledSource
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
@@ -11,9 +11,6 @@ from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
-
-if TYPE_CHECKING:
-    from jobtui.transport.http import Transport
 
 LOOKBACK_S = 6 * 24 * 3600
 """How far back is searched when no time is given. Tempo refuses more than a week."""
@@ -56,14 +53,7 @@ class ServerAnswer(NamedTuple):
 class TraceServer(HttpClient):
     """One server. `product` is how it is called."""
 
-    def __init__(
-        self,
-        url: str,
-        product: str,
-        access: Access = NO_ACCESS,
-        transport: "Transport | None" = None,
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, url: str, product: str, access: Access = NO_ACCESS) -> None:
         kind = ServerKind(
             product,
             login="put a login into [servers] of the configuration file, or into "
@@ -72,7 +62,7 @@ class TraceServer(HttpClient):
             address="check the address: perhaps the path it is served at is missing, such as "
             f"/{product.lower()}",
         )
-        super().__init__(url, kind, access=access, limits=limits or LIMITS, transport=transport)
+        super().__init__(url, kind, access=access, limits=LIMITS)
 
     async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
         """The answer to a question, also that there is nothing (404) or what is wrong with it (400).

@@ -10,6 +10,7 @@ from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
 from jobtui.model.source_errors import SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 from tests.backends.archive.elastic_server import INDEX, StrictElastic
+from tests.carried import carried
 
 BY_ID = {str(document["id"]): document for document in documents()}
 UNDER_JOBINFO: dict[str, Any] = {
@@ -19,7 +20,7 @@ UNDER_JOBINFO: dict[str, Any] = {
 
 
 def archive_of(elastic: StrictElastic, index: str = INDEX) -> ElasticArchive:
-    return ElasticArchive(ElasticClient(f"http://elastic.test/{index}", transport=elastic.transport))
+    return ElasticArchive(carried(ElasticClient(f"http://elastic.test/{index}"), elastic.transport))
 
 
 async def found(elastic: StrictElastic, wanted: Wanted, index: str = INDEX) -> Answer:

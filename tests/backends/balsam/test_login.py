@@ -18,17 +18,30 @@ from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Window, parse_balsam
+from jobtui.transport.http import HttpClient
 from tests import balsam_server
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, write_login
+from tests.carried import carried
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
 WRONG = "wrong-" + "word"
 
 
+class AnsweredLogin(LoginServer):
+    """One whose requests are answered in this process."""
+
+    def __init__(self, transport: httpx.MockTransport) -> None:
+        super().__init__(URL)
+        self._transport = transport
+
+    def _client(self) -> HttpClient:
+        return carried(super()._client(), self._transport)
+
+
 def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
-    server = LoginServer(URL, RecordedBalsam().transport)
+    server = AnsweredLogin(RecordedBalsam().transport)
     assert server.methods() == (Method.PASSWORD,)
     assert server.by_password("operator", lambda: PASSWORD).access_token == TOKEN
     with pytest.raises(SourceDenied, match="no such user, or the password is wrong") as caught:
@@ -46,7 +59,7 @@ def test_by_password_and_a_wrong_one_is_said_without_it() -> None:
     ],
 )
 def test_odd_answers_are_one_line_without_what_was_sent(answer: httpx.Response) -> None:
-    server = LoginServer(URL, httpx.MockTransport(lambda _: answer))
+    server = AnsweredLogin(httpx.MockTransport(lambda _: answer))
     with pytest.raises(SourceError) as caught:
         server.by_password("operator", lambda: PASSWORD)
     assert "\n" not in str(caught.value)
@@ -103,7 +116,7 @@ class Attempt:
         self.balsam.methods = ["LoginMethod.oauth_device"]
         self.device: DeviceLogin = self.balsam.device
         self.device.clock = self.clock
-        self.server = LoginServer(URL, self.balsam.transport)
+        self.server = AnsweredLogin(self.balsam.transport)
         assert self.server.methods() == (Method.DEVICE,)
         self.begun: logins.Device = self.server.begin()
 

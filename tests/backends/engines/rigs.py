@@ -20,6 +20,7 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.reading import all_backward, all_forward, messages
 from tests.backends.journal.source_rig import DROPPED, LINE, UNIT
 from tests.backends.rigs import Rig
+from tests.carried import carried
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -73,7 +74,7 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
     doubts = Doubts()
 
     def engine() -> ElasticEngine:
-        client = ElasticClient(f"http://elastic.test{elastic.base}", transport=transport or elastic.transport)
+        client = carried(ElasticClient(f"http://elastic.test{elastic.base}"), transport or elastic.transport)
         return ElasticEngine(client, presets()["journald"], doubts)
 
     clock = FixedClock(NOW)
@@ -118,7 +119,7 @@ class ElasticJobsRig(ElasticRig):
     makes = (elastic_records, "accounted_job")
 
     def source(self) -> Source:
-        client = ElasticClient(URL, transport=self.transport)
+        client = carried(ElasticClient(URL), self.transport)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
         return ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", FixedClock(NOW))
 
@@ -149,7 +150,7 @@ def loki_journal(
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
 
     def engine() -> LokiEngine:
-        return LokiEngine(spec, doubts, clock, transport or loki.transport)
+        return carried(LokiEngine(spec, doubts, clock), transport or loki.transport)
 
     make_reader = lambda: EngineJournal(engine, clock)  # noqa: E731
     return Journal(spec.target, make_reader, since=T0, clock=clock, kind="loki")

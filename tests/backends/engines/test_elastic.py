@@ -25,6 +25,7 @@ from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
 from tests.backends.engines.rigs import T0, URL, at_second, backward, ended_job, forward, journald_document
 from tests.backends.journal.source_rig import LINE, UNIT
+from tests.carried import carried
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.loopback import response
@@ -40,7 +41,7 @@ def lines(count: int, every_s: float = 0.25, first: int = 0) -> dict[str, dict[s
 
 
 def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngine:
-    client = ElasticClient(URL, access, transport=elastic.transport)
+    client = carried(ElasticClient(URL, access), elastic.transport)
     return ElasticEngine(client, presets()["journald"], Doubts())
 
 
@@ -197,7 +198,7 @@ async def test_keys_come_out_of_files(tmp_path: Any) -> None:
 
 async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     elastic = index_of({name: {**one, "message": "x" * 20_000} for name, one in lines(100).items()})
-    client = ElasticClient(URL, transport=elastic.transport, limits=Limits(body_bytes=500_000))
+    client = carried(ElasticClient(URL), elastic.transport, Limits(body_bytes=500_000))
     following = EngineFollowing(ElasticEngine(client, presets()["journald"], Doubts()), At(T0))
     assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
 

@@ -16,6 +16,7 @@ from jobtui.model.job_reader import Unreadable
 from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
 from jobtui.transport.http import Limits
+from tests.carried import carried
 from tests.commands.running import Runner
 from tests.condor import SCHEDD, event, executing, submitted
 from tests.loopback import response, served
@@ -54,7 +55,7 @@ def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchL
         asked.append(request.url.path)
         return response(status, body, said)
 
-    return FetchLog(URL, Access(bearer=TOKEN), httpx.MockTransport(answer), Limits()), asked
+    return carried(FetchLog(URL, Access(bearer=TOKEN)), httpx.MockTransport(answer), Limits()), asked
 
 
 async def test_the_files_of_a_job_are_asked_for_once_and_read_in_parts() -> None:

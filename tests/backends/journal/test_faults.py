@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from jobtui.backends.journal import journalctl
+from jobtui.backends.journal import gatewayd, journalctl
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
 from jobtui.backends.journal.journalctl import JournalctlReader
@@ -20,6 +20,7 @@ from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_di
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import FIXTURES, entry
 from tests.backends.journal.ssh_rig import SshClient, free_port
+from tests.carried import carried
 from tests.waiting import LONG_S
 
 EXPORT = "application/vnd.fdo.journal"
@@ -70,9 +71,8 @@ async def test_an_odd_answer_becomes_one_line(name: str) -> None:
     ("host", "is_offered"), [("v3", True), ("-oproxycommand=x", False), ("v3\u200b.example", False)]
 )
 async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, is_offered: bool) -> None:
-    journal = GatewayJournal(
-        f"http://{host}:19531", httpx.MockTransport(lambda request: httpx.Response(407, request=request))
-    )
+    transport = httpx.MockTransport(lambda request: httpx.Response(407, request=request))
+    journal = carried(GatewayJournal(f"http://{host}:19531"), transport)
     with pytest.raises(SourceError) as raised:
         await journal.forward(Head(), (), 1)
     await journal.aclose()
@@ -136,7 +136,9 @@ async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
     assert not [head for head in heads if b"\nX:" in head]
 
 
-async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing() -> None:
+async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The first one that follows hears nothing; an entry that came meanwhile is found anyway."""
     written = [entry(0, "m0")]
     following: list[bytes] = []
@@ -149,7 +151,8 @@ async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothin
         await then_hang(HEAD + b"Connection: close\r\n\r\n")(head, writer)
 
     async with answering(answer) as spec, asyncio.timeout(LONG_S):
-        journal = GatewayJournal(spec, idle_s=0.2)
+        monkeypatch.setattr(gatewayd, "IDLE_S", 0.2)
+        journal = GatewayJournal(spec)
         async with contextlib.aclosing(journal.listen(Head(), (), ())) as slices:
             messages: list[str | None] = []
             async for found in slices:

@@ -17,6 +17,7 @@ from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceList, TraceSearch
+from tests.carried import carried
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans
@@ -45,7 +46,7 @@ async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceErro
 
 
 def asked(site: Site, product: str, access: Access = NO_ACCESS) -> TraceServer:
-    return TraceServer(f"{URL}{site.base}", product, access, httpx.MockTransport(site.answer))
+    return carried(TraceServer(f"{URL}{site.base}", product, access), httpx.MockTransport(site.answer))
 
 
 def jaeger(site: Site, access: Access = NO_ACCESS) -> Jaeger:
@@ -75,7 +76,7 @@ async def test_every_answer_that_is_none_is_told_apart(
 
 
 async def test_without_the_path_it_is_served_at_that_is_said(site: Site) -> None:
-    elsewhere = TraceServer(URL, "Jaeger", transport=httpx.MockTransport(site.answer))
+    elsewhere = carried(TraceServer(URL, "Jaeger"), httpx.MockTransport(site.answer))
     error = await told(Jaeger(elsewhere))
     assert "the path it is served at is missing, such as /jaeger" in str(error)
 
