@@ -59,11 +59,8 @@ def remote_writer(file: Path) -> "subprocess.Popen[bytes]":
     program = journal_remote()
     if program is None:
         raise OSError("there is no systemd-journal-remote: apt-get install systemd-journal-remote")
-    return subprocess.Popen(
-        [program, "--split-mode=none", f"--output={file}", "-"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    command = [program, "--split-mode=none", f"--output={file}", "-"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
 def export_entries(count: int) -> Iterator[bytes]:

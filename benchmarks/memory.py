@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter, thread_time
 
+from msgspec.structs import replace
 from platformdirs import user_cache_path
 
 from benchmarks.rows import Row, at_least, at_most, main
 from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import JobStatus
+from tests.builders import a_job
 from tests.memory.runs import YEAR_END, runs_of_a_year
 
 RUNS, QUICK_RUNS, MORE = 10_000_000, 100_000, 20_000
@@ -53,18 +54,8 @@ def rows(quick: bool) -> Iterator[Row]:
         yield at_most(f"{what}: file of a million runs", size, "MB", MB_A_MILLION)
         now, today = Nanos(YEAR_END * SECOND), YEAR_END // 86_400
         month, week = range(today - 28, today), range(today - 7, today)
-        job = Job(
-            id=JobId("x"),
-            system="sirepo",
-            status=JobStatus.PENDING,
-            native_status="",
-            source="",
-            app="app3",
-            model="model4",
-            driver="docker",
-            mode="parallel",
-            queued_at=now,
-        )
+        job = a_job(status=JobStatus.PENDING, app="app3", model="model4", driver="docker", mode="parallel")
+        job = replace(job, queued_at=now, started_at=None)
         asked: dict[str, Callable[[], object]] = {
             "explain": lambda: memory.of_job(job, FAILURE, now),
             "seen": lambda: memory.overview(now),

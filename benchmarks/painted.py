@@ -2,14 +2,17 @@
 
 Knows the sequences that jobtui writes (moves, colours, modes) and no others: anything else is a stray, also a
 control character, a sequence that is cut off, or a clipboard that nobody asked for. So it reads the screen in
-benchmarks, and is a witness that outside text did not get through in tests.
+benchmarks, and is a witness in tests: outside text did not get through, what differed was sent.
 """
 
 import codecs
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
+
+from jobtui.terminal.canvas import SEEN_ON_BLANKS
 
 MODES = frozenset(
     {"7", "25", "1000", "1002", "1003", "1004", "1006", "1015", "1016", "1049", "2004", "2026", "2048"}
@@ -23,6 +26,8 @@ CLIPBOARD = "\x1b]52;c;"
 POINTERS = re.compile(r"\x1b\]22;[a-z-]*(\x07|\x1b\\)")
 """The shape of the mouse pointer, a word of ours."""
 STRAYS_KEPT = 50
+ENDS = {"22": {"1", "2"}, "23": {"3"}, "24": {"4", "21"}, "27": {"7"}, "29": {"9"}}
+"""Which attributes a code ends."""
 
 _TOKEN = re.compile(
     r"\x1b\[(?P<private>[<=>?]?)(?P<numbers>[0-9;:]*)(?P<between>[ -/]*)(?P<final>[@-~])"
@@ -32,6 +37,22 @@ _TOKEN = re.compile(
 )
 _BEGUN = re.compile(r"\x1b(\[[0-9;:<=>?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?)?\Z")
 """A sequence whose rest comes with the next bytes."""
+
+
+class Cell(NamedTuple):
+    char: str = " "
+    attributes: frozenset[str] = frozenset()
+    foreground: str = ""
+    background: str = ""
+
+    def seen(self) -> "Cell":
+        """What a person sees of it: of a blank only the background, and lines through and below it."""
+        if self.char != " " or self.attributes & SEEN_ON_BLANKS:
+            return self
+        return Cell(background=self.background)
+
+
+BLANK = Cell()
 
 
 @dataclass(slots=True)
@@ -46,6 +67,7 @@ class Painted:
     """Every character that was ever written on it."""
     copied: list[str] = field(default_factory=list)
     """What was put on the clipboard, as it was sent."""
+    erases_in_color: bool = True
 
     def __post_init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
@@ -56,10 +78,12 @@ class Painted:
     _decoder: codecs.IncrementalDecoder = field(init=False)
     _rest: str = field(init=False)
     _at: tuple[int, int] = field(init=False)
-    _cells: list[list[str]] = field(init=False)
+    cells: list[list[Cell]] = field(init=False)
+    _pen: Cell = field(init=False, default=BLANK)
+    """A blank as it would be written now."""
 
-    def clear(self) -> None:
-        self._cells = [[" "] * self.columns for _ in range(self.rows)]
+    def clear(self, cell: Cell = BLANK) -> None:
+        self.cells = [[cell] * self.columns for _ in range(self.rows)]
 
     def feed(self, data: bytes) -> None:
         """Take in output; what of it is no whole sequence yet waits for more."""
@@ -78,7 +102,10 @@ class Painted:
             position = found.end()
 
     def lines(self) -> list[str]:
-        return ["".join(row).rstrip() for row in self._cells]
+        return ["".join(cell.char for cell in row).rstrip() for row in self.cells]
+
+    def seen(self) -> list[list[Cell]]:
+        return [[cell.seen() for cell in row] for row in self.cells]
 
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -106,8 +133,9 @@ class Painted:
             if numbers == "1049":
                 self.clear()
             return numbers in MODES
-        if private:
-            return False
+        return not private and self._draw(final, numbers)
+
+    def _draw(self, final: str, numbers: str) -> bool:
         if final == "H":
             y, x = (int(number or 1) for number in f"{numbers};;".split(";")[:2])
             self._at = (y - 1, x - 1)
@@ -115,14 +143,37 @@ class Painted:
         y, x = self._at
         if final == "C":
             self._at = (y, x + int(numbers or 1))
-            return True
-        if final == "K" and not numbers and 0 <= y < self.rows:
-            self._cells[y][x:] = [" "] * (self.columns - x)
-            return True
-        if final == "J":
+        elif final == "K" and not numbers and 0 <= y < self.rows:
+            background = self._pen.background if self.erases_in_color else ""
+            self.cells[y][x:] = [Cell(background=background)] * (self.columns - x)
+        elif final == "J":
             self.clear()
-            return True
-        return final == "m"
+        elif final == "m" and ":" not in numbers:
+            self._set(numbers.split(";"))
+        else:
+            return False
+        return True
+
+    def _set(self, codes: list[str]) -> None:
+        while codes:
+            code = codes.pop(0)
+            attributes = self._pen.attributes
+            if code in ("0", ""):
+                self._pen = BLANK
+            elif code in ("38", "48"):
+                length = 4 if codes[:1] == ["2"] else 2
+                self._set_color(code == "38", ";".join(codes[:length]))
+                del codes[:length]
+            elif code in ENDS:
+                self._pen = self._pen._replace(attributes=attributes - ENDS[code])
+            elif int(code) >= 30:
+                self._set_color(int(code) % 60 < 40, "" if code in ("39", "49") else code)
+            else:
+                self._pen = self._pen._replace(attributes=attributes | {code})
+
+    def _set_color(self, is_front: bool, color: str) -> None:
+        pen = self._pen
+        self._pen = pen._replace(foreground=color) if is_front else pen._replace(background=color)
 
     def _control(self, char: str) -> None:
         y, x = self._at
@@ -141,12 +192,13 @@ class Painted:
             if not (0 <= y < self.rows and x >= 0 and x + size <= self.columns):
                 self._stray(f"{char!r} written at column {x + 1} of row {y + 1}, off the screen")
                 return
-            row = self._cells[y]
+            row = self.cells[y]
             if size == 0:
-                row[max(0, x - 1)] += char
+                before = row[max(0, x - 1)]
+                row[max(0, x - 1)] = before._replace(char=before.char + char)
                 continue
-            row[x] = char
-            row[x + 1 : x + size] = [""] * (size - 1)
+            row[x] = self._pen._replace(char=char)
+            row[x + 1 : x + size] = [self._pen._replace(char="")] * (size - 1)
             self._at = (y, x + size)
 
     def _stray(self, what: str) -> None:

@@ -124,8 +124,6 @@ def main(description: str, measure: Callable[[bool], Iterable[Row]]) -> int:
     """The command line of a benchmark program: `--json` for the common form, `--quick` for a rough run."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer repeats and less data, for a rough figure"
-    )
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and less data: rough figures")
     options = parser.parse_args()
     return report(measure(options.quick), options.json)

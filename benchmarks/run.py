@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,18 +21,9 @@ from pathlib import Path
 from benchmarks.rows import Row, rows_in, table
 
 PROGRAMS = (
-    "startup",
-    "db_scan",
-    "log_lines",
-    "log_follow",
-    "explain",
-    "table",
-    "log_view",
-    "journal",
-    "balsam",
-    "traces",
-    "memory",
-)
+    "startup", "db_scan", "log_lines", "log_follow", "explain", "table", "log_view", "journal", "balsam",
+    "traces", "memory",
+)  # fmt: skip
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
@@ -50,14 +42,8 @@ def run_program(name: str, quick: bool) -> list[Row]:
 
 
 def machine() -> str:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
+    found = re.search(r"^model name\s*: (.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    model = found[1] if found else platform.machine()
     busy = os.getloadavg()[0]
     return (
         f"{model}, {len(os.sched_getaffinity(0))} cores, Linux {platform.release().partition('-')[0]}, "
@@ -80,9 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="fewer repeats and less data, for a rough figure"
-    )
+    parser.add_argument("--quick", action="store_true", help="fewer repeats and less data: rough figures")
     parser.add_argument("--write", type=Path, metavar="FILE", help="renew the table in this document")
     parser.add_argument(
         "names", nargs="*", choices=[*PROGRAMS, []], help="only these programs", metavar="NAME"

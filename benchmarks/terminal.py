@@ -18,22 +18,10 @@ from pathlib import Path
 from typing import Self
 
 KEYS: Mapping[str, str] = {
-    "up": "\x1b[A",
-    "down": "\x1b[B",
-    "right": "\x1b[C",
-    "left": "\x1b[D",
-    "home": "\x1b[H",
-    "end": "\x1b[F",
-    "pageup": "\x1b[5~",
-    "pagedown": "\x1b[6~",
-    "enter": "\r",
-    "escape": "\x1b",
-    "tab": "\t",
-    "shift+tab": "\x1b[Z",
-    "shift+up": "\x1b[1;2A",
-    "shift+down": "\x1b[1;2B",
-    "space": " ",
-}
+    "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",
+    "pageup": "\x1b[5~", "pagedown": "\x1b[6~", "enter": "\r", "escape": "\x1b", "tab": "\t", "space": " ",
+    "shift+tab": "\x1b[Z", "shift+up": "\x1b[1;2A", "shift+down": "\x1b[1;2B",
+}  # fmt: skip
 """What a terminal sends for a key that is no character; any other key is sent as it is written."""
 
 ANSWERS: Mapping[bytes, bytes] = {
@@ -85,14 +73,9 @@ class Terminal:
         self._master = master
         self.started = time.perf_counter()
         self._process = subprocess.Popen(
-            program.argv,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=environment(program.environ),
-            start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        )
+            program.argv, stdin=slave, stdout=slave, stderr=slave, env=environment(program.environ),
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
         os.close(slave)
 
     def __enter__(self) -> Self:
@@ -180,9 +163,6 @@ class Terminal:
 
     def set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def say_resized(self) -> None:
-        os.kill(self._process.pid, signal.SIGWINCH)
 
     def cpu_s(self) -> float:
         return sum(map(_ticks, self._tree())) / TICKS_PER_S

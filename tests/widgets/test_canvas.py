@@ -15,13 +15,14 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
+from benchmarks.painted import Cell, Painted
 from jobtui.terminal.app import erases_in_color
 from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, Pen, codes_of, transition
-from tests.widgets.terminal import FakeTerminal
 from tests.widgets.widget_app import LOOKS
 
 COLORS = ColorSystem.TRUECOLOR
 WIDTH, HEIGHT = 24, 3
+SPILT = Cell("#", frozenset({"7"}), "31", "42")
 CHARS = st.sampled_from("  abc✓─▁\u28ff")
 PARTS = st.lists(st.tuples(st.text(CHARS, min_size=1, max_size=14), st.sampled_from(LOOKS)), max_size=6)
 PICTURE = st.lists(PARTS, min_size=HEIGHT, max_size=HEIGHT)
@@ -44,9 +45,9 @@ def part(lines: Sequence[Strip], spans: list[tuple[int, int, int]]) -> ChopsUpda
     return ChopsUpdate([{0: line} for line in lines], spans, [[WIDTH] for _ in lines])
 
 
-def shown(lines: Sequence[Strip]) -> FakeTerminal:
-    terminal = FakeTerminal(WIDTH, HEIGHT)
-    terminal.feed(Canvas(erases_in_color=False).draw(full(lines), COLORS))
+def shown(lines: Sequence[Strip]) -> Painted:
+    terminal = Painted(WIDTH, HEIGHT)
+    terminal.feed(Canvas(erases_in_color=False).draw(full(lines), COLORS).encode())
     return terminal
 
 
@@ -66,23 +67,23 @@ def test_what_is_seen_is_the_last_picture(
     steps: list[tuple[Picture, list[tuple[int, int, int]] | str | None]], erases: bool
 ) -> None:
     canvas = Canvas(erases_in_color=erases)
-    terminal = FakeTerminal(WIDTH, HEIGHT, erases_in_color=erases)
-    wanted = FakeTerminal(WIDTH, HEIGHT)
-    wanted.feed(Canvas().draw(full(strips([[]] * HEIGHT)), COLORS))
-    terminal.feed(canvas.draw(full(strips([[]] * HEIGHT)), COLORS))
+    terminal = Painted(WIDTH, HEIGHT, erases_in_color=erases)
+    wanted = Painted(WIDTH, HEIGHT)
+    wanted.feed(Canvas().draw(full(strips([[]] * HEIGHT)), COLORS).encode())
+    terminal.feed(canvas.draw(full(strips([[]] * HEIGHT)), COLORS).encode())
     for picture, what in steps:
         lines = strips(picture)
         if isinstance(what, list):
-            terminal.feed(canvas.draw(part(lines, what), COLORS))
+            terminal.feed(canvas.draw(part(lines, what), COLORS).encode())
             for y, _, _ in what:
                 wanted.cells[y] = shown(lines).cells[y]
         else:
             if what == "lost":
-                terminal.spill()
+                terminal.clear(SPILT)
                 canvas.forget()
-            terminal.feed(canvas.draw(full(lines), COLORS))
+            terminal.feed(canvas.draw(full(lines), COLORS).encode())
             wanted = shown(lines)
-        assert terminal.seen() == wanted.seen()
+        assert (terminal.seen(), terminal.strays) == (wanted.seen(), [])
 
 
 def test_nothing_is_sent_twice_and_of_a_change_only_the_cells_that_differ() -> None:
@@ -162,9 +163,9 @@ STYLES = st.sampled_from(LOOKS)
 PEN_COLORS = ColorSystem.TRUECOLOR
 
 
-def drawn(text: str) -> FakeTerminal:
-    terminal = FakeTerminal(60, 3)
-    terminal.feed(text)
+def drawn(text: str) -> Painted:
+    terminal = Painted(60, 3)
+    terminal.feed(text.encode())
     return terminal
 
 
