@@ -16,9 +16,8 @@ from jobtui.config import ConfigError, load
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import JobDetail, JobStatus
-from jobtui.model.logs import LogRecord
+from jobtui.model.logs import LogRecord, Reached
 from jobtui.model.ops import Correlation
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.render.sources import labels, profile_line

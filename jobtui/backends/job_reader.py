@@ -18,10 +18,10 @@ from jobtui.backends.base import (
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import FilePart, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, Noted, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, newest
 from jobtui.model.journal import JournalEntry, is_host
-from jobtui.model.logs import RawLine
+from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted

@@ -22,8 +22,8 @@ from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
-from jobtui.render.facts import cluster_record, cluster_words
-from jobtui.render.json_output import detail_record, history_records, job_record
+from jobtui.render.facts import cluster_words
+from jobtui.render.json_output import detail_record, fields_of, history_records, job_record, text_or_null
 from jobtui.render.runs import ran_s, result_text
 from jobtui.render.styles import STATUS_STYLES, glyph
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
@@ -134,7 +134,9 @@ async def run(reader: Reader) -> Exit:
             "history": history_records(history),
             "runs": history_records(detail.runs if detail else ()),
             "places": [place._asdict() for place in places],
-            "cluster": cluster_record(*noted) if noted else None,
+            "cluster": noted
+            and fields_of(noted.status, "slurm_id state submitted_at started_at percent")
+            | {"directory": text_or_null(noted.directory)},
             "slurm": job_record(slurm, reader.now_of(slurm)) if slurm else None,
         },
         list(record),

@@ -11,9 +11,9 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
+from jobtui.model import tables
 from jobtui.model.ops import Component
 
 DRIVER_HEAD = "*Driver"
@@ -88,7 +88,7 @@ def step_words(shape: str) -> tuple[str, Component]:
 
 
 def text_of(name: str) -> str:
-    return resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")
+    return tables.text_of("jobtui.formats", name)
 
 
 def document_of(name: str, text: str) -> dict[str, Any]:

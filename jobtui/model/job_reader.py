@@ -14,7 +14,7 @@ from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.journal import JournalEntry
-from jobtui.model.logs import RawLine
+from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import Remembered
 from jobtui.model.numbers import real_of
 from jobtui.model.ops import Step
@@ -134,14 +134,6 @@ def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) ->
         is_binary=is_binary,
         lines_before=None if begin else 0,
     )
-
-
-class Reached(NamedTuple):
-    """How far logs were read again: `read` of `size` bytes if these are known, and the count of records."""
-
-    read: int
-    size: int
-    records: int
 
 
 class Noted(NamedTuple):

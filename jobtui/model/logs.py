@@ -1,5 +1,7 @@
 """Lines and records of logs, and line numbers while the lines before are not counted."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from jobtui.model.clock import Nanos
@@ -18,6 +20,14 @@ class RawLine(msgspec.Struct, frozen=True, gc=False):
     line: int | None
     offset: int
     text: str
+
+
+class Reached(NamedTuple):
+    """How far logs were read again: `read` of `size` bytes if these are known, and the count of records."""
+
+    read: int
+    size: int
+    records: int
 
 
 def provisional(nth: int) -> int:

@@ -1,13 +1,18 @@
 """Tables that come with the program: what is data stands in TOML beside the code that reads it."""
 
 from functools import cache
+from pkgutil import get_data
 from typing import Any
+
+
+def text_of(package: str, name: str) -> str:
+    """The text of `<name>.toml` in the folder of a package."""
+    return (get_data(package, f"{name}.toml") or b"").decode()
 
 
 @cache
 def tables_of(package: str, name: str) -> dict[str, Any]:
     """What `<name>.toml` in the folder of a package holds."""
-    import tomllib  # both take long, and most need no table
-    from importlib import resources
+    import tomllib  # takes long, and most need no table
 
-    return tomllib.loads(resources.files(package).joinpath(f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads(text_of(package, name))

@@ -18,10 +18,10 @@ from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_reader import FilePart, JobReader, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, JobReader, Noted, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
-from jobtui.model.logs import RawLine
+from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Step
 from jobtui.model.pages import Extent, Log, LogBook, LogLine

@@ -1,16 +1,18 @@
 """What the top of a job's screen says: how it stands, what is wrong with it, and what the record tells."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus, status_since
-from jobtui.render.json_output import Document, fields_of, text_or_null
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
+
+if TYPE_CHECKING:
+    from jobtui.model.job_reader import SbatchStatus
 
 FLAG_WORDS = {
     Flag.NO_PROGRESS: "pending without a reason", Flag.CONTRADICTION: "sources disagree",
@@ -87,7 +89,7 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
     yield from (FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now))
 
 
-def cluster_words(status: SbatchStatus | None, slurm: Job | None = None) -> str:
+def cluster_words(status: "SbatchStatus | None", slurm: Job | None = None) -> str:
     """Its id in Slurm and its state there: Slurm's own word, else what the agent noted last."""
     if slurm is not None:
         said = None if status is None else JobStatus.FAILED if status.state == "error" else status.state
@@ -101,8 +103,3 @@ def cluster_words(status: SbatchStatus | None, slurm: Job | None = None) -> str:
 
 def joined_words(job_id: str, job: Job | None) -> str:
     return f"Sirepo's {show(job_id)}{f' {job.status.value}' if job is not None else ''}"
-
-
-def cluster_record(status: SbatchStatus, directory: str) -> Document:
-    told = fields_of(status, "slurm_id state submitted_at started_at percent")
-    return told | {"directory": text_or_null(directory)}

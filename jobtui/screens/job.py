@@ -16,8 +16,9 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
-from jobtui.model.job_reader import Reached, Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
+from jobtui.model.logs import Reached
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.columns import RowContext

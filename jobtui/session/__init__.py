@@ -24,8 +24,8 @@ from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail, newest
+from jobtui.model.logs import Reached
 from jobtui.model.settings import Alarms
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.store.poller import Poller, read_again

@@ -16,7 +16,7 @@ from jobtui.model.clock import SECOND
 from jobtui.model.faults import contained
 from jobtui.model.health import Skip
 from jobtui.model.ids import SpanId
-from jobtui.model.job_reader import Reached
+from jobtui.model.logs import Reached
 from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Span
 from jobtui.store.store import Store

@@ -11,7 +11,7 @@ from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.job_reader import Reached
+from jobtui.model.logs import Reached
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.session import Session

@@ -22,8 +22,8 @@ from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import Reached
 from jobtui.model.ops import Correlation
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
