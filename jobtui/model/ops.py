@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -115,8 +116,8 @@ def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
     return one.at < other.at
 
 
-class Op(msgspec.Struct, frozen=True, kw_only=True):
-    """One op with everything that is known of it.
+class OpFacts(msgspec.Struct, kw_only=True):
+    """What is known of one op, while its lines come in too.
 
     `agent` is the agent it was sent to, None if it was not sent; `assigned_agent` the one it was meant for.
     `run_dir` is from its creation line. `result` is its end in the supervisor's own word (`ok`, `completed`,
@@ -128,7 +129,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     key: int
     op: OpPrefix
     name: str
-    status: OpStatus
+    status: OpStatus = OpStatus.CREATED
     jid: JobId | None = None
     op_id: OpId | None = None
     api: str | None = None
@@ -137,7 +138,6 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     agent: AgentPrefix | None = None
     assigned_agent: AgentPrefix | None = None
     kind: str | None = None
-    uid: str | None = None
     run_dir: RunDir | None = None
     sent_dir: RunDir | None = None
     result: str | None = None
@@ -152,8 +152,14 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     updates: int = 0
     certainty: Certainty = Certainty.JID
     candidates: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
     dropped_steps: int = 0
+
+
+class Op(OpFacts, frozen=True):  # type: ignore[misc] # the facts as they were at one time
+    """One op with everything that is known of it."""
+
+    uid: str | None = None
+    steps: tuple[Step, ...] = ()
 
 
 class AgentState(StrEnum):
@@ -188,23 +194,22 @@ class HeldOp(msgspec.Struct, frozen=True):
     sent_at: Nanos | None = None
 
 
-class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent as its driver knows it.
+class AgentFacts(msgspec.Struct, kw_only=True):
+    """What is known of one agent, while its lines come in too.
 
     `uid` is the user's id, or its first characters, at least four. `since` is when the agent came into its
     state and `why` the reason that a log gives: outside text. `container_id` is the first twelve digits of
-    the id of its last container, `image` the image of it, if a log names one. `restarts` counts the starts
-    before this one; with Docker these are the agents that it replaces. `falls` are the last times at which it
-    ended by itself or did not start. `ops` are those it holds now. `supervisor` is the source of its driver's
-    lines and `log` the source of its own, each with the place of its last start. `cluster_log` is the path of
-    its log on a cluster.
+    the id of its last container, `image` the image of it, if a log names one. `falls` are the last times at
+    which it ended by itself or did not start. `supervisor` is the source of its driver's lines and `log` the
+    source of its own, each with the place of its last start. `cluster_log` is the path of its log on a
+    cluster.
     """
 
     agent: AgentPrefix
     driver: str
     kind: str
     uid: str
-    state: AgentState
+    state: AgentState = AgentState.UNKNOWN
     since: Nanos | None = None
     why: str = ""
     host: str | None = None
@@ -216,14 +221,23 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     last_message_at: Nanos | None = None
     messages: int = 0
     starts: int = 0
-    restarts: int = 0
     falls: tuple[Nanos, ...] = ()
-    ops: tuple[HeldOp, ...] = ()
     supervisor: str = ""
     supervisor_at: int = 0
     log: str | None = None
     log_at: int = 0
     cluster_log: str | None = None
+
+
+class Agent(AgentFacts, frozen=True):  # type: ignore[misc] # the facts as they were at one time
+    """One agent as its driver knows it.
+
+    `restarts` counts the starts before this one; with Docker these are the agents that it replaces. `ops` are
+    those it holds now.
+    """
+
+    restarts: int = 0
+    ops: tuple[HeldOp, ...] = ()
 
 
 class Unlinked(msgspec.Struct, frozen=True, gc=False):
@@ -272,12 +286,49 @@ class Heard(NamedTuple):
         return max((one.end for one in self.writers.values() if one.end is not None), default=None)
 
 
+RUNS_COMPARED = 300
+
+
+class Known(NamedTuple):
+    """What a correlation knew at one time; of lines that could not be placed, those of jobs with ops."""
+
+    ops: tuple[Op, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    heard: Heard = Heard()
+    repeated: Mapping[str, str] = MappingProxyType({})
+    dropped_ops: int = 0
+    ops_of: Mapping[JobId, tuple[Op, ...]] = MappingProxyType({})
+    restarted: Mapping[JobId, Mapping[int, Step]] = MappingProxyType({})
+    unlinked: Mapping[JobId, tuple[Unlinked, ...]] = MappingProxyType({})
+    agent_of: Mapping[JobId, Agent | None] = MappingProxyType({})
+
+
 class Correlation:
-    """Ops and agents found in log records. This one has read no record."""
+    """Ops and agents found in log records. This one takes in no record: it has a snapshot, or nothing."""
+
+    _known = Known()
 
     def begun(self) -> "Correlation":
         """The correlation to feed with records. It is imported only when the first record comes."""
         return self
+
+    def snapshot(self) -> "Correlation":
+        """What it knows now. Costs some microseconds for each op."""
+        ops = tuple(self.ops())
+        jobs = {op.jid for op in ops if op.jid is not None}
+        copy = Correlation()
+        copy._known = Known(
+            ops,
+            self.agents(),
+            self.heard,
+            self.repeated,
+            self.dropped_ops,
+            ops_of={job: self.ops_of(job) for job in jobs},
+            restarted={job: self.restarted_ops(job) for job in jobs},
+            unlinked={job: self.unlinked_of(job) for job in jobs},
+            agent_of={job: self.agent_of(job) for job in jobs},
+        )
+        return copy
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         """Take in records, in order for each source. Returns the jobs that changed."""
@@ -290,44 +341,46 @@ class Correlation:
     @property
     def heard(self) -> Heard:
         """Which writers were read, and the last one of each supervisor's log."""
-        return Heard()
+        return self._known.heard
 
     @property
     def repeated(self) -> Mapping[str, str]:
         """By source, a note on lines that another log has too."""
-        return {}
+        return self._known.repeated
 
     @property
     def dropped_ops(self) -> int:
         """How many old ops were dropped to stay within bounds."""
-        return 0
+        return self._known.dropped_ops
 
     def ops(self, after: int = 0) -> Iterable[Op]:
         """Every kept op with a larger key, also those without a job, oldest first."""
-        return ()
+        return (op for op in self._known.ops if op.key > after)
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         """The ops of a job, oldest first, each with the server's call that caused it."""
-        return ()
+        return self._known.ops_of.get(job_id, ())
 
     def open_ops(self) -> tuple[Op, ...]:
         return tuple(op for op in self.ops() if op.status.is_open)
 
     def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
         """The latest runs of a model on a driver that have ended, newest first."""
-        return ()
+        ended = (op for op in reversed(self._known.ops) if op.name == "run" and not op.status.is_open)
+        alike = (op for op in ended if op.driver == driver and (op.jid or "").endswith(f"-{model}"))
+        return tuple(islice(alike, RUNS_COMPARED))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         """The restart of the supervisor that ended each op of a job, by the op's key."""
-        return {}
+        return self._known.restarted.get(job_id, {})
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         """Lines that name a job and could not be placed, in the order of their sources."""
-        return ()
+        return self._known.unlinked.get(job_id, ())
 
     def agents(self) -> tuple[Agent, ...]:
-        return ()
+        return self._known.agents
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         """The agent that holds or last held the job's run op."""
-        return None
+        return self._known.agent_of.get(job_id)

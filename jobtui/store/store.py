@@ -7,7 +7,6 @@ is done.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +20,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, JobStatus, together
-from jobtui.model.ops import Agent, Correlation, Heard, Op, Step, Unlinked
+from jobtui.model.ops import Correlation
 from jobtui.model.pending import MOST_REASONS, ReasonSeen
 from jobtui.model.slurm import Cluster
 from jobtui.store.traces import TraceBook
@@ -145,67 +144,6 @@ class ChangeLog:
                 del self._by_job[job_id]
 
 
-RUNS_COMPARED = 300
-
-
-class CorrelationSnapshot(Correlation):
-    """What another correlation knows now. It takes in nothing more.
-
-    Costs some microseconds for each op. Of lines that could not be placed those of jobs with ops are kept.
-    """
-
-    def __init__(self, correlation: Correlation) -> None:
-        self._all = tuple(correlation.ops())
-        self._agents = correlation.agents()
-        self._dropped = correlation.dropped_ops
-        jobs = {op.jid for op in self._all if op.jid is not None}
-        self._ops: Mapping[JobId, tuple[Op, ...]] = {job: correlation.ops_of(job) for job in jobs}
-        self._unlinked = {job: found for job in jobs if (found := correlation.unlinked_of(job))}
-        self._agent_of = {job: agent for job in jobs if (agent := correlation.agent_of(job)) is not None}
-        self._restarted = {job: older for job in jobs if (older := correlation.restarted_ops(job))}
-        self._heard = correlation.heard
-        self._repeated = correlation.repeated
-
-    @property
-    def heard(self) -> Heard:
-        return self._heard
-
-    @property
-    def repeated(self) -> Mapping[str, str]:
-        return self._repeated
-
-    @property
-    def dropped_ops(self) -> int:
-        return self._dropped
-
-    def ops(self, after: int = 0) -> Iterable[Op]:
-        return self._all if not after else (op for op in self._all if op.key > after)
-
-    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
-        return self._ops.get(job_id, ())
-
-    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
-        alike = (
-            op
-            for op in reversed(self._all)
-            if op.name == "run" and op.driver == driver and not op.status.is_open
-            if op.jid is not None and op.jid.endswith(f"-{model}")
-        )
-        return tuple(islice(alike, RUNS_COMPARED))
-
-    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
-        return self._restarted.get(job_id, {})
-
-    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        return self._unlinked.get(job_id, ())
-
-    def agents(self) -> tuple[Agent, ...]:
-        return self._agents
-
-    def agent_of(self, job_id: JobId) -> Agent | None:
-        return self._agent_of.get(job_id)
-
-
 ORIGINS_KEPT = 10_000
 CONDOR_AT_ONCE = 1_000
 """Facts looked at in one go to put jobs of HTCondor together, which takes 30 ms."""
@@ -299,7 +237,7 @@ class Store:
         copy = Store(self.correlation, self._clock)
         known = self._known.items()
         vars(copy).update({name: dict(part) if isinstance(part, dict) else part for name, part in known})
-        copy.correlation = CorrelationSnapshot(self.correlation)
+        copy.correlation = self.correlation.snapshot()
         return copy
 
     @property

@@ -368,7 +368,7 @@ def test_one_op_larger_than_the_room_for_all_is_kept_and_one_that_was_let_go_tak
         log.feed(correlator, begun("run", code(number, 4)))
     assert [op.op for op in correlator.ops()] == [code(2, 4)]
     room = Room()
-    track = OpTrack(1, OpPrefix("abcd"), "run", "log", None, room)
+    track = OpTrack(key=1, op=OpPrefix("abcd"), name="run", source="log", room=room)
     assert room.taken > 0
     track.leave_room()
     track.take_room(1_000)

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, Uid, split_container
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.model.ops import Agent, AgentFacts, AgentState, HeldOp
 
 AGENTS_KEPT = 10_000
 PROCESSES_KEPT = 10_000
@@ -31,37 +30,14 @@ UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 
-@dataclass(slots=True, eq=False)
-class AgentTrack:
+class AgentTrack(AgentFacts, eq=False, kw_only=True):
     """One agent while lines about it still come in.
 
     `life` numbers the lives of its supervisor: each restart begins a new one.
     """
 
-    agent: AgentPrefix
-    driver: str
-    kind: str
-    uid: str
-    supervisor: str
     life: int
-    supervisor_at: int = 0
-    state: AgentState = AgentState.UNKNOWN
-    since: Nanos | None = None
-    why: str = ""
-    host: str | None = None
-    container: ContainerName | None = None
-    container_id: str | None = None
-    log: str | None = None
-    log_at: int = 0
-    cluster_log: str | None = None
-    started_at: Nanos | None = None
-    connected_at: Nanos | None = None
-    last_message_at: Nanos | None = None
-    messages: int = 0
-    starts: int = 0
-    falls: tuple[Nanos, ...] = ()
     held: str = ""
-    image: str | None = None
 
     def learn_exec_dir(self, text: str) -> None:
         """Learn user, host and container from the directory it is started in; the id in it is not kept."""
@@ -131,14 +107,10 @@ class AgentTrack:
     def freeze(self, ops: tuple[HeldOp, ...] = (), before: int = 0) -> Agent:
         """The record of the agent now, with the ops it holds and the number of agents that it replaced."""
         is_idle = self.state is AgentState.CONNECTED and not ops
-        same = {name: getattr(self, name) for name in _SAME}
-        state = AgentState.IDLE if is_idle else self.state
-        since = self.last_message_at or self.since if is_idle else self.since
-        return Agent(**same, state=state, since=since, restarts=max(0, self.starts - 1) + before, ops=ops)
-
-
-_SAME = tuple(name for name in Agent.__struct_fields__ if name not in ("state", "since", "restarts", "ops"))
-"""What an agent has as its track has it."""
+        same = {name: getattr(self, name) for name in AgentFacts.__struct_fields__}
+        if is_idle:
+            same |= {"state": AgentState.IDLE, "since": self.last_message_at or self.since}
+        return Agent(**same, restarts=max(0, self.starts - 1) + before, ops=ops)
 
 
 class Agents:
@@ -176,7 +148,9 @@ class Agents:
         if track is None:
             driver, agent, kind, uid = (part or "" for part in key)
             prefix, life = AgentPrefix(agent), self._lives.get(self._origin(record.source), 0)
-            track = self._tracks[key] = AgentTrack(prefix, driver, kind, uid, record.source, life)
+            track = self._tracks[key] = AgentTrack(
+                agent=prefix, driver=driver, kind=kind, uid=uid, supervisor=record.source, life=life
+            )
             for (known, user), log in self._logs.items():
                 if known == prefix and (not user or user.startswith(uid)):
                     track.learn_log(*log)

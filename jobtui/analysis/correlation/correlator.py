@@ -45,7 +45,18 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
+from jobtui.model.ops import (
+    RUNS_COMPARED,
+    Agent,
+    Certainty,
+    Component,
+    Correlation,
+    Damage,
+    Heard,
+    Op,
+    Step,
+    Unlinked,
+)
 
 KNOWN = 200_000
 LINES_KNOWN = 50_000
@@ -257,9 +268,6 @@ class SupervisorPass(PassState):
         self.debug = read_message(record.fields["message"] or "") if shape == "debug_message" else None
 
 
-RUNS_COMPARED = 300
-
-
 COMPARED = frozenset(HANDLERS) | {"api_called"}
 """Shapes whose lines two logs may have. Repeated lines of agents are found when they are linked."""
 
@@ -347,16 +355,8 @@ class Correlator(Correlation):
         return tuple(track.freeze() for track in self._ops.open_ops())
 
     def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
-        ending = f"-{model}"
-        alike = (
-            track
-            for track in reversed(self._ops.all())
-            if track.name == "run"
-            and track.driver == driver
-            and not track.is_open
-            and track.jid is not None
-            and track.jid.endswith(ending)
-        )
+        ended = (track for track in reversed(self._ops.all()) if track.name == "run" and not track.is_open)
+        alike = (op for op in ended if op.driver == driver and (op.jid or "").endswith(f"-{model}"))
         return tuple(track.freeze() for track in islice(alike, RUNS_COMPARED))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:

@@ -10,16 +10,18 @@ longer held.
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from sys import intern
 from typing import TypeVar
 
+import msgspec
+
 from jobtui.analysis.correlation.agents import Agents, AgentTrack
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, JobId, OpId, OpPrefix, RunDir
+from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpStatus, Step
+from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpFacts, OpStatus, Step
 
 STEPS_KEPT = 200
 """Steps kept of one op. A run that reports every two seconds would have thousands."""
@@ -39,52 +41,25 @@ class Room:
     taken: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class OpTrack:
+class OpTrack(OpFacts, eq=False, kw_only=True):
     """One op while its lines come in. `last_told` and `sent_turn` number its last step and its last send
     among all steps, as offsets differ between rotated files.
     """
 
-    key: int
-    op: OpPrefix
-    name: str
     source: str
-    created_at: Nanos | None
     room: Room
+    certainty: Certainty = Certainty.ADJACENT
     size: int = 0
-    status: OpStatus = OpStatus.CREATED
-    jid: JobId | None = None
-    op_id: OpId | None = None
-    api: str | None = None
     called_api: str | None = None
-    job_cmd: str | None = None
-    driver: str | None = None
-    agent: AgentPrefix | None = None
-    assigned_agent: AgentPrefix | None = None
-    kind: str | None = None
     uid: str = ""
-    run_dir: RunDir | None = None
-    sent_dir: RunDir | None = None
-    result: str | None = None
-    error: str | None = None
     requested_at: Nanos | None = None
-    sent_at: Nanos | None = None
-    arrived_at: Nanos | None = None
-    replied_at: Nanos | None = None
-    ended_at: Nanos | None = None
-    sends: int = 0
     last_told: int = 0
     sent_turn: int = 0
     told_destroyed: bool = False
-    replies: int = 0
-    updates: int = 0
     exited: bool = False
     is_open: bool = True
-    certainty: Certainty = Certainty.ADJACENT
-    candidates: tuple[str, ...] = ()
-    steps: list[Step] = field(default_factory=list)
-    dropped_steps: int = 0
-    agent_side: dict[int, None] = field(default_factory=dict)
+    steps: list[Step] = msgspec.field(default_factory=list)
+    agent_side: dict[int, None] = msgspec.field(default_factory=dict)
     frozen: Op | None = None
 
     def __post_init__(self) -> None:
@@ -179,7 +154,7 @@ class OpTrack:
     def freeze(self) -> Op:
         """The record of the op now; the same object until something changes."""
         if self.frozen is None:
-            same = {name: getattr(self, name) for name in _SAME}
+            same = {name: getattr(self, name) for name in OpFacts.__struct_fields__}
             self.frozen = Op(**same, uid=self.uid or None, steps=in_order(self.steps))
         return self.frozen
 
@@ -189,10 +164,6 @@ def step_of(record: LogRecord, component: Component, step: str, certainty: Certa
         step, record.at, component, record.text, record.source, record.line, record.offset, certainty,
         record.cursor,
     )  # fmt: skip
-
-
-_SAME = tuple(name for name in Op.__struct_fields__ if name not in ("uid", "steps"))
-"""What an op has as its track has it."""
 
 
 def place_of(line: Step | LogRecord) -> tuple[int | None, str]:
@@ -261,7 +232,9 @@ class OpIndex:
         return iter(self._all)
 
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
-        track = OpTrack(self.next_key, OpPrefix(op), name, source, at, self._room)
+        track = OpTrack(
+            key=self.next_key, op=OpPrefix(op), name=name, source=source, created_at=at, room=self._room
+        )
         self.next_key += 1
         self._created += 1
         self._all.append(track)
