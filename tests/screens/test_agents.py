@@ -1,6 +1,5 @@
 """The agents on their screen: rows, order, filter, what is said of one, and where one gets from it."""
 
-import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -17,15 +16,13 @@ from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.screens.agents import AgentsScreen, where_to_open
 from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.text import ErrorScreen
 from jobtui.session import Session
-from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.record_list import RecordTable
 from tests.builders import ago, an_agent, job_id
 from tests.conftest import NOW
-from tests.screens.captured import CAPTURE, until_said
+from tests.screens.captured import CAPTURE, copied, until_said
 from tests.screens.scene import FAILED, RUN, Scene, agents, read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -53,18 +50,6 @@ def shown(scene: Scene) -> list[str]:
     return [str(agent.agent) for agent in table.records]
 
 
-def copied(app: JobtuiApp, written: list[str]) -> str:
-    payload = written[-1].partition("52;c;")[2].partition("\x07")[0].partition("\x1b")[0]
-    return base64.b64decode(payload).decode()
-
-
-def catch_writes(app: JobtuiApp) -> list[str]:
-    written: list[str] = []
-    assert app._driver is not None
-    app._driver.write = written.append  # type: ignore[assignment, method-assign]
-    return written
-
-
 async def on_row(scene: Scene, pilot: Pilot[None], prefix: str) -> None:
     table_of(scene).go(shown(scene).index(prefix))
     await wait_until(lambda: f"agent           {prefix}," in text(scene.app), pilot)
@@ -90,21 +75,6 @@ async def test_what_went_wrong_comes_first_and_all_about_an_agent_is_said_below(
         await wait_until(lambda: "by agent, reversed" in text(scene.app), pilot)
 
 
-async def test_a_filter_is_typed_previewed_mended_kept_and_ended() -> None:
-    async with on_agents() as (scene, pilot):
-        await press(pilot, "slash", until=lambda: scene.app.focused is not None)
-        await press(pilot, *"state:lots", until="did you mean lost?")
-        assert len(shown(scene)) == 7
-        await pilot.press("enter")
-        assert scene.app.screen.query(FilterBar)
-        await press(pilot, "backspace", "backspace", "s", "t", until=lambda: shown(scene) == ["t7K7"])
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
-        assert "/state:lost · 1 of 7 agents" in text(scene.app)
-        await pilot.press("escape")
-        assert len(shown(scene)) == 7
-        await press(pilot, "escape", until=JobsScreen)
-
-
 async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
     path = CAPTURE / "supervisor.log"
     session = Session([LogFile(path)], FixedClock(NOW))
@@ -121,7 +91,9 @@ async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
 
 
 @pytest.mark.parametrize("is_configured", [False, True])
-async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(is_configured: bool) -> None:
+async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(
+    is_configured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with on_agents() as (scene, pilot):
         scene.app._shared.hosts = {"v4": "/no/such/journal"} if is_configured else {}
         await on_row(scene, pilot, "t7K7")
@@ -139,10 +111,10 @@ async def test_enter_on_a_docker_agent_reads_its_journal_or_says_what_to_type(is
         assert isinstance(scene.app.screen, ErrorScreen)
         assert "[hosts]" in text(scene.app)
         assert "ssh v4.example.org" in text(scene.app)
-        written = catch_writes(scene.app)
+        texts = copied(scene.app, monkeypatch)
         await pilot.press("y")
         await until_said(scene.app, pilot, "copied ssh v4.example.org")
-        assert copied(scene.app, [w for w in written if "52;c;" in w]).startswith(COMMAND)
+        assert texts[-1].startswith(COMMAND)
         await press(pilot, "escape", until=AgentsScreen)
 
 
@@ -150,14 +122,14 @@ async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     agent = an_agent("ukUt", driver="SbatchDriver", host="cori", cluster_log="/scratch/jdoe/job_agent.log")
     shared = Scene().app._shared
     shared.mounts = {"/scratch": "/mnt"}
-    copied = msgspec.structs.replace(agent, log="/srv/db/user/EPRSqtUW/agent-sbatch/cori", log_at=7)
-    for known in (agent, copied):
+    copy = msgspec.structs.replace(agent, log="/srv/db/user/EPRSqtUW/agent-sbatch/cori", log_at=7)
+    for known in (agent, copy):
         assert where_to_open(shared, known, log_of(known, {})) == ("/mnt/jdoe/job_agent.log", None, None)
     shared.mounts, shared.hosts = {}, {"cori": "ssh://op@cori"}
     remote = ("ssh://op@cori/scratch/jdoe/job_agent.log", None, None)
-    assert where_to_open(shared, copied, log_of(copied, shared.hosts)) == remote
+    assert where_to_open(shared, copy, log_of(copy, shared.hosts)) == remote
     shared.hosts = {}
-    assert where_to_open(shared, copied, log_of(copied, {})) == (copied.log, None, None)
+    assert where_to_open(shared, copy, log_of(copy, {})) == (copy.log, None, None)
     own = msgspec.structs.replace(agent, log="/mnt/other/job_agent.log", log_at=9)
     shared.mounts = {"/scratch": "/mnt"}
     assert where_to_open(shared, own, log_of(own, {})) == ("/mnt/other/job_agent.log", None, None)

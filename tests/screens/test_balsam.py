@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import pytest
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
@@ -19,19 +18,16 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
 NOW = nanos("2026-11-20T19:30:00")
-SIZES = [(120, 40), (80, 24), (40, 10)]
 
 
 @asynccontextmanager
-async def dashboard(
-    balsam: RecordedBalsam, size: tuple[int, int] = (120, 40), open_at: JobId | None = None
-) -> AsyncIterator[Pilot[None]]:
+async def dashboard(balsam: RecordedBalsam, open_at: JobId | None = None) -> AsyncIterator[Pilot[None]]:
     clock = FixedClock(NOW)
     client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), balsam.transport)
     source = Balsam(client, owner="operator", clock=clock)
     async with Session([source], clock) as session:
         app = JobtuiApp(session, open_at)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=(120, 40)) as pilot:
             await wait_until(lambda: len(session.store.jobs) == len(balsam.jobs), pilot)
             yield pilot
 
@@ -39,14 +35,6 @@ async def dashboard(
 def shows(pilot: Pilot[None], *words: str) -> bool:
     text = "\n".join(screen_text(pilot.app))
     return all(word in text for word in words)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_its_jobs_are_in_the_table(size: tuple[int, int]) -> None:
-    async with dashboard(RecordedBalsam(), size) as pilot:
-        await wait_until(lambda: shows(pilot, "post"), pilot)
-        if size == SIZES[0]:
-            await wait_until(lambda: shows(pilot, "running", "parent job", "demo-"), pilot)
 
 
 async def test_of_a_job_without_events_no_log_is_said_to_be_missing() -> None:
@@ -57,17 +45,15 @@ async def test_of_a_job_without_events_no_log_is_said_to_be_missing() -> None:
         assert not shows(pilot, "No log is read")
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_a_job_is_told_by_its_events(size: tuple[int, int]) -> None:
+async def test_a_job_is_told_by_its_events() -> None:
     balsam = RecordedBalsam()
     failed = next(row for row in balsam.events if row["to_state"] == "RUN_ERROR")
-    async with dashboard(balsam, size, JobId(f"balsam/{failed['job_id']}")) as pilot:
+    async with dashboard(balsam, JobId(f"balsam/{failed['job_id']}")) as pilot:
         await wait_until(lambda: shows(pilot, "RUN_ERROR"), pilot)
-        if size == SIZES[0]:
-            assert shows(pilot, "balsam", "site", "launcher", "PREPROCESSED")
-            assert not shows(pilot, "supervisor")
-            await press(pilot, "r", until=lambda: shows(pilot, "workdir", "tags "))
-            await press(pilot, "h", until=lambda: shows(pilot, f"return code {failed['data']['returncode']}"))
+        assert shows(pilot, "balsam", "site", "launcher", "PREPROCESSED")
+        assert not shows(pilot, "supervisor")
+        await press(pilot, "r", until=lambda: shows(pilot, "workdir", "tags "))
+        await press(pilot, "h", until=lambda: shows(pilot, f"return code {failed['data']['returncode']}"))
 
 
 async def test_an_event_that_comes_is_a_step_more() -> None:
@@ -85,11 +71,9 @@ async def test_an_event_that_comes_is_a_step_more() -> None:
         await wait_until(lambda: shows(pilot, "RUN_DONE"), pilot)
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_sites_and_allocations(size: tuple[int, int]) -> None:
-    balsam = RecordedBalsam()
-    async with dashboard(balsam, size) as pilot:
+async def test_its_jobs_sites_and_allocations() -> None:
+    async with dashboard(RecordedBalsam()) as pilot:
+        await wait_until(lambda: shows(pilot, "post", "running", "parent job", "demo-"), pilot)
         await press(pilot, "8", until=lambda: shows(pilot, "demo-site", "running"))
-        if size == SIZES[0]:
-            await wait_until(lambda: shows(pilot, "~", "submit_failed", "finished", "allocations"), pilot)
+        await wait_until(lambda: shows(pilot, "~", "submit_failed", "finished", "allocations"), pilot)
         await press(pilot, "escape", until=lambda: not shows(pilot, "SITES"))
