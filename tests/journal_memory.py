@@ -6,8 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import msgspec
 
-from jobtui.backends.journal.client import Ask, ExportReader
-from jobtui.backends.journal.following import Following, HostPlaces
+from jobtui.backends.journal.client import Ask, ExportReader, Following, HostPlaces
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import (

@@ -1,22 +1,224 @@
-"""The copies of cluster agents' logs below a database root, as a source of log records.
+"""The copies of cluster agents' logs below a database root, as a source of log records, and each to be read.
 
 They are `<root>/user/<uid>/agent-sbatch/<host>/*.log`. Only the directories of those users are looked at who
 have jobs on a cluster: of the many users of a site few do, and a walk through all would load it. The newest
-copies of each come first, at most so many.
+copies of each come first, at most so many. All of one directory are put together to one log, see
+`formats.agent_copies`: what several of them hold is given once. Places are those of the copies, so that they
+mean the same to whoever reads the directory. Blocks, but for the source itself.
 """
 
 import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
 
 from jobtui.backends.base import Batch, PolledSource, merged
-from jobtui.backends.copied_log import CopiedLog, Looked
+from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
+from jobtui.formats.levels import level_of
+from jobtui.formats.parser import LogParser, Parsed
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
+from jobtui.model.numbers import read_json
+from jobtui.model.pages import Level, LogLine
 from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.transport.files import Look, look, open_file, source_error
 from jobtui.transport.worker import Worker
+
+COPIES_READ = 100
+"""Of more copies in a directory the newest so many are read."""
+COPIES_SAMPLED = 20
+COPY_BYTES = 4 << 20
+"""A larger file is no copy: the supervisor writes 200 lines."""
+TEXT_SHOWN = 8_192
+SETTLED_NS = 3_000_000_000
+"""What a directory says of its last change is not fine enough to tell two within this."""
+
+
+class NewLines(NamedTuple):
+    """What a copy has beyond those before it; with a gap where some lines may be in neither."""
+
+    copy: Copy
+    written_at: Nanos
+    lines: Sequence[CopiedLine]
+    is_gap: bool
+
+
+class Looked(NamedTuple):
+    """What a look at the directory gave; `recovered` copies could not be read before, and can be now."""
+
+    news: Sequence[NewLines] = ()
+    skips: tuple[Skip, ...] = ()
+    recovered: int = 0
+
+
+class CopiedLog:
+    """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
+
+    Of what is new it makes records, or lines to be read on a screen. Only the newest copies are read, at most
+    so many; `left_out` are older.
+    """
+
+    def __init__(self, directory: Path, *, most: int | None = None) -> None:
+        self.directory = directory
+        self.left_out = 0
+        self._most = COPIES_READ if most is None else most
+        self._parser = LogParser(str(directory))
+        self._seen: dict[str, Look] = {}
+        self._texts: tuple[str, ...] = ()
+        self._bad: set[Path] = set()
+        self._newest = -1
+        self._changed_ns: int | None = None
+
+    def is_changed(self) -> bool:
+        try:
+            names = self._entries()
+        except SourceError:
+            return bool(self._seen)
+        return any(name not in self._seen for name in names if read_name(name) is not None)
+
+    def look(self) -> Looked:
+        """Read the copies that have come since the last look. Raises SourceError without a directory."""
+        news: list[NewLines] = []
+        skips: list[Skip] = []
+        recovered = 0
+        for name, path, seen in self._fresh():
+            recovered += path in self._bad
+            try:
+                copy = _read(path, name)
+            except (SourceError, ValueError) as error:
+                self._bad.add(path)
+                skips.append(Skip(str(path), str(error)))
+                continue
+            self._bad.discard(path)
+            if name.base <= self._newest:
+                continue  # a name that comes late, or twice: what it holds is in the others
+            self._newest = name.base
+            added, is_gap = added_lines(self._texts, copy.lines)
+            self._texts = tuple(line.text for line in copy.lines) or self._texts
+            if added or copy.stderr:
+                news.append(NewLines(copy, Nanos(seen.mtime_ns), added, is_gap))
+        return Looked(news, tuple(skips), recovered)
+
+    def records(self, news: Iterable[NewLines]) -> Iterator[Parsed]:
+        for new in news:
+            if new.lines:
+                block = "".join(f"{line.text}\n" for line in new.lines).encode("utf-8", "replace")
+                found = self._parser.parse(block, new.lines[0].place, new.lines[0].number, new.written_at)
+                # a number would be one of that copy, and not one of the log
+                yield found._replace(
+                    records=[msgspec.structs.replace(record, line=0) for record in found.records]
+                )
+
+    def lines(self, news: Iterable[NewLines]) -> Iterator[LogLine]:
+        for new in news:
+            yield from _about(new.copy, is_gap=new.is_gap)
+            for line in new.lines:
+                yield line_at(line.place, line.text, self._parser, new.written_at)
+
+    def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
+        """The copies that were not read yet, or are other ones now, in the order of time.
+
+        A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
+        not be read and is mended in its place.
+        """
+        try:
+            changed_ns = os.stat(self.directory).st_mtime_ns
+        except OSError as error:
+            raise source_error(error, self.directory) from error
+        is_same = changed_ns == self._changed_ns
+        self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
+        if is_same and not self._bad:
+            return []
+        named = sorted(
+            ((name, entry) for entry in self._entries() if (name := read_name(entry)) is not None),
+            key=lambda pair: pair[0].base,
+        )
+        self.left_out = max(0, len(named) - self._most)
+        fresh = []
+        for name, entry in named[-self._most :]:
+            path = self.directory / entry
+            try:
+                seen = look(path)
+            except SourceError:
+                continue  # it went between listing and looking
+            if self._seen.get(entry) != seen:
+                self._seen[entry] = seen
+                fresh.append((name, path, seen))
+        return fresh
+
+    def _entries(self) -> list[str]:
+        try:
+            return os.listdir(self.directory)
+        except OSError as error:
+            raise source_error(error, self.directory) from error
+
+
+class CopiedLines:
+    """A `Lines` of such a log. All reading is done in a thread of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._log = CopiedLog(directory)
+        self._worker = Worker(f"copies in {directory.name}")
+
+    async def load(self) -> tuple[LogLine, ...]:
+        return await self._worker.run(lambda: tuple(self._log.lines(self._log.look().news)))
+
+    async def is_changed(self) -> bool:
+        return await self._worker.run(self._log.is_changed)
+
+    def close(self) -> None:
+        self._worker.close()
+
+
+def line_at(place: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None) -> LogLine:
+    data = text.encode("utf-8", "replace")
+    return LogLine(
+        place=place,
+        end=place + len(data) + 1,
+        text=text[:TEXT_SHOWN],
+        size=len(data),
+        level=level_of(text) if level is None else level,
+        at=parser.time_of(data, newest),
+        note="cut" if len(text) > TEXT_SHOWN else "",
+    )
+
+
+def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
+    """The lines of the newest copies in each of these, for judging how much of them is understood."""
+    for directory in directories:
+        with suppress(SourceError):  # it is told of where it is read
+            for new in CopiedLog(directory, most=COPIES_SAMPLED).look().news:
+                yield from (line.text.encode("utf-8", "replace") for line in new.lines if line.text)
+
+
+def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:
+    """Words about a copy, in the two places before its first line."""
+    gap = "lines before these may be in no copy; " if is_gap else ""
+    text = f"── {gap}copy {copy.name.kind} ──"
+    level = Level.WARNING if is_gap else Level.PLAIN
+    place = copy.name.base
+    yield LogLine(place=place, end=place + 1, text=text, size=0, level=level, at=copy.name.at)
+    if copy.stderr:
+        said = " ".join(copy.stderr.split())[:TEXT_SHOWN]
+        yield LogLine(place=place + 1, end=place + 2, text=f"stderr: {said}", size=0, level=Level.ERROR)
+
+
+def _read(path: Path, name: CopyName) -> Copy:
+    """A copy from the disk. Raises SourceError, and ValueError for what is none."""
+    with closing(open_file(path)) as opened:
+        try:
+            data = opened.source.read(0, COPY_BYTES + 1)
+        except OSError as error:
+            raise source_error(error, path) from error
+    if len(data) > COPY_BYTES:
+        raise ValueError(f"larger than {COPY_BYTES:,} bytes, no copy of a log")
+    return read_copy(name, read_json(data))
+
 
 DIRECTORY = "agent-sbatch"
 USERS_LOOKED_AT = 500

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
-from jobtui.backends.journal.client import JournalReader, check_field, checked
-from jobtui.backends.journal.following import HostPlaces
+from jobtui.backends.journal.client import HostPlaces, JournalReader, check_field, checked
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock

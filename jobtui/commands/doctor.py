@@ -131,7 +131,7 @@ async def _examine_found_logs(finding: Finding, reader: Reader) -> None:
     _note_skips(finding)
     finding.remarks.insert(0, f"{counted(count, what)}, {source.records:,} lines" if count else none)
     if AGENT_COPIES.made(source) and count and isinstance(found, NamesLogs):
-        from jobtui.backends.copied_log import sample_lines
+        from jobtui.backends.agent_copies import sample_lines
 
         directories = [Path(directory) for directory in found.directories]
         with closing(Worker(f"doctor on {source.name}")) as worker:

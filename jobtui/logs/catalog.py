@@ -52,7 +52,7 @@ class SessionLogs:
         # Needed first when somebody reads a log, not when the program starts
         is_remote = OVER_SSH.match(name) is not None
         if is_remote or COPIES.search(name):
-            from jobtui.backends.copied_log import CopiedLines
+            from jobtui.backends.agent_copies import CopiedLines
             from jobtui.logs.lists import ListedLog, RemoteLines
 
             return ListedLog(name, RemoteLines(name) if is_remote else CopiedLines(Path(name)))

@@ -19,8 +19,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from jobtui.backends.base import Source, unwrapped
-from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.following import Following
+from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.records import (
     DOCKER_UNIT,
     HOST,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Protocol
 
-from jobtui.backends.copied_log import line_at
+from jobtui.backends.agent_copies import line_at
 from jobtui.formats.agent_copies import CopiedLine, added_lines, without_environment
 from jobtui.formats.parser import LogParser
 from jobtui.logs.search import Search

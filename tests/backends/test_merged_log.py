@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.backends import agent_copies, copied_log
-from jobtui.backends.agent_copies import AgentCopies
+from jobtui.backends import agent_copies
+from jobtui.backends.agent_copies import AgentCopies, CopiedLog
 from jobtui.backends.base import Batch
-from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.formats.parser import LogParser
 from jobtui.logs import merged as merged_logs
@@ -358,14 +357,14 @@ async def test_odd_entries_do_no_harm(tmp_path: Path, source: AgentCopies) -> No
 
 
 async def test_the_newest_only(tmp_path: Path, source: AgentCopies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copied_log, "COPIES_READ", 3)
+    monkeypatch.setattr(agent_copies, "COPIES_READ", 3)
     for number in range(6):
         write_copy(tmp_path, f"2026112020470{number}-start.log", records(number))
     batch = await source.poll(None)
     assert (prefixes(batch), batch.note) == (["ab03", "ab04", "ab05"], "3 older copies were not read")
-    write_copy(tmp_path, "20261120204749-start.log", ["x" * copied_log.COPY_BYTES])
+    write_copy(tmp_path, "20261120204749-start.log", ["x" * agent_copies.COPY_BYTES])
     batch = await source.poll(None)
-    assert f"larger than {copied_log.COPY_BYTES:,} bytes" in batch.skipped[0].why
+    assert f"larger than {agent_copies.COPY_BYTES:,} bytes" in batch.skipped[0].why
 
 
 async def test_users_beyond_the_limit_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ from jobtui.backends.fetchlog import FetchLog
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
-from jobtui.backends.slurm.pending import Queue, _answered, licenses_of, others_lost, pending_of, question_of
+from jobtui.backends.slurm.detail import Queue, _answered, licenses_of, others_lost, pending_of, question_of
 from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved

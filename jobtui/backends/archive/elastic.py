@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import NamedTuple
 
-from jobtui.backends.archive.records import Keeper, best, fits, missed
+from jobtui.backends.archive.source import Keeper, best, fits, missed
 from jobtui.backends.base import Batch
 from jobtui.backends.elastic.client import Document, ElasticClient
 from jobtui.formats.sarchive import parse_script

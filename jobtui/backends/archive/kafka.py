@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jobtui.backends.archive.records import Keeper, best, missed
+from jobtui.backends.archive.source import Keeper, best, missed
 from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource
-from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.following import Following, HostPlaces
+from jobtui.backends.journal.client import Following, HostPlaces, JournalReader
 from jobtui.backends.journal.records import (
     HOST,
     IDENTIFIER,

@@ -22,8 +22,7 @@ import msgspec
 
 from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
-from jobtui.backends.slurm.detail import fetch_detail
-from jobtui.backends.slurm.pending import Queue
+from jobtui.backends.slurm.detail import Queue, fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, Known
 from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock

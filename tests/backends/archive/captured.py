@@ -7,7 +7,7 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from jobtui.backends.archive.records import Search
+from jobtui.backends.archive.source import Search
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
 from jobtui.model.scripts import Answer, ArchivedScript

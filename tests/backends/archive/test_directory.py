@@ -136,7 +136,7 @@ def test_a_directory_is_not_listed_for_a_job(tmp_path: Path, monkeypatch: pytest
     """Ten million files cost nothing where the time of submission is known."""
     archive_in(tmp_path, DAY)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
-    monkeypatch.setattr("jobtui.backends.archive.records.SAMPLES", 0)
+    monkeypatch.setattr("jobtui.backends.archive.source.SAMPLES", 0)
     assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
 
 

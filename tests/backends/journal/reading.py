@@ -2,8 +2,7 @@
 
 import asyncio
 
-from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.following import Following
+from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.model.journal import At, Beside, Head, JournalEntry, Matches, Tail
 from tests.waiting import LONG_S
 

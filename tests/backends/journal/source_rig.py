@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.base import Source
-from jobtui.backends.journal import following
+from jobtui.backends.journal import client
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import Nanos
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
@@ -34,8 +34,8 @@ class JournalRig(Rig):
         self._away = folder / "away"
         self._stack = contextlib.ExitStack()
         patch = self._stack.enter_context(pytest.MonkeyPatch.context())
-        patch.setattr(following, "RETRY_S", 0.05)
-        patch.setattr(following, "RETRY_MOST_S", 0.1)
+        patch.setattr(client, "RETRY_S", 0.05)
+        patch.setattr(client, "RETRY_MOST_S", 0.1)
         self._is_served = way == "gatewayd"
         self._host = self._stack.enter_context(READERS[way].open(self._directory))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.journal import following
-from jobtui.backends.journal.following import HostPlaces
+from jobtui.backends.journal import client
+from jobtui.backends.journal.client import HostPlaces
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
 from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
@@ -26,7 +26,7 @@ TWO_FIELDS: Matches = ((("_SYSTEMD_UNIT", "wanted.service"),), (("CONTAINER_NAME
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("RETRY_S", 0.1), ("RETRY_MOST_S", 0.2), ("LOOK_EVERY_S", 0.1)):
-        monkeypatch.setattr(following, name, seconds)
+        monkeypatch.setattr(client, name, seconds)
 
 
 @pytest.mark.parametrize("way", ways("ssh", "gatewayd"))
@@ -117,7 +117,7 @@ def numbers(*values: int) -> list[str]:
 
 @each_program
 async def test_later_hosts_share_lanes(way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "LANES_MOST", 2)
+    monkeypatch.setattr(client, "LANES_MOST", 2)
     with written(way, tmp_path) as (make, writers):
         writers[0].write([from_host("node1", 0)])
         async with followed(make, Head()) as follower:

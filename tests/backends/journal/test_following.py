@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal import following
-from jobtui.backends.journal.following import HELD_ENTRIES, Followed, LaneFollowing, retry_delay
+from jobtui.backends.journal import client
+from jobtui.backends.journal.client import HELD_ENTRIES, ExportReader, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, Cursor, FollowStart, Head, JournalEntry, Slice
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
@@ -23,8 +23,8 @@ GONE = SourceUnreachable("log: gone")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "RETRY_S", 0.001)
-    monkeypatch.setattr(following, "RETRY_MOST_S", 0.002)
+    monkeypatch.setattr(client, "RETRY_S", 0.001)
+    monkeypatch.setattr(client, "RETRY_MOST_S", 0.002)
 
 
 def an_entry(number: int, message: str = "") -> JournalEntry:
@@ -68,7 +68,7 @@ class Script:
     def follow(self, start: FollowStart) -> LaneFollowing:
         listen = self.listen
         reader = SimpleNamespace(name="log", is_one_host=True, listen=lambda at, *_: listen(at))
-        return LaneFollowing(cast(Followed, reader), start, ())
+        return LaneFollowing(cast(ExportReader, reader), start, ())
 
 
 class Log(Script):
@@ -123,8 +123,8 @@ def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int]
         assert found == list(range(entries))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(following, "RETRY_S", 0.0001)
-        patch.setattr(following, "RETRY_MOST_S", 0.0002)
+        patch.setattr(client, "RETRY_S", 0.0001)
+        patch.setattr(client, "RETRY_MOST_S", 0.0002)
         asyncio.run(run())
 
 
@@ -159,7 +159,7 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
 async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Big messages count by their size."""
     if size:
-        monkeypatch.setattr(following, "HELD_BYTES", 1_000_000)
+        monkeypatch.setattr(client, "HELD_BYTES", 1_000_000)
 
     def endless() -> Iterator[Slice]:
         for number in count():
@@ -177,8 +177,8 @@ async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: py
 
 
 async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "RETRY_S", 1_000.0)
-    monkeypatch.setattr(following, "RETRY_MOST_S", 1_000.0)
+    monkeypatch.setattr(client, "RETRY_S", 1_000.0)
+    monkeypatch.setattr(client, "RETRY_MOST_S", 1_000.0)
     follow = Script([GONE]).follow(Head())
     with suppress(SourceUnreachable):
         while True:
@@ -205,6 +205,6 @@ async def test_a_fault_of_ours_is_not_hidden() -> None:
     ("error", "delays"), [(SourceUnreachable(""), [1, 2, 4, 30]), (SourceDenied(""), [60, 120, 240, 600])]
 )
 def test_the_delays(error: SourceError, delays: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(following, "RETRY_S", 1.0)
-    monkeypatch.setattr(following, "RETRY_MOST_S", 30.0)
+    monkeypatch.setattr(client, "RETRY_S", 1.0)
+    monkeypatch.setattr(client, "RETRY_MOST_S", 30.0)
     assert [retry_delay(error, failures) for failures in (0, 1, 2, 50)] == delays

@@ -17,8 +17,8 @@ from jobtui.analysis.correlation import NothingRead
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.explain.pending import refined
 from jobtui.analysis.explain.verdict import explain
-from jobtui.backends.slurm.pending import Queue, _answered, chain_of
-from jobtui.backends.slurm.pending import pending_of as slurm_pending
+from jobtui.backends.slurm.detail import Queue, _answered, chain_of
+from jobtui.backends.slurm.detail import pending_of as slurm_pending
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.formats.slurm_nodes import Wants, expanded, gres_of, has_features, limit_told, nodes_of, tally_of
 from jobtui.model.clock import SECOND, Nanos
