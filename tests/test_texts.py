@@ -1,22 +1,57 @@
-"""What functions make of a text, as `tests/fixtures/texts.toml` has it."""
+"""What functions make of texts and other plain values, as `tests/fixtures/texts.toml` has it."""
 
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
+from typing import Any
 
+import msgspec
 import pytest
 
 from tests.excerpts import FIXTURES
 
-
-def cases() -> Iterator[tuple[str, str, object]]:
-    for name, told in tomllib.loads((FIXTURES / "texts.toml").read_text()).items():
-        yield from ((name, text, value) for text, value in told.get("gives", {}).items())
-        yield from ((name, text, None) for text in told.get("none", ()))
+TABLES: dict[str, dict[str, Any]] = tomllib.loads((FIXTURES / "texts.toml").read_text())
+Case = tuple[str, list[object], Any]
 
 
-@pytest.mark.parametrize(("name", "text", "value"), cases())
-def test_what_is_made_of_a_text(name: str, text: str, value: object) -> None:
+def arguments_of(given: object) -> list[object]:
+    return given if isinstance(given, list) else [given]
+
+
+def cases() -> Iterator[Case]:
+    for name, told in TABLES.items():
+        yield from ((name, [text], value) for text, value in told.get("gives", {}).items())
+        yield from ((name, given, value) for *given, value in told.get("calls", ()))
+        yield from ((name, arguments_of(given), None) for given in told.get("none", ()))
+
+
+def mistakes() -> Iterator[Case]:
+    for name, told in TABLES.items():
+        yield from ((name, given, words) for *given, words in told.get("mistakes", ()))
+
+
+def called(name: str, given: list[object]) -> Any:
     module, _, function = name.partition(":")
-    made = getattr(import_module(f"jobtui.{module}"), function)(text)
-    assert (list(made) if isinstance(made, tuple) else made) == value
+    return getattr(import_module(f"jobtui.{module}"), function)(*given)
+
+
+def plain(made: Any, wanted: object) -> object:
+    """As a table has it: of a record the fields that are not as usual, where it has their names."""
+    if isinstance(wanted, dict) and hasattr(made, "_asdict"):
+        usual = made._field_defaults
+        made = {key: value for key, value in made._asdict().items() if value != usual.get(key, ...)}
+    made = [*made] if isinstance(made, Iterator) else made
+    return msgspec.json.decode(msgspec.json.encode(made))
+
+
+@pytest.mark.parametrize(("name", "given", "value"), cases())
+def test_what_is_made_of_a_text(name: str, given: list[object], value: object) -> None:
+    assert plain(called(name, given), value) == value
+
+
+@pytest.mark.parametrize(("name", "given", "words"), mistakes())
+def test_a_mistake_is_told_without_a_secret(name: str, given: list[object], words: str) -> None:
+    with pytest.raises(ValueError, match=r"\w") as raised:
+        called(name, given)
+    assert words in str(raised.value)
+    assert "s3cr3t" not in str(raised.value)

@@ -14,7 +14,6 @@ from jobtui.analysis.reports.curves import (
     Series,
     rate,
     rate_at,
-    rate_width,
     steps,
 )
 from jobtui.model.changes import Allocation, StateChange
@@ -126,13 +125,6 @@ def test_a_stretch_that_has_just_begun_is_not_told() -> None:
     end = Nanos(62 * MINUTE + 5 * SECOND)
     told = rate(made, Nanos(0), Nanos(2 * HOUR), end, 12)
     assert told.x[-1] == 50 * MINUTE
-
-
-@pytest.mark.parametrize(
-    ("hours", "most", "width"), [(1, 60, MINUTE), (6, 60, 10 * MINUTE), (10_000, 10, 1_000 * HOUR)]
-)
-def test_rates_are_told_for_stretches_that_people_count_in(hours: int, most: int, width: int) -> None:
-    assert rate_width(hours * HOUR, most) == width
 
 
 def came(seconds: float, number: int = 1, ended_s: float | None = None) -> Job:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.find import MAX_CANDIDATES, SURE, Candidate, find, is_ambiguous
-from jobtui.analysis.spelling import near, nearest
+from jobtui.analysis.spelling import near
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
@@ -185,10 +185,3 @@ TYPED = (
 @pytest.mark.parametrize("typed", TYPED)
 def test_the_id_that_was_meant_is_near(typed: str) -> None:
     assert MEANT in dict(near(typed, IDS))
-
-
-@pytest.mark.parametrize(
-    ("word", "found"), [("faild", "failed"), ("FAILED", "failed"), ("xyz", None), ("", None)]
-)
-def test_nearest(word: str, found: str | None) -> None:
-    assert nearest(word, ["failed", "running"]) == found

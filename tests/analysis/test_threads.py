@@ -10,7 +10,6 @@ import pytest
 
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.explain.verdict import explain
-from jobtui.backends.sirepo.client import MAX_BYTES
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from tests.analysis.explain.balsam_cases import evidence_of
 from tests.commands.running import Runner
@@ -81,13 +80,6 @@ def test_polls_do_not_hide_the_run(tmp_path: Path, run: Runner) -> None:
     assert not any("run_status" in one["what"] for one in run("explain", *flags).json["evidence"])
     ops = run("timeline", *flags).json["ops"]
     assert [op["name"] for op in ops if op["name"] not in CLUTTER] == ["run"] != [op["name"] for op in ops]
-
-
-def test_a_record_that_is_pretty_big_is_read_within_its_bound(tmp_path: Path, run: Runner) -> None:
-    flags = site(ROWS["radiasoft/sirepo#2196"], tmp_path)
-    (record,) = (tmp_path / "supervisor-job").iterdir()
-    assert 1 << 20 < record.stat().st_size < MAX_BYTES
-    assert run("show", *flags).json["job"]["runs"] > 9_000
 
 
 def test_the_page_has_every_row() -> None:

@@ -337,18 +337,6 @@ async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("ending", PACK)
-async def test_what_unpacks_to_far_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    monkeypatch.setattr(file_access, "UNPACKED_BYTES", 1 << 20)
-    path = tmp_path / f"x.log.1{ending}"
-    path.write_bytes(PACK[ending](b"@1 the same line\n" * 250_000))
-    reading = await read_whole(path)
-    most = max(1 << 20, file_access.MOST_RATIO * path.stat().st_size)
-    read = sum(len(text) + 1 for text in reading.texts)
-    assert read <= most + file_access.CHUNK_BYTES
-    assert "unpacks to more than" in reading.skips[-1].why
-
-
-@pytest.mark.parametrize("ending", PACK)
 async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x.log.1{ending}"
     lines = [f"@{number} {number**7} line" for number in range(60_000)]

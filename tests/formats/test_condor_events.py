@@ -11,8 +11,6 @@ from jobtui.formats.condor_events import (
     EventReader,
     Form,
     form_of,
-    texts_of,
-    trace_of,
 )
 from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
@@ -195,30 +193,6 @@ def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
 
 
 TRACE = "212c891717bfbac28a34dec05b616f14"
-PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
-
-
-@pytest.mark.parametrize(
-    ("values", "trace"),
-    [
-        ({"TraceParent": PARENT}, TRACE),
-        ({"TRACEPARENT": PARENT, "TraceParent": "$(TRACEPARENT)"}, TRACE),
-        ({"Environment": f"CLUSTER=1 TRACEPARENT={PARENT} X='a b'"}, TRACE),
-        ({"Env": f"CLUSTER=1;TRACEPARENT={PARENT};X=a b"}, TRACE),
-        ({"environment": f'"CLUSTER=1 TRACEPARENT={PARENT.upper()}"'}, TRACE),
-        ({"environment": f"A=b;TRACEPARENT={PARENT};"}, TRACE),
-        ({"Environment": f"X=1 MY_TRACEPARENT={PARENT}"}, None),
-    ],
-)
-def test_the_trace_of_a_job_is_in_its_attribute_or_environment(
-    values: dict[str, str], trace: str | None
-) -> None:
-    ref = trace_of(values)
-    assert (ref.trace_id if ref else None) == trace
-
-
-def test_an_expression_in_json_is_shown_as_it_is_written() -> None:
-    assert texts_of({"A": "/Expr(B + 1)/", "B": "x/Expr(y)/"}) == {"A": "B + 1", "B": "x/Expr(y)/"}
 
 
 def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:

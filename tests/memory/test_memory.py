@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from jobtui.analysis.recurrence import kind_of
 from jobtui.memory.database import FILE_NAME, Memory
-from jobtui.memory.writer import CUT_AT_ONCE, MemoryThread, MemoryWriter
+from jobtui.memory.writer import MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import Faults
 from jobtui.model.jobs import JobStatus
@@ -97,7 +97,7 @@ def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, t
 
 
 def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> None:
-    assert run(*sources_of("docker"), "record", tmp_path / "r", "--for", "2s").code == 0
+    assert run(*sources_of("docker"), "record", tmp_path / "r", "--for", "1s").code == 0
     assert rows(home_file()) == 11  # `record` remembers too
     assert run("remember", "--forget").code == 0
     assert run("replay", tmp_path / "r", "remember").code == 0
@@ -195,20 +195,21 @@ def test_nothing_secret_is_in_the_file(run: Runner) -> None:
     assert home_file().stat().st_mode & 0o077 == 0
 
 
-def test_the_oldest_go_where_it_is_full(tmp_path: Path) -> None:
-    writer = MemoryWriter(tmp_path / FILE_NAME, 4 << 20)
-    for begin in range(0, 5 * CUT_AT_ONCE, CUT_AT_ONCE // 4):
+def test_the_oldest_go_where_it_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.memory.writer.CUT_AT_ONCE", cut := 2_000)
+    writer = MemoryWriter(tmp_path / FILE_NAME, 400 << 10)
+    for begin in range(0, 5 * cut, cut // 4):
         with writer.together():
-            for number in range(begin, begin + CUT_AT_ONCE // 4):
+            for number in range(begin, begin + cut // 4):
                 writer.add(a_run(number * 40, f"broke in {number}" if number % 10 == 0 else ""))
             writer.flush()
     assert writer.let_go
-    assert writer.kept_bytes <= 8 << 20
-    newest = Nanos((DAY * 86_400 + 5 * CUT_AT_ONCE * 40) * SECOND)
+    assert writer.kept_bytes <= 800 << 10
+    newest = Nanos((DAY * 86_400 + 5 * cut * 40) * SECOND)
     (seen,) = Memory(writer.path).signatures(newest)
-    assert seen.count == CUT_AT_ONCE // 2  # what is told of all time goes with the last of it only
+    assert seen.count == cut // 2  # what is told of all time goes with the last of it only
     ((days,),) = sqlite3.connect(writer.path).execute("SELECT count(DISTINCT day) FROM tally WHERE day > 0")
-    assert days < 5 * CUT_AT_ONCE * 40 / 86_400
+    assert days < 5 * cut * 40 / 86_400
 
 
 def test_a_killed_writer_loses_the_last_second_at_most(tmp_path: Path) -> None:
@@ -244,9 +245,9 @@ def test_a_full_disk_costs_nothing_that_was_written(tmp_path: Path) -> None:
 
         def is_full() -> bool:
             nonlocal number
-            for _ in range(500 if number < 20_000 else 0):
+            for _ in range(500 if number < 5_000 else 0):
                 number += 1
-                thread.put(a_run(number, f"broke at {number}", model=f"m{number}"))
+                thread.put(a_run(number, f"broke at {number}", model=f"m{number}" * 20))
             return thread.problem is not None
 
         wait_for(is_full)

@@ -18,7 +18,6 @@ from jobtui.model.numbers import (
     LEAST,
     MOST,
     MOST_UNSIGNED,
-    counted,
     of_base,
     read_json,
     real,
@@ -49,17 +48,6 @@ TIMEISH = st.one_of(
         ("9999-12-31T23:59:59.999999-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T10:00:00Z")
     ),
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("81a4", 0o100644), ("FF", 255), ("8" + "0" * 15, MOST + 1), ("f" * 16, MOST_UNSIGNED),
-        ("1" + "0" * 16, None), (LONG, None), ("-1", None), ("g", None), ("", None), (None, None),
-    ],
-)  # fmt: skip
-def test_whole_numbers_of_another_base_have_64_bits_at_most(text: str | None, number: int | None) -> None:
-    assert of_base(text, 16) == number
 
 
 def test_a_number_may_have_a_default_and_be_in_bytes() -> None:
@@ -163,10 +151,3 @@ def test_nothing_else_converts_what_was_written_outside() -> None:
 
     new = {name: told.difference(OWN.get(name, ())) for name, told in found.items()}
     assert {name: told for name, told in new.items() if told} == {}
-
-
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (12_345, "12,345 jobs")]
-)
-def test_what_is_counted_stands_in_its_number(count: int, words: str) -> None:
-    assert counted(count, "job") == words

@@ -8,13 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jobtui.model.secret_words import MASK
-from jobtui.model.secrets import is_secret_key, mask_document, mask_line, mask_text, masked_lines
+from jobtui.model.secrets import mask_document, mask_line, mask_text, masked_lines
 
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"
 AGENT_ID = "RBb6Vj4wc0GxISMpa9X5jHsjeB43mFmm"
 TOKEN = "a8z0JysjwwpLRCx2lX9pENrSy0AD7cvp"
-OP_ID = "khsKpBCrpfCnFYD1h0DppNggyzUpVfKs"
 
 TABLES = tomllib.loads((Path(__file__).parents[1] / "fixtures" / "secrets.toml").read_text())
 MASKED = [
@@ -123,17 +122,6 @@ def test_a_document_nested_too_deep_is_masked_from_there() -> None:
     for _ in range(5000):
         document = [document]
     assert MASK in json.dumps(mask_document(document))
-
-
-@pytest.mark.parametrize(
-    ("names", "is_secret"),
-    [
-        (("token", "X_TOKEN", "serverSecret", "OTP", "apiKey", "agent_id", "my-credential"), True),
-        (("opId", "computeJid", "uid", "key", "agent"), False),
-    ],
-)
-def test_names_of_keys(names: tuple[str, ...], is_secret: bool) -> None:
-    assert [is_secret_key(name) for name in names] == [is_secret] * len(names)
 
 
 @pytest.mark.parametrize("piece", TABLES["repeated"])

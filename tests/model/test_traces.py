@@ -18,56 +18,6 @@ from jobtui.model.traces import (
     with_awaited,
 )
 
-ID = "212c891717bfbac28a34dec05b616f14"
-PARENT = f"00-{ID}-ff9c35a8f8c0b21f-01"
-
-
-ALONE = (
-    ID, f"  {ID}\n", ID.upper(), f"https://landscape.example.org/jaeger/trace/{ID}",
-    f"see https://jaeger.example.org/trace/{ID}?uiFind=ff9c35a8f8c0b21f).",
-    f"http://localhost:3200/api/v2/traces/{ID}", f"2026-11-20 ERROR [{ID}] it failed",
-    f'{{"level": "error", "trace_id": "{ID}", "span_id": "ff9c35a8f8c0b21f"}}',
-)  # fmt: skip
-WITH_SPAN = (
-    PARENT, PARENT.upper(), f"cc-{ID}-ff9c35a8f8c0b21f-01-what-comes-later",
-    f"TraceID given: {ID}-ff9c35a8f8c0b21f-01", f'+TraceParent="{PARENT}"',
-    f"Error running tracingJob.py. See TRACEPARENT {PARENT}", f"TRACEPARENT={PARENT};export TRACEPARENT",
-)  # fmt: skip
-SHORT = ("abc123", "https://jaeger/trace/abc123", "trace_id=00abc123")
-NONE = (
-    "", "0", "0" * 32, f"00-{'0' * 32}-ff9c35a8f8c0b21f-01", f"ff-{ID}-ff9c35a8f8c0b21f-01",
-    "81419552.0@jobsub02.fnal.gov", "8Xk2JxZtN5DmQ1rVwYbUcEaGhLpSoKfI",
-    "f4646948-0ce3-4b7a-b0a4-3a13e6b1b6cc", ID + ID, "no trace at all",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "trace", "note"),
-    [
-        *((text, ID, "") for text in (*ALONE, *WITH_SPAN)),
-        *((text, None, "") for text in NONE),
-        *((text, "abc123".zfill(32), "digits of 32") for text in SHORT),
-        (f"00-{ID}0a-ff9c35a8f8c0b21f-01", ID, "34 digits, 2 too many"),
-        (f"00-{ID}-ff9c35a8f8c0b2-01", ID, "span id has 14 digits"),
-        (f"{PARENT} follows {PARENT.replace('212c', 'ffff')}", ID, "2 traces are named, this is the first"),
-    ],
-)
-def test_a_trace_is_found_in_what_was_pasted(text: str, trace: str | None, note: str) -> None:
-    ref = find_trace(text)
-    assert (ref.trace_id if ref else None) == trace
-    if ref is not None:
-        assert bool(ref.notes) is bool(note)
-        assert note in "".join(ref.notes)
-        assert bool(ref.others) is ("too many" in note)
-        has_span = text in WITH_SPAN or "follows" in text or "too many" in note
-        assert has_span is (ref.span_id == "ff9c35a8f8c0b21f")
-
-
-def test_all_that_an_id_that_is_too_long_may_mean_is_told() -> None:
-    ref = find_trace(f"00-{ID}0a-ff9c35a8f8c0b21f-01")
-    assert ref is not None
-    assert ref.others == (f"{ID}0"[1:], f"{ID}0a"[2:])
-
 
 @given(st.text(alphabet="0123456789abcdefF-tracepn/: =\"'http", max_size=200) | st.text(max_size=100))
 @settings(max_examples=200, deadline=None)

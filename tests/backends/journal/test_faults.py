@@ -16,7 +16,7 @@ from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.journal import Cursor, Head, Matches
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
-from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_directory
+from jobtui.transport.ssh import SSH_NAME_BYTES, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import FIXTURES, entry
 from tests.backends.journal.ssh_rig import SshClient, free_port
@@ -257,19 +257,6 @@ async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> N
     )
     await fault_of(JournalctlReader(SPEC))
     assert "Control" not in (client.root / "called").read_text()
-
-
-@pytest.mark.parametrize(
-    ("spec", "address"),
-    [
-        ("ssh://node1", Address("node1")),
-        ("ssh://ann@node1.lab.example:2222", Address("node1.lab.example", "ann", 2222)),
-        ("ssh://[fe80::1%25eth0]:22", Address("fe80::1%eth0", "", 22)),
-        ("ssh://node_1/var/log/journal/remote/", Address("node_1", "", None, "/var/log/journal/remote")),
-    ],
-)
-def test_addresses(spec: str, address: Address) -> None:
-    assert address_of(spec) == address
 
 
 NO_ADDRESSES = [

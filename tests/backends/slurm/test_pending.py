@@ -20,7 +20,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.slurm.detail import Queue, _answered, chain_of
 from jobtui.backends.slurm.detail import pending_of as slurm_pending
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
-from jobtui.formats.slurm_nodes import Wants, expanded, gres_of, has_features, limit_told, nodes_of, tally_of
+from jobtui.formats.slurm_nodes import Wants, gres_of, limit_told, nodes_of, tally_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.pending import Category, NodeTally, Pending
@@ -186,15 +186,6 @@ async def test_nodes_are_asked_for_only_while_somebody_wants_them(cluster: Stand
 
 
 @pytest.mark.parametrize(
-    ("text", "names"),
-    [("n1", "n1"), ("n[1-3]", "n1 n2 n3"), ("n[08-10,12],m7", "n08 n09 n10 n12 m7"), ("", ""),
-     ("a[1-2]b", "a1b a2b"), ("n[1-99999999999999]", "n1 n2 n3 n4 n5"), ("n[3-1]", "")],
-)  # fmt: skip
-def test_lists_of_nodes_are_expanded_to_a_bound(text: str, names: str) -> None:
-    assert expanded(text, 5) == names.split()[:5]
-
-
-@pytest.mark.parametrize(
     ("head", "piece"),
     [("NodeName=a State=IDLE Gres=", "("), ("NodeName=a State=IDLE Reason=", " [a@"),
      ("QOS=q(1) GrpTRES=", "a"), ("QOS=q(1) ", "a={")],
@@ -206,15 +197,6 @@ def test_text_without_its_end_takes_no_longer_than_other_text(head: str, piece: 
     for word in ("QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit"):
         limit_told(printed.encode(), word, user="u", account="a", qos="q")
     assert time.thread_time() - began < 1.0
-
-
-@pytest.mark.parametrize(
-    ("has", "wants", "is_there"),
-    [("a,b", "a", True), ("a,b", "a&b", True), ("a", "a&b", False), ("a", "b|a", True), ("", "a", False),
-     ("", "", True), ("", "[r1|r2]", True), ("", "a*2", True)],
-)  # fmt: skip
-def test_constraints_are_judged_where_they_can_be(has: str, wants: str, is_there: bool) -> None:
-    assert has_features(has, wants) is is_there
 
 
 COUNTED = ("down", "drained", "reserved", "no_feature", "no_gres", "too_small", "full", "free")
