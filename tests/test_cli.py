@@ -55,42 +55,6 @@ def test_what_a_command_line_says(
     assert "help" in parse(["jobs", "-h"]).flags
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--srbd", "/db"], 'unknown flag --srbd; did you mean "--srdb"?'),
-        (["jobs", "--jsn"], '"--json"'),
-        (["jobs", "--xyzzy"], "unknown flag --xyzzy"),
-        (["-z"], "unknown flag -z"),
-        (["--since"], "--since needs a value: --since TIME"),
-        (["--srdb", "--json", "jobs"], "--srdb needs a value"),
-        (["jobs", "--json=yes"], "--json takes no value"),
-        (["jobs", "--json", "--csv"], "exclude each other"),
-        (["jobs", "--grep", "x"], "--grep is a flag of logs and script, not of jobs"),
-        (["completion", "bash", "--json"], "not of completion"),
-        (["show"], "show needs ID"),
-        (["show", "a", "b"], "show takes one ID, found 'b' too"),
-        (["doctor", "a"], "doctor takes nothing"),
-        (["tmeline", JID], "unknown command 'tmeline'; did you mean \"timeline\"?"),
-        (["qqq", "zzz"], "jobtui takes one THING"),
-        (["logs", "x", "-n", "many"], "--lines needs a whole number, not 'many'"),
-        (["logs", "x", "-n", "-1"], "--lines needs a whole number"),
-        (["logs", "x", "--grep", "("], "not a regular expression"),
-        (["completion", "bsh"], 'did you mean "bash"?'),
-        (["completion", "powershell"], "bash"),
-    ],
-)
-def test_a_wrong_command_line_is_one_line_and_exit_2(
-    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert says in err
-    assert err.startswith("jobtui: ")
-
-
 def test_help_and_version_ask_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "show"]) == 0
     as_word = capsys.readouterr().out

@@ -88,12 +88,6 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     assert "jobtui login balsam" in ran.out
 
 
-def test_an_unknown_number_is_no_job(site: Site) -> None:
-    ran = site("show", "999999")
-    assert ran.code == 4
-    assert "no job balsam/999999 is known" in ran.err
-
-
 def test_secrets_in_what_a_job_carries_are_masked(site: Site) -> None:
     row = next(row for row in site.balsam.jobs if row["state"] == "FAILED")
     secret = "s3cr3t-of-the-job"

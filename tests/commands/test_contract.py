@@ -100,31 +100,12 @@ def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
     assert places["agent"]["where"].startswith("LocalDriver dj5k")
 
 
-def test_a_completed_job_is_exit_0_and_a_hanging_one_3(run: Runner) -> None:
-    assert run("show", "DJouDZ9T-1O1o56MF-activityAnimation", *sources_of("local")).code == 0
-    hanging = next((CAPTURES / "docker-agents-never-start" / "supervisor-job").glob("*.json")).stem
-    pending = run("jobs", "status:pending", "--json", "--at", AT, *sources_of("docker-agents-never-start"))
-    (hanging,) = [job["id"] for job in pending.json["jobs"]]
-    ran = run("show", hanging, "--at", AT, *sources_of("docker-agents-never-start"))
-    assert ran.code == 3
-    assert "never answered" in ran.err
-
-
 def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(self: SirepoDb, cursor: str | None) -> None:
         raise AssertionError("read everything")
 
     monkeypatch.setattr(SirepoDb, "poll", refuse)
     assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
-
-
-def test_an_unknown_id_is_exit_4_and_near_ones_are_offered(run: Runner) -> None:
-    ran = run("show", FAILED[:-2] + "xy", *sources_of("local"))
-    assert (ran.code, ran.out) == (4, "")
-    assert FAILED in ran.err
-    as_json = run("show", FAILED[:-2] + "xy", "--json", *sources_of("local"))
-    assert as_json.json["job"] is None
-    assert as_json.json["candidates"][0]["id"] == FAILED
 
 
 def test_what_only_logs_know_is_shown_as_far_as_they_tell(tmp_path: Path, run: Runner) -> None:

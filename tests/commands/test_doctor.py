@@ -1,7 +1,6 @@
 """`doctor` and `login`: what each source is worth, and how one is let in."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -162,11 +161,3 @@ def test_a_login_to_a_second_server_is_kept_beside_the_first(url: str, path: Pat
     assert beside.stat().st_mode & 0o777 == 0o600
     ran = run("--balsam", url, "jobs", "--json", "--since", "2026-11-20T12:00:00Z")
     assert ran.json["sources"][0]["state"] == "ok"
-
-
-def test_without_a_terminal_it_says_so(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    with open(os.devnull) as nothing:
-        monkeypatch.setattr("sys.stdin", nothing)
-        ran = run("login", "balsam")
-    assert ran.code == 2
-    assert "it takes a terminal" in ran.err

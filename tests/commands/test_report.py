@@ -102,13 +102,6 @@ def test_running_allocations_are_shown_and_said_to_be_estimated(site: Site) -> N
     assert exact["y"][-1] == 0
 
 
-def test_a_person_reads_times_in_states(site: Site) -> None:
-    ran = site.report("states", form="")
-    assert "RUNNING" in ran.out
-    assert "STATE" in ran.out
-    assert ran.code == 0
-
-
 @pytest.mark.parametrize(
     ("flag", "narrows"),
     [
@@ -127,26 +120,6 @@ def test_every_query_of_the_event_log_narrows(flag: str, narrows: Any, site: Sit
     wanted = {row["job_id"] for row in finished if narrows(row, jobs[row["job_id"]])}
     (series,) = site.report("throughput", flag).json["series"]
     assert (series["y"][-1] if series["y"] else 0) == len(wanted)
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "says"),
-    [
-        (["throughput", "--tag=nocolon"], 2, "is no tag: expected KEY:VALUE"),
-        (["throughput", "--batch-job=x"], 2, "is no allocation's id"),
-        (["throughput", "--job=x y"], 2, "is no job of Balsam"),
-        (["throughput", "--scheduler-id=x"], 2, "is no scheduler id"),
-        (["throughput", "--scheduler-id=999999"], 5, "no batch job has the scheduler id 999999"),
-        (["thoughput"], 2, 'did you mean "throughput"?'),
-        (["states", "--exact"], 1, "leave out --exact"),
-        (["states", "--plot"], 2, "leave out --json"),
-    ],
-)
-def test_wrong_questions_are_told(words: list[str], code: int, says: str, site: Site) -> None:
-    ran = site.report(*words)
-    assert ran.code == code
-    assert says in ran.err
-    assert code != 2 or not ran.out
 
 
 def test_a_login_that_is_missing_is_told(site: Site, plain_environment: Path) -> None:

@@ -1,7 +1,7 @@
 """Any scrap names its job, in every command that takes an ID, and on a screen."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,12 @@ from jobtui.config import load
 from jobtui.screens.choices import Jump, look_up
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
-from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
+from tests.commands.sites import Flags, flags
 from tests.condor import CONDOR
-from tests.loopback import served
-from tests.slurm_stand_in import StandIn
 from tests.tracing import EXPECTED, capture_file
+
+__all__ = ["flags"]
 
 COMMANDS = (
     ("show",), ("timeline",), ("explain",), ("compare",), ("wait",), ("logs",), ("report", "--markdown"),
@@ -85,17 +85,10 @@ SEVERAL = (
 
 
 @pytest.fixture
-def flags(plain_environment: Path) -> Iterator[Callable[[str], list[str]]]:
-    """Gives the flags that name the sources of a capture, with the spans and scripts of other systems."""
-    condor = [f"--condor-log={CONDOR / name}" for name in ("cluster.log", "81419552.log", "job.ad")]
+def sources(flags: Flags, plain_environment: Path) -> Flags:
+    """All of a site, with spans and scripts, which are of other systems."""
     more = [f"--trace-file={capture_file('job-fail', 'otlp.pb')}", f"--archive={plain_environment}"]
-    with served(RecordedBalsam()) as url:
-        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
-        known = {"condor": condor, "balsam": [f"--balsam={url}", "--since=2026-11-20T12:00:00Z"]}
-        yield lambda capture: [*(known.get(capture) or sources_of(capture)), *more]
-
-
-Flags = Callable[[str], list[str]]
+    return lambda site: [*flags(site), *more]
 
 
 def on_screen(sources: Sequence[str], scrap: str) -> Jump:
@@ -127,15 +120,20 @@ def test_every_command_takes_the_one_job_that_is_meant(
     nth: int,
     told: tuple[str, str, str],
     run: Runner,
-    flags: Flags,
+    sources: Flags,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each scrap by every third command: all of them look it up in the same way."""
+    """Each scrap on a screen and by every third command: all of them look it up in the same way."""
     capture, scrap, job_id = told
     monkeypatch.chdir(tmp_path)
+    flags = sources(capture)
+    if "/tracing/" not in scrap:
+        jump = on_screen(flags, scrap)
+        assert jump.is_clear, jump
+        assert jump.goals[0].job == job_id or jump.goals[0].trace is not None
     for command in COMMANDS[nth % 3 :: 3]:
-        found = run(*command, "--at", AT, *flags(capture), "--", scrap)
+        found = run(*command, "--at", AT, *flags, "--", scrap)
         why = (command, found)
         said = found.out + found.err
         assert found.code in (0, 1, 3) or any(words in found.err for words in LACKS), why
@@ -150,10 +148,13 @@ def test_every_command_takes_the_one_job_that_is_meant(
 
 @pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
 def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each(
-    capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, flags: Flags
+    capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner, sources: Flags
 ) -> None:
+    goal = on_screen(sources_of(capture), scrap).goals[0]
+    assert goal.filter is not None
+    assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
     for command in COMMANDS:
-        found = run(*command, "--at", AT, *flags(capture), "--", scrap)
+        found = run(*command, "--at", AT, *sources(capture), "--", scrap)
         if command in (("logs",), ("find",), ()):
             assert found.code == 0
             assert found.out.count("\n") > 1
@@ -161,24 +162,6 @@ def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each
             assert (found.code, found.out) == (4, ""), (command, found)
             assert f"is {kind} with {count} jobs" in found.err
             assert f"jobtui {' '.join(command[:1])} {job_id}" in found.err or count > 9
-
-
-@pytest.mark.parametrize(("capture", "scrap", "job_id"), [one for one in ONE if "/tracing/" not in one[1]])
-def test_a_screen_goes_to_the_one_job_or_its_trace(
-    capture: str, scrap: str, job_id: str, flags: Flags
-) -> None:
-    jump = on_screen(flags(capture), scrap)
-    assert jump.is_clear, jump
-    assert jump.goals[0].job == job_id or jump.goals[0].trace is not None
-
-
-@pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
-def test_a_screen_shows_the_jobs_of_what_has_several(
-    capture: str, scrap: str, kind: str, count: int, job_id: str
-) -> None:
-    goal = on_screen(sources_of(capture), scrap).goals[0]
-    assert goal.filter is not None
-    assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
 
 
 def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:
@@ -218,20 +201,3 @@ def test_several_lines_at_once_are_looked_up_one_by_one() -> None:
     found = jobtui("find", "-", "--json", *sources_of("docker"), stdin=b"fuSjgiZf\n\nrkZ6gZzZ\n")
     assert found.code == 0
     assert {one["id"] for one in found.json["candidates"][:2]} == {RESTARTED, LOST}
-
-
-@pytest.mark.parametrize("scrap", ["/arch/job.2_script", "/spool/hash.2/job.2/script", "2", "slurm/2", "#2"])
-def test_a_kept_script_names_its_job(
-    scrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Runner
-) -> None:
-    monkeypatch.setenv("PATH", StandIn(tmp_path).captured().search_path)
-    assert run("show", scrap, "--slurm", "local", "--at", AT, "--json").json["job"]["id"] == "slurm/2"
-
-
-def test_a_span_names_its_trace(run: Runner) -> None:
-    spans = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))
-    trace_id, span_id = EXPECTED["job-fail"]["traceID"], EXPECTED["job-fail"]["deepest_errors"][0]
-    assert run("trace", span_id, "--json", *spans).json["trace_id"] == trace_id
-    found = run("show", span_id, *spans)
-    assert found.code == 4
-    assert f"trace {trace_id} (it has this span): jobtui trace {trace_id}" in found.err

@@ -52,17 +52,6 @@ def test_a_task_is_found_under_its_array_and_its_output_named(run: Runner) -> No
     assert [one["path"] for one in document["outputs"]] == [f"{DIRECTORY}/sweep-10_2.out"]
 
 
-def test_what_is_not_there_has_its_reason_and_code(run: Runner, tmp_path: Path) -> None:
-    ran = run("script", "77", "--archive", ARCHIVE, "--archive", f"snel={tmp_path / 'gone'}")
-    assert ran.code == 4
-    assert "not there" in ran.out
-    assert "no archive there" in ran.out
-    assert "no script was found" in ran.err
-    assert run("script", "77", "--archive", tmp_path / "gone").code == 5
-    assert run("script", "huppel/7", "--archive", ARCHIVE).code == 0
-    assert "of another cluster" in run("script", "snel/7", "--archive", ARCHIVE).out
-
-
 def test_two_jobs_are_compared(run: Runner) -> None:
     document = run("script", "1", "--diff", "6", "--json", "--archive", ARCHIVE).json
     assert document["diff"]["script"] == []

@@ -241,10 +241,6 @@ def test_jobs_are_offered_those_that_failed_first(run: Runner) -> None:
     assert all(line.startswith(FAILED[:6]) for line in begun.splitlines())
 
 
-def test_a_colon_in_a_word_parts_no_description_from_it_in_zsh(run: Runner) -> None:
-    assert run("completion", "zsh", "--", "jobs", "status:pu").out == "status\\:purged\n"
-
-
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -123,28 +123,6 @@ def test_output_is_read_where_the_directory_is_mounted(run: Runner, cluster: Sta
     assert run(*LOCAL, "--config", config, "logs", "slurm/31").out.endswith("there\n")
 
 
-def test_an_array_is_told_as_a_whole(run: Runner) -> None:
-    ran = run(*LOCAL, "show", "slurm/4")
-    assert "3 COMPLETED, 1 FAILED" in ran.out
-    assert ran.code == 1
-    found = run(*LOCAL, "find", "4", "--json").json["candidates"]
-    assert {f"slurm/4_{task}" for task in range(1, 5)} <= {one["id"] for one in found}
-
-
-def test_explain_and_timeline_know_it(run: Runner) -> None:
-    said = run(*LOCAL, "explain", "slurm/3", "--json").json
-    assert said["verdict"] == "canceled"
-    assert "canceled by root" in said["sentence"]
-    failed = run(*LOCAL, "explain", "slurm/2")
-    assert failed.code == 1
-    assert "jobtui --slurm local" in failed.out
-    assert "logs slurm/2" in failed.out
-    steps = run(*LOCAL, "timeline", "slurm/2", "--json").json["ops"][0]["steps"]
-    assert [(step["component"], step["step"]) for step in steps] == [
-        ("slurm", "PENDING"), ("slurm", "RUNNING"), ("nodes", "FAILED"),
-    ]  # fmt: skip
-
-
 def test_a_job_that_is_listed_is_explained_although_nothing_more_is_told_of_it(
     run: Runner, cluster: StandIn
 ) -> None:
@@ -159,11 +137,6 @@ def test_a_cluster_that_is_down_is_one_line(run: Runner, cluster: StandIn) -> No
     assert ran.code != 0
     assert ran.err.count("\n") == 1
     assert "scontrol ping" in ran.err
-
-
-def test_the_doctor_looks_at_it(run: Runner) -> None:
-    (check,) = run(*LOCAL, "doctor", "--json").json["checks"]
-    assert (check["source"], check["kind"], check["state"]) == ("local", "slurm", "ok")
 
 
 def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:

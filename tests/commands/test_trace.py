@@ -27,22 +27,6 @@ def test_one_line_of_output_leads_to_the_step_that_failed(run: Runner) -> None:
     assert "hardWork.step" in row
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["212c891717bfbac28a34dec05b616f14"],
-        ["00-212C891717BFBAC28A34DEC05B616F14-FF9C35A8F8C0B21F-01"],
-        ["https://jaeger.example.org/trace/212c891717bfbac28a34dec05b616f14"],
-        ["212c8917"],
-        ["81419552.0@jobsub02.fnal.gov"],
-        LINE.split(),
-    ],
-)
-def test_a_trace_is_named_in_many_ways(words: list[str], run: Runner) -> None:
-    ran = run(*FILES, "trace", "--json", *words)
-    assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
-
-
 def test_a_line_may_come_from_standard_input() -> None:
     ran = jobtui(*FILES, "trace", "-", "--json", stdin=LINE.encode() + b"\n")
     assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
@@ -70,24 +54,6 @@ def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Run
                     assert abs(step[f"{edge}_s"] - told[f"{edge}_ns"] / 1e9) < 2.1e-6
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("jobsub-ok", 0),
-        ("job-good", 0),
-        ("recovered-error", 0),
-        ("jobsub-fail-copy", 0),
-        ("jobsub-fail-condor", 1),
-        ("jobsub-fail-klist", 1),
-        ("cluster-4", 1),
-        ("queue-3h", 1),
-    ],
-)
-def test_the_exit_code_says_whether_something_failed(name: str, code: int, run: Runner) -> None:
-    ran = run("--trace-file", capture_file(name, "otlp.json"), "trace", EXPECTED[name]["traceID"])
-    assert ran.code == code
-
-
 def test_a_trace_whose_end_never_came_needs_a_person(run: Runner, tmp_path: Path) -> None:
     span = {"traceId": TRACE_ID, "spanId": "2" * 16, "parentSpanId": "1" * 16, "name": "step"}
     span |= {"startTimeUnixNano": "1795206900000000000", "endTimeUnixNano": "1795206901000000000"}
@@ -111,23 +77,6 @@ def test_log_records_without_spans_are_shown_and_said_to_be_so(run: Runner) -> N
     assert run(*FILES, "trace", "--json", LINE).json["unplaced_logs"] == []
 
 
-def test_what_is_odd_in_a_trace_is_said(run: Runner) -> None:
-    ran = run("--trace-file", capture_file("broken", "otlp.pb"), "trace", EXPECTED["broken"]["traceID"])
-    for said in (
-        "1 open", "1 came twice", "1 in circles of parents",
-        "f4d3f9ef702b677d was not received: 4 spans below it",
-        "analyze begins 12s before its parent: clocks differ", "ends before it begins", "circle of parents",
-    ):  # fmt: skip
-        assert said in ran.out
-
-
-def test_a_queue_is_a_wait_and_takes_no_room(run: Runner) -> None:
-    ran = run("--trace-file", capture_file("queue-3h", "otlp.pb"), "trace", EXPECTED["queue-3h"]["traceID"])
-    assert "waited    1h34m between jobsub_submit and stage-in" in ran.out
-    queues = [line.split()[-1] for line in ran.out.splitlines() if "nothing ran" in line]
-    assert queues == ["3h07m", "1h34m"]
-
-
 def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
     ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
     row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
@@ -141,11 +90,6 @@ def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path
     ran = run("--trace-file", path, "trace", "abc")
     assert ran.code == 4
     assert "ambiguous" in ran.err
-
-
-def test_other_commands_do_not_read_spans(run: Runner) -> None:
-    ran = run(*FILES, "jobs", "--json")
-    assert ran.json["sources"] == []
 
 
 @pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])

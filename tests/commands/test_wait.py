@@ -18,7 +18,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
-from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
+from tests.commands.running import CAPTURES, Runner, environment
 from tests.pty_program import PtyProgram
 from tests.waiting import wait_for
 
@@ -41,13 +41,6 @@ def change(srdb: Path, **fields: Any) -> None:
     fresh.rename(path)
 
 
-@pytest.mark.parametrize(("job", "code"), [(DONE, 0), (FAILED, 1)])
-def test_a_job_that_is_over_is_not_waited_for(job: str, code: int, run: Runner) -> None:
-    ran = run("wait", job, "--timeout", "60s", *sources_of("local"))
-    assert ran.code == code
-    assert ran.out.startswith(job)
-
-
 def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
     change(srdb, status="running")
     ran = run("wait", DONE, "--until", "done", "--timeout", "0s", "--srdb", srdb)
@@ -65,20 +58,7 @@ def test_it_ends_when_the_job_does(srdb: Path) -> None:
     assert out == f"{DONE} failed: no such breed\n"
 
 
-def test_status_is_one_line(run: Runner) -> None:
-    ran = run("status", "--at", AT, *sources_of("local"))
-    assert ran.out == "●0 ○0 ✗4\n"
-    assert ran.code == 0
-    counts = run("status", "--json", "--at", AT, *sources_of("local")).json
-    assert (counts["running"], counts["pending"], counts["stuck"], counts["failed_1h"]) == (0, 0, 0, 4)
-
-
-def test_status_for_prometheus_and_of_the_newest_records(
-    srdb: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ran = run("status", "--prometheus", "--at", AT, *sources_of("local"))
-    assert 'jobtui_jobs{state="failed_1h"} 4\n' in ran.out
-    assert ran.out.endswith("jobtui_sources_down 0\n")
+def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     for nth in range(3):
         old = srdb / "supervisor-job" / f"{nth}{DONE[1:]}.json"
         old.write_text((srdb / "supervisor-job" / f"{DONE}.json").read_text().replace(DONE, old.stem))
