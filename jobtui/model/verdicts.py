@@ -53,7 +53,7 @@ class Code(StrEnum):
     KILLED_BY_SIGNAL = "killed_by_signal", Concern.FAILED
     PREPARE_FAILED = "prepare_failed", Concern.FAILED
     SBATCH_LOGIN_NEEDED = "sbatch_login_needed", Concern.STUCK, Category.LOGIN
-    SBATCH_QUEUED = "sbatch_queued", Concern.FINE, Category.RESOURCES
+    SBATCH_QUEUED = "sbatch_queued", Concern.FINE, Category.OTHER
     SBATCH_FAILED = "sbatch_failed", Concern.FAILED
     RUN_DIR_GONE = "run_dir_gone", Concern.FAILED
     NEVER_RUN = "never_run", Concern.FINE
