@@ -15,20 +15,17 @@ from jobtui.commands.open import has_terminal, of_specs
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import session_to_watch
 from jobtui.commands.record import REPLAYED
+from jobtui.commands.remember import REMEMBERED, with_memory
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import load
 from jobtui.demo.balsam import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
 from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
-from jobtui.memory.database import FILE_NAME
 from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
-
-REMEMBERED = frozenset({"seen", "changed"})
-"""Commands that ask the memory, which takes in first what the demo knows."""
 
 
 def run(context: Context) -> Exit:
@@ -74,10 +71,9 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place
         made = config._replace(sources=specs, begins=("demo", *flags))
         inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
         if inner.command.name in REMEMBERED:
-            inside = inside._replace(memory=place / FILE_NAME)
-            once = Invocation(COMMAND_BY_NAME["remember"], (), {}, {"once": ""})
-            runner("remember")(inside._replace(invocation=once, clock=SystemClock()))
+            inside = with_memory(inside, place)
         return Exit(runner(inner.command.name)(inside))
+    context = with_memory(context._replace(config=context.config._replace(sources=specs)), place)
     stopped = threading.Event()
 
     def live() -> None:
@@ -87,7 +83,7 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place
     thread = threading.Thread(target=live, name="demo", daemon=True)
     thread.start()
     try:
-        session = session_to_watch(context._replace(remembers=False), specs)
+        session = session_to_watch(context, specs)
         context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     finally:
         stopped.set()

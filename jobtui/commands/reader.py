@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
     from jobtui.backends.base import Observer
+    from jobtui.memory.database import Memory
     from jobtui.model.job_reader import Noted
 
 WHOLE_BYTES = 16 << 20
@@ -388,10 +389,16 @@ def _session(context: Context, sources: Sequence[Announced], observer: "Observer
     session = Session(sources, context.clock, replay=context.replay, observer=observer)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     session.store.name_profiles(context.config.profile_of_source)
-    session.remembers = context.remembers
+    session.memory = partial(_open_memory, context.memory) if context.remembers else None
     session.job_attributes = context.config.job_attributes
     session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
     return session
+
+
+def _open_memory(path: Path | None) -> "Memory":
+    from jobtui.memory.database import Memory  # the first paint does not need it
+
+    return Memory(path)
 
 
 def session_to_watch(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -12,7 +13,7 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
-from jobtui.commands.remember import kept_reading, open_memory, runs_of, say
+from jobtui.commands.remember import REMEMBERED, kept_reading, open_memory, runs_of, say, with_memory
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
 from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Kind, Scope
@@ -114,7 +115,7 @@ REPLAYED = frozenset(
 
 def run_replay(context: Context) -> Exit:
     inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
-    if inner.command.name not in REPLAYED | {"remember"}:
+    if inner.command.name not in REPLAYED | REMEMBERED | {"remember"}:
         complain(f"{inner.command.name} is nothing that can be asked of a recording")
         return Exit.USAGE
     sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is Kind.SOURCE}
@@ -138,8 +139,10 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
         replay.clock.set(made.clock.now())
     for note in replay.recording.about.notes:
         complain(f"not in the recording: {note}")
-    run = runner(inner.command.name)
-    code = Exit(run(made._replace(clock=replay.clock, replay=replay, remembers=False)))
+    made = made._replace(clock=replay.clock, replay=replay, remembers=False)
+    with TemporaryDirectory(prefix="jobtui-replay-") as place:
+        made = with_memory(made, Path(place)) if inner.command.name in REMEMBERED else made
+        code = Exit(runner(inner.command.name)(made))
     if damaged := replay.recording.damaged:
         entries = "1 entry is" if damaged == 1 else f"{damaged:,} entries are"
         complain(f"{replay.recording.path}: {entries} damaged, and left out")

@@ -15,9 +15,10 @@ from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, first, print_report
 from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
 from jobtui.commands.streams import Exit, clear_progress, complain
-from jobtui.memory.database import MOST_SHOWN, Memory
+from jobtui.grammar import COMMAND_BY_NAME, Invocation
+from jobtui.memory.database import FILE_NAME, MOST_SHOWN, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
-from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.clock import FixedClock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
@@ -132,6 +133,18 @@ SAID_EVERY_S, READ_AGAIN_S = 1.0, 2.0
 MOST_DAYS = 28
 """The most days of a period that is compared."""
 NOTHING = "nothing is remembered yet; `jobtui remember` begins, and takes in what the sources still know"
+
+
+REMEMBERED = frozenset({"seen", "changed"})
+"""Commands that ask the memory."""
+
+
+def with_memory(context: Context, directory: Path) -> Context:
+    """The context with a memory of its own in a directory, which has taken in what its sources know now."""
+    context = context._replace(remembers=True, memory=directory / FILE_NAME)
+    once = Invocation(COMMAND_BY_NAME["remember"], (), {}, {"once": ""})
+    run(context._replace(invocation=once, clock=context.clock if context.replay else SystemClock()))
+    return context
 
 
 def open_memory(megabytes: int = DEFAULT_MB, path: Path | None = None) -> MemoryThread:

@@ -24,7 +24,7 @@ from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail, newest
+from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import Reached
 from jobtui.model.settings import Alarms
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -34,9 +34,10 @@ from jobtui.store.store import Store
 if TYPE_CHECKING:
     from jobtui.backends.base import Observer, Replay
     from jobtui.backends.job_reader import SessionJobReader
+    from jobtui.memory.database import Memory
     from jobtui.model.clock import Offsets, Player
     from jobtui.model.job_reader import JobReader
-    from jobtui.model.memory import Overview, Remembered
+    from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
     from jobtui.model.traces import TraceClient
 
@@ -67,8 +68,8 @@ class Session:
         """The attributes of spans with the id of a job, as configured; empty for the usual ones."""
         self.alarms = Alarms()
         """What to do when a job begins to need a person, as configured."""
-        self.remembers = False
-        """Whether to ask the memory of this user about jobs."""
+        self.memory: Callable[[], Memory] | None = None
+        """What opens the memory of finished runs; None if that is not about the systems read here."""
         self.store = Store(NothingRead(), self.clock)
         self._replay = replay
         self._observer = observer
@@ -224,15 +225,17 @@ class Session:
         if self._job_reader is None:
             from jobtui.backends.job_reader import SessionJobReader
 
-            recall = _recall if self.remembers else None
+            memory = self.memory
+            recall = None if memory is None else lambda *asked: memory().of_job(*asked)
             self._job_reader = SessionJobReader(
                 lambda: self.sources, self.reach_back, self.store.detail, recall
             )
         return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
 
     def overview(self) -> "Callable[[Nanos], Overview] | None":
-        """What gives all that is remembered; None if the memory is not about the systems read here."""
-        return _overview if self.remembers else None
+        """What gives all that is remembered, if anything is."""
+        memory = self.memory
+        return None if memory is None else lambda now: memory().overview(now)
 
     def player(self) -> "Player | None":
         """What moves through recorded time; None if the systems are live."""
@@ -310,18 +313,6 @@ class Session:
 
     async def __aexit__(self, *error: object) -> None:
         await self.aclose()
-
-
-def _recall(job: Job, text: str, now: Nanos) -> "Remembered":
-    from jobtui.memory.database import Memory  # the first paint does not need it
-
-    return Memory().of_job(job, text, now)
-
-
-def _overview(now: Nanos) -> "Overview":
-    from jobtui.memory.database import Memory  # the first paint does not need it
-
-    return Memory().overview(now)
 
 
 def _share(source: Source, pollers: Callable[[], Iterable[Poller]]) -> None:

@@ -228,7 +228,7 @@ def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path) -
 
 def test_what_a_recording_replays_is_valid_json_on_every_command(tmp_path: Path, run: Runner) -> None:
     jid, file = bundled("sbatch", tmp_path, run)
-    for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"]):
+    for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"], ["seen"]):
         ran = run("replay", file, *words, "--json")
         assert json.loads(ran.out)["schema"].startswith("jobtui/"), words
 

@@ -100,6 +100,8 @@ def test_a_recording_and_a_bundle_are_taken_in(run: Runner, tmp_path: Path) -> N
     assert run(*sources_of("docker"), "record", tmp_path / "r", "--for", "1s").code == 0
     assert rows(home_file()) == 11  # `record` remembers too
     assert run("remember", "--forget").code == 0
+    assert run("replay", tmp_path / "r", "seen", "--json").json["signatures"]
+    assert not home_file().exists()
     assert run("replay", tmp_path / "r", "remember").code == 0
     assert rows(home_file()) == 11
     assert (run("demo", "remember").code, run("demo", "seen").code) == (2, 0)
