@@ -21,7 +21,7 @@ class Toy(PolledSource):
         )  # fmt: skip
 
     async def read(self, *, begins: bool) -> Batch:
-        return Batch(cursor="", jobs=(self.job,), count=1)
+        return Batch(jobs=(self.job,), count=1)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         return JobDetail(job=self.job, runs=(), history=(), native={}) if job_id == self.job.id else None

@@ -244,11 +244,11 @@ class AgentCopies(PolledSource):
     kind = "agent_copies"
 
     def __init__(self, root: Path, users: Users, *, every_s: float = LOOK_EVERY_S) -> None:
-        super().__init__(str(root / "user" / "*" / DIRECTORY))
+        self._worker = Worker(f"agent copies {root}")
+        super().__init__(str(root / "user" / "*" / DIRECTORY), self._worker)
         self.root = root
         self._users = users
         self._logs: dict[Path, CopiedLog] = {}
-        self._worker = Worker(f"agent copies {root}")
         self._every_s = every_s
         self._looked_for: Sequence[str] = ()
         self._next_at = -math.inf
@@ -286,7 +286,7 @@ class AgentCopies(PolledSource):
             shown = f"{USERS_LOOKED_AT:,} of {len(users):,}"
             notes.append(f"only {shown} users with jobs on a cluster are looked at")
         note = "; ".join(notes) or None
-        return merged((*found, Batch(cursor="", more=self._round is not None, note=note)))
+        return merged((*found, Batch(more=self._round is not None, note=note)))
 
     def _look(self) -> list[Batch]:
         """What is new in the next few directories; the next round is when it has cost little of the time."""
@@ -331,14 +331,9 @@ class AgentCopies(PolledSource):
         skips = [*looked.skips, *(skip for part in parsed for skip in part.skips)]
         above = f"{self.root / 'user'}/"
         return Batch(
-            cursor="",
             records=tuple(record for part in parsed for record in part.records),
             skipped=tuple(Skip(f"{self.name}: {skip.where.removeprefix(above)}", skip.why) for skip in skips),
             skip_count=len(skips),
             recovered=looked.recovered,
             count=sum(len(new.lines) for new in looked.news),
         )
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        self._worker.close()

@@ -52,7 +52,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     are no other sites and allocations.
     """
 
-    cursor: str
+    cursor: str = ""
     jobs: tuple[Job, ...] = ()
     gone: tuple[JobId, ...] = ()
     deleted: tuple[JobId, ...] = ()
@@ -90,7 +90,6 @@ def merged(batches: Iterable[Batch]) -> Batch:
         name: tuple(chain.from_iterable(getattr(one, name) for one in told)) for name in LISTS
     }
     return Batch(
-        cursor="",
         more=any(one.more for one in told),
         is_whole_frame=any(one.is_whole_frame for one in told),
         note=next((one.note for one in reversed(told) if one.note is not None), None),
@@ -102,13 +101,21 @@ def merged(batches: Iterable[Batch]) -> Batch:
 
 def batch_of(told: "Telemetry") -> Batch:
     return Batch(
-        cursor="",
         spans=told.spans,
         span_logs=told.logs,
         skipped=told.skipped,
         skip_count=told.skip_count,
         count=len(told.spans) + len(told.logs),
     )
+
+
+SKIPS_NAMED = 20
+"""Of what a batch skips the last so many are named."""
+
+
+def skipping(batch: Batch, skips: Sequence[Skip]) -> Batch:
+    """The same batch, which counts all of these as skipped."""
+    return msgspec.structs.replace(batch, skipped=tuple(skips[-SKIPS_NAMED:]), skip_count=len(skips))
 
 
 class Source(Protocol):
@@ -132,15 +139,24 @@ class Source(Protocol):
         """Release what is held. May be called twice."""
 
 
+class Closable(Protocol):
+    """What a source holds as long as it is open: a client, or the thread that reads."""
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+
+
 class PolledSource(ABC):
     """A source whose cursors count its batches; with any other cursor it begins again.
 
-    What was being read when a poll was cancelled is given to the next poll, so no batch is lost.
+    What was being read when a poll was cancelled is given to the next poll, so no batch is lost. What is
+    `held` is closed with it.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, held: Closable | None = None) -> None:
         self.name = name
         self.closing = asyncio.Event()
+        self._held = held
         self._number = 0
         self._last: Batch | None = None
         self._reading: asyncio.Future[Batch] | None = None
@@ -175,6 +191,8 @@ class PolledSource(ABC):
         self.closing.set()
         if self._reading is not None:
             self._reading.cancel()
+        if self._held is not None:
+            await self._held.aclose()
 
 
 class Announced(NamedTuple):

@@ -608,7 +608,6 @@ class Follower:
         beginning = self.beginning
         began = beginning.note if beginning else None
         return Batch(
-            cursor="",
             records=tuple(gathered.records),
             skipped=tuple(gathered.skips),
             skip_count=gathered.skip_count,

@@ -116,7 +116,7 @@ class LogFile(PolledSource):
             self._follower.restart()
         if (note := self._read_elsewhere()) is not None:
             self._read_to = self._led_by._read_to if self._led_by is not None else None
-            return Batch(cursor="", note=note)
+            return Batch(note=note)
         leader, self._led_by = self._led_by, None
         if leader is not None and not self._follower.files and leader.beginning is not None:
             # where the other has read to: a line of long ago would no longer be known again

@@ -322,7 +322,7 @@ async def _ask(
     except SourceError as error:
         store.fail(source.name, str(error))
         return
-    store.apply(source.name, Batch(cursor="", count=count, skipped=skips[:SKIPS_KEPT], skip_count=len(skips)))
+    store.apply(source.name, Batch(count=count, skipped=skips[:SKIPS_KEPT], skip_count=len(skips)))
 
 
 ROWS = 22

@@ -86,18 +86,18 @@ def _pieces(batch: Batch, states: States, wanted: Callable[[JobId], bool]) -> It
     yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=(), reasons=reasons)
     for job in batch.jobs:
         for at, state in states(job) if wanted(job.id) else ():
-            yield at, Batch(cursor="", jobs=(state,))
+            yield at, Batch(jobs=(state,))
     for change in batch.changes:
         if wanted(change.job_id):
-            yield change.at, Batch(cursor="", changes=(change,))
+            yield change.at, Batch(changes=(change,))
     piece: list[LogRecord] = []
     begun = latest = TIMELESS
     for record in batch.records:  # a second's worth at a time, none before those it follows
         at = max(latest, record.at or TIMELESS)
         if piece and (at >= begun + SECOND or len(piece) >= PIECE_RECORDS):
-            yield latest, Batch(cursor="", records=tuple(piece))
+            yield latest, Batch(records=tuple(piece))
             piece, begun = [], at
         piece.append(record)
         latest = at
     if piece:
-        yield latest, Batch(cursor="", records=tuple(piece))
+        yield latest, Batch(records=tuple(piece))

@@ -99,7 +99,7 @@ class ReplayedSource:
             self._seq = -1
         self._read_to = self._clock.now()
         if self.number is None:
-            return Batch(cursor="")
+            return Batch()
         until = self._read_to
         early = self._recording.early_jobs(self.number, until) if self._seq < 0 else ()
         entries = self._recording.delivered(self.number, max(0, self._seq), until, AT_ONCE)
@@ -110,9 +110,7 @@ class ReplayedSource:
         self._seq = taken[-1].seq if taken else max(0, self._seq)
         if taken and taken[-1].what is What.FAILURE and not more:
             raise SourceUnreachable(str(taken[-1].value))
-        batches = [Batch(cursor="", jobs=early, count=0)] + [
-            one.value for one in taken if one.what is What.BATCH
-        ]
+        batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is What.BATCH]
         return msgspec.structs.replace(merged(batches), cursor=str(self._seq), more=more)
 
 

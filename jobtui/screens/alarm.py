@@ -75,7 +75,7 @@ class AlarmCommand:
                 self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
             )
         elif self._has_failed:
-            self._store.apply(self.name, Batch(cursor="", count=1))
+            self._store.apply(self.name, Batch(count=1))
 
 
 async def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:

@@ -290,12 +290,12 @@ class Session:
             if asking.fault is not None:
                 skip = Skip(job_id, asking.words)
             if skip is not None:
-                self.store.apply(source.name, Batch(cursor="", skipped=(skip,), skip_count=1))
+                self.store.apply(source.name, Batch(skipped=(skip,), skip_count=1))
                 continue
             jobs = (found.job,) if found else ()
             changes = found.changes if found else ()
             sites = (found.site,) if found and found.site else ()
-            batch = Batch(cursor="", jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            batch = Batch(jobs=jobs, changes=changes, sites=sites, count=len(jobs))
             self.store.apply(source.name, batch)
             if found:
                 details.append(found)

@@ -198,7 +198,7 @@ class SessionTraces:
                 return source.name, None, str(error)
         if asking.fault is not None:
             return source.name, None, f"{source.name}: {asking.words}"
-        self._store.apply(source.name, Batch(cursor=""))
+        self._store.apply(source.name, Batch())
         return source.name, answer, ""
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SPANS_AT_ONCE = 2_000
 FACTS_AT_ONCE = 500
-EMPTY = Batch(cursor="", more=True)
+EMPTY = Batch(more=True)
 RECORDS = tuple(name for name in LISTS if name != "skipped")
 SINGLY_AT_ONCE = 100
 """Records applied one by one before other tasks get their turn."""
@@ -121,7 +121,7 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
     try:
         if len(left.spans) > SPANS_AT_ONCE:
             for part in _parts(left.spans):
-                store.apply(source, Batch(cursor="", spans=part))
+                store.apply(source, Batch(spans=part))
                 await asyncio.sleep(0)
             left = structs.replace(left, spans=())
         while len(left.condor) > FACTS_AT_ONCE:

@@ -75,6 +75,9 @@ class Worker:
             self._items.put(None)
             self._thread = None
 
+    async def aclose(self) -> None:
+        self.close()
+
 
 def start(thread: threading.Thread) -> None:
     """Start a thread. Raises SourceError where the system allows no more, which is no fault of jobtui."""

@@ -274,5 +274,5 @@ async def test_a_contradicted_job_or_a_source_that_is_down_is_not_taken_for_well
 def in_store(kind: str, *jobs: Job) -> Store:
     store = Store(Correlator(), FixedClock(NOW))
     store.add_source("cluster", kind)
-    store.apply("cluster", Batch(cursor="", jobs=jobs))
+    store.apply("cluster", Batch(jobs=jobs))
     return store

@@ -107,7 +107,7 @@ def test_two_recorders_do_not_share_a_directory(tmp_path: Path) -> None:
     first = recorder_in(tmp_path)
     with pytest.raises(RecordingError, match="another jobtui records here"):
         recorder_in(tmp_path)
-    first.put("logfile", "a.log", What.BATCH, Batch(cursor="", records=(record(1),)), NOW)
+    first.put("logfile", "a.log", What.BATCH, Batch(records=(record(1),)), NOW)
     first.close()
     recorder_in(tmp_path).close()
     assert len(replayed(tmp_path, 0)) == 1
@@ -122,24 +122,24 @@ def a_database(path: Path, version: int = 0) -> None:
 
 
 def linked(path: Path) -> None:
-    written(path.with_name("other"), (What.BATCH, Batch(cursor=""), 0))
+    written(path.with_name("other"), (What.BATCH, Batch(), 0))
     path.symlink_to("other")
 
 
 def hard_linked(path: Path) -> None:
-    written(path.with_name("other"), (What.BATCH, Batch(cursor=""), 0))
+    written(path.with_name("other"), (What.BATCH, Batch(), 0))
     path.hardlink_to(path.with_name("other"))
 
 
 def newer(path: Path) -> None:
-    written(path, (What.BATCH, Batch(cursor=""), 0))
+    written(path, (What.BATCH, Batch(), 0))
     db = sqlite3.connect(path)
     db.execute(f"PRAGMA user_version = {VERSION + 1}")
     db.close()
 
 
 def with_a_view(path: Path) -> None:
-    written(path, (What.BATCH, Batch(cursor=""), 0))
+    written(path, (What.BATCH, Batch(), 0))
     db = sqlite3.connect(path)
     db.execute("DROP TABLE entry")
     db.execute(
@@ -151,7 +151,7 @@ def with_a_view(path: Path) -> None:
 
 
 def of_somebody_else(path: Path) -> None:
-    written(path, (What.BATCH, Batch(cursor=""), 0))
+    written(path, (What.BATCH, Batch(), 0))
     os.chown(path, 12_345, -1)
 
 
@@ -212,7 +212,7 @@ def test_a_killed_database_of_somebody_else_stays_as_it_is(tmp_path: Path, run: 
 def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, run: Runner) -> None:
     """SQLite deletes a super-journal, whatever file it is, once it has rolled back what names it."""
     (precious := tmp_path / "precious").write_text("of some use")
-    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(cursor=""), 0))
+    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(), 0))
     name = os.fsencode(precious)
     ending = bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + SUPER_JOURNAL
     torn = with_a_hot_journal(path, ending)
@@ -223,7 +223,7 @@ def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runner) -> None:
-    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(cursor=""), 0))
+    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(), 0))
     torn = with_a_hot_journal(path)
     os.chown(f"{path}-journal", 12_345, -1)
     assert run("replay", path, "jobs").code == 5
@@ -243,7 +243,7 @@ def test_a_file_of_another_layout_is_refused(
 def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Path) -> None:
     import zlib
 
-    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1),)), 0))
+    path = written(tmp_path / "r", (What.BATCH, Batch(records=(record(1),)), 0))
     db = sqlite3.connect(path)
     bomb = zlib.compress(b'"' + b" " * (64 << 20) + b'"', 9)
     db.execute("INSERT INTO entry VALUES (99, ?, 1, 'batch', '', ?)", (NOW, bomb))
@@ -257,7 +257,7 @@ def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Pat
 
 def test_what_is_alike_all_over_is_kept_all_the_same(tmp_path: Path) -> None:
     text = "same " * 4_000_000
-    kept = Batch(cursor="", records=(record(1, text),))
+    kept = Batch(records=(record(1, text),))
     path = written(tmp_path / "r", (What.BATCH, kept, 0), most_bytes=64 * MB)
     ((one,),) = [batch.records for batch in replayed(path, 0)]
     assert one.text == text
@@ -265,7 +265,7 @@ def test_what_is_alike_all_over_is_kept_all_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("config", ['"x"', "7", "[[1]]", '{"sources": 7}', "null"])
 def test_odd_settings_in_a_bundle_are_one_clear_error(tmp_path: Path, config: str, run: Runner) -> None:
-    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1, noise(1, 9)),)), 0))
+    path = written(tmp_path / "r", (What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
     db = sqlite3.connect(path)
     text = f'{{"version": "0", "made_at": {NOW}, "at": {2**62}, "config": {config}}}'
     db.execute("UPDATE about SET value = ?", (text,))

@@ -42,13 +42,11 @@ def replay(tmp_path: Path) -> Iterator[RecordingReplay]:
     about = About(version="0", made_at=at(END_S), at=at(END_S), config=None, job_id="x")
     writer = RecordingWriter(tmp_path / "r", about, 1 << 20)
     with writer.together():
-        writer.put(
-            "sirepo_db", "/srv/db", What.BATCH, Batch(cursor="", jobs=(a_job(2, name="other"),)), at(0)
-        )
+        writer.put("sirepo_db", "/srv/db", What.BATCH, Batch(jobs=(a_job(2, name="other"),)), at(0))
         for when, job in (
             a_run(60, JobStatus.PENDING), a_run(180, JobStatus.RUNNING), a_run(480, JobStatus.FAILED)
         ):  # fmt: skip
-            writer.put("sirepo_db", "/srv/db", What.BATCH, Batch(cursor="", jobs=(job,)), when)
+            writer.put("sirepo_db", "/srv/db", What.BATCH, Batch(jobs=(job,)), when)
     writer.close()
     opened = RecordingReplay(tmp_path / "r")
     yield opened

@@ -156,7 +156,7 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         a_span(2, 1, NOW + 9 * SECOND, end),
         a_span(3, 2, NOW + 9 * SECOND, end),
     ]
-    store.apply("test", Batch(cursor="", spans=tuple(first)))
+    store.apply("test", Batch(spans=tuple(first)))
     async with app.run_test(size=(120, 20)) as pilot:
         app.action_jump(TRACE_ID)
         await wait_until(lambda: "s3" in text(app), pilot)
@@ -166,12 +166,12 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         early = tuple(
             a_span(nth, 1, NOW + nth * SECOND // 9, NOW + nth * SECOND // 8) for nth in range(10, 14)
         )
-        store.apply("test", Batch(cursor="", spans=early))
+        store.apply("test", Batch(spans=early))
         await wait_until(lambda: "s13" in text(app), pilot)
         assert (here(app), waterfall(app).cursor - waterfall(app).top) == ("s2", height + 4)
         assert "s3" not in text(app)
         bad = a_span(9, 2, NOW + 20 * SECOND, NOW + 21 * SECOND, error=True)
-        store.apply("test", Batch(cursor="", spans=(bad,)))
+        store.apply("test", Batch(spans=(bad,)))
         await wait_until(lambda: "2 below  ✗ 1" in text(app), pilot)
         assert here(app) == "s2"
 
@@ -217,7 +217,7 @@ def spans_of_job() -> tuple[Span, ...]:
 
 async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
     scene = Scene(open_at=FAILED_JOB)
-    scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
+    scene.store.apply("/srv/db", Batch(spans=spans_of_job()))
     async with scene.app.run_test(size=SIZE) as pilot:
         await wait_until(lambda: "trace" in "\n".join(screen_text(scene.app)[5:12]), pilot)
         await press(pilot, "G", until="load was handled after an error: no crystal3")
@@ -240,7 +240,7 @@ async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
     scene = Scene(open_at=FAILED_JOB)
     async with read(scene, size=SIZE) as (_, pilot):
         await press(pilot, "T", until="No trace of this job was found")
-        scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
+        scene.store.apply("/srv/db", Batch(spans=spans_of_job()))
         await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
 
 
@@ -254,13 +254,13 @@ async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody
             )
             trace_id = TraceId(f"{1 + moves:032x}")
             known = [structs.replace(one, trace_id=trace_id) for one in (root, first)]
-            scene.store.apply("/srv/db", Batch(cursor="", spans=tuple(known)))
+            scene.store.apply("/srv/db", Batch(spans=tuple(known)))
             scene.app.commander().open_trace(TraceRef(trace_id))
             await wait_until(lambda: "first" in text(scene.app), pilot)
             if moves:
                 await pilot.press("j")
             late = structs.replace(bad, trace_id=trace_id)
-            scene.store.apply("/srv/db", Batch(cursor="", spans=(late,)))
+            scene.store.apply("/srv/db", Batch(spans=(late,)))
             await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
             assert here(scene.app) == place
             await pilot.press("escape")

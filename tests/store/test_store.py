@@ -318,7 +318,7 @@ def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
     for name, kind in (("spans.json", "trace_file"), ("db", "sirepo_db")):
         store.add_source(name, kind)
     for number in (1, 2):
-        store.apply("spans.json", Batch(cursor="", spans=(span_of(number),), note="a file"))
+        store.apply("spans.json", Batch(spans=(span_of(number),), note="a file"))
     notes = [source.note for source in store.sources()]
     assert notes == [f"a file; {store.traces.notice}", None]
 
@@ -329,7 +329,7 @@ async def test_a_batch_of_many_spans_is_taken_in_a_part_at_a_time() -> None:
     told: list[int] = []
     store.subscribe(lambda _: told.append(store.traces.size(TRACE_ID)))
     spans = (*(a_span(n) for n in range(1, 4_501)), a_span(1))
-    await apply_in_parts(store, "spans.json", Batch(cursor="", spans=spans, count=4_501))
+    await apply_in_parts(store, "spans.json", Batch(spans=spans, count=4_501))
     assert store.traces.size(TRACE_ID) == 4_501
     assert len(told) > 2
     assert store.sources()[0].records == 4_501

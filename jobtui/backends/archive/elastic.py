@@ -36,14 +36,14 @@ class ElasticArchive(Keeper):
     kind = "elastic"
 
     def __init__(self, client: ElasticClient) -> None:
-        super().__init__(client.name)
+        super().__init__(client.name, held=client)
         self._client = client
         self._asking = asyncio.Lock()
 
     async def read(self, *, begins: bool) -> Batch:
         async with self._asking:
             await self._client.hits({"size": 0})
-        return Batch(cursor="")
+        return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
         async with self._asking:
@@ -76,10 +76,6 @@ class ElasticArchive(Keeper):
     def _scripts(self, hits: list[Document]) -> list[ArchivedScript]:
         read = (parse_script(hit.get("_source"), f"{self.name}/_doc/{hit.get('_id')}") for hit in hits)
         return [script for script in read if script is not None]
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self._client.aclose()
 
 
 def query_for(wanted: Wanted, form: Form) -> Document:

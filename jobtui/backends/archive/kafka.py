@@ -218,7 +218,7 @@ class KafkaArchive(Keeper):
 
     async def read(self, *, begins: bool) -> Batch:
         await self._worker.run(self._topic.bounds)
-        return Batch(cursor="")
+        return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
         return await self._worker.run(partial(self._find, wanted))

@@ -31,7 +31,7 @@ from jobtui.backends.archive.files import (
     spots,
     written_at,
 )
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import Batch, Closable, PolledSource
 from jobtui.model.clock import Nanos, SystemClock, to_rfc3339
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
@@ -49,8 +49,8 @@ class Keeper(PolledSource):
 
     kind = ""
 
-    def __init__(self, name: str, cluster: str = "") -> None:
-        super().__init__(name)
+    def __init__(self, name: str, cluster: str = "", held: Closable | None = None) -> None:
+        super().__init__(name, held)
         self.cluster = cluster
 
     @abstractmethod
@@ -336,12 +336,12 @@ class ArchiveDirectory(Keeper):
     kind = "archive"
 
     def __init__(self, path: str, cluster: str = "") -> None:
-        super().__init__(str(Path(path)), cluster)
         self._worker = Worker(f"archive {path}")
+        super().__init__(str(Path(path)), cluster, self._worker)
 
     async def read(self, *, begins: bool) -> Batch:
         await self._worker.run(partial(root_of, self.name))
-        return Batch(cursor="")
+        return Batch()
 
     async def find(self, wanted: Wanted) -> Answer:
         now = SystemClock().now()
@@ -349,10 +349,6 @@ class ArchiveDirectory(Keeper):
 
     def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncGenerator[Walked, None]:
         return self._walked(self._worker, walk(self.name, self.cluster, span, told))
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        self._worker.close()
 
 
 def open_source(spec: SourceSpec, window: Window) -> ArchiveDirectory:

@@ -119,7 +119,7 @@ class Questions:
         if not batch.more:
             self.due.popleft()
         lost, self._lost = tuple(self._lost), []
-        return merged((batch, Batch(cursor="", skipped=lost, skip_count=len(lost)))) if lost else batch
+        return merged((batch, Batch(skipped=lost, skip_count=len(lost)))) if lost else batch
 
     def _each(self, rows: Iterable[_Row], make: Callable[[_Row], _Made]) -> Iterator[_Made]:
         """What is made of each row; one of which nothing can be made is lost alone."""
@@ -176,7 +176,6 @@ class Questions:
         read = (("/sites/", sites), ("/sessions/", sessions), ("/batch-jobs/", batch_jobs))
         skipped = [self._skipped(path, page) for path, page in read]
         found = Batch(
-            cursor="",
             jobs=self._newly_alerted(),
             sites=places,
             allocations=allocations,
@@ -194,7 +193,7 @@ class Questions:
             del self._bad[place]
         for skip in fresh[: max(0, BAD_ROWS_KEPT - len(self._bad))]:
             self._bad[skip.where] = None
-        return Batch(cursor="", skipped=fresh, skip_count=len(fresh), recovered=len(mended))
+        return Batch(skipped=fresh, skip_count=len(fresh), recovered=len(mended))
 
     async def _failed_transfers(self) -> dict[int, Needs]:
         """Of which jobs a file could not be brought in or away; such a job stays as it is."""
@@ -289,7 +288,7 @@ class Questions:
                     self._ask_for([number for _, number in part])
                 elif not is_whole:
                     left.extend((part[:half], part[half:]))
-            return Batch(cursor="", more=bool(left))
+            return Batch(more=bool(left))
 
         return step
 
@@ -324,7 +323,6 @@ class Questions:
         if known.parents_to_ask and self._parents not in self.due:
             self.due.append(self._parents)
         found = Batch(
-            cursor="",
             jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
             gone=known.let_go(),
             count=len(fresh),
@@ -342,7 +340,7 @@ class Questions:
         known = self._known
         self._ask_for(sorted(known.parents_to_ask - known.rows.keys() - known.missing))
         known.parents_to_ask.clear()
-        return Batch(cursor="")
+        return Batch()
 
     async def _missing_jobs(self) -> Batch:
         """Jobs of which only events were seen, or that may have been deleted."""
@@ -411,7 +409,6 @@ class Questions:
         self._ask_for([number for number in numbers if number not in known.rows])
         rows = (known.rows[number] for number in numbers if number in known.rows)
         found = Batch(
-            cursor="",
             jobs=tuple(self._each(rows, self._job)),
             changes=tuple(changes),
             count=len(changes),

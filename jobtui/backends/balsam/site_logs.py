@@ -85,7 +85,7 @@ class SiteLogs(PolledSource):
             except SourceError as error:
                 skips.append(Skip(path, str(error)))
         note = f"{self._left_out:,} older files were not read" if self._left_out else ""
-        told = Batch(cursor="", skipped=tuple(skips), skip_count=len(skips), note=note)
+        told = Batch(skipped=tuple(skips), skip_count=len(skips), note=note)
         return merged((*batches, told))
 
     def _look(self, places: tuple[SitePlace, ...]) -> None:

@@ -299,7 +299,7 @@ class Balsam(PolledSource):
         clock: Clock | None = None,
         notice: Callable[[Nanos], str | None] = lambda now: None,
     ) -> None:
-        super().__init__(client.name)
+        super().__init__(client.name, client)
         self.client = client
         self._owner = owner
         self._since = since
@@ -355,10 +355,6 @@ class Balsam(PolledSource):
     async def detail(self, job_id: JobId) -> JobDetail | None:
         number = number_of(job_id, self.client.system)
         return None if number is None else await fetch_detail(self.client, number, self._owner)
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self.client.aclose()
 
 
 def _before(at: Nanos, seconds: int) -> Nanos:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, skipping
 from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form, form_of
 from jobtui.formats.job_output import FactsRead
@@ -37,7 +37,6 @@ LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
 MOST_BYTES = 64 << 20
 """Of a larger file its first piece and as many bytes of its end are read."""
-SKIPS_NAMED = 20
 HEAD_KNOWN_BYTES = 1280
 """By so much of its beginning a log is known again: a copy begins alike, one that was rotated does not."""
 GLOBAL_HEAD = b"Global JobLog:"
@@ -91,13 +90,13 @@ class CondorFile(PolledFile[ReadPlace]):
 
     def _read_since(self, place: ReadPlace, opened: OpenFile, look: Look) -> _Read:
         if place.is_all and place.look == look:
-            return Batch(cursor=""), place
+            return Batch(), place
         if not _goes_on(opened, look, place) and (found := self._read_older(place, opened, look)) is not None:
             return found
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if form is None:
             nothing = place._replace(look=look, offset=0, line=1, is_all=True, skips=0)
-            return Batch(cursor="", recovered=place.skips), nothing
+            return Batch(recovered=place.skips), nothing
         if opened.packed is not None or form not in GROWING:
             return self._read_whole(opened, look, form, place)
         return self._read_on(opened, look, form, place)
@@ -144,7 +143,7 @@ class CondorFile(PolledFile[ReadPlace]):
         except SourceError as error:
             why = str(error)
         if not why:
-            return Batch(cursor=""), next_log
+            return Batch(), next_log
         gap = self._gap(next_log.rotation, next_log.part)
         skips = [Skip(str(path), f"rotated file not read: {why}")]
         return _batch([gap], skips, note=f"{path.name}: {why}"), next_log
@@ -246,16 +245,8 @@ def _batch(
     more: bool = False,
     note: str | None = None,
 ) -> Batch:
-    return Batch(
-        cursor="",
-        condor=tuple(facts),
-        skipped=tuple(skips[-SKIPS_NAMED:]),
-        skip_count=len(skips),
-        recovered=recovered,
-        count=len(facts),
-        more=more,
-        note=note,
-    )
+    batch = Batch(condor=tuple(facts), recovered=recovered, count=len(facts), more=more, note=note)
+    return skipping(batch, skips)
 
 
 def open_source(spec: SourceSpec, window: Window) -> CondorFile:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import Batch, PolledSource, skipping
 from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
 from jobtui.backends.elastic.records import (
     DocumentReader,
@@ -39,7 +39,6 @@ from jobtui.transport.unpacking import TooLarge
 WINDOW_S = 24 * 3600
 """How far back records of jobs are read when nothing else is said."""
 LEAST_ROWS = 8
-SKIPS_NAMED = 20
 
 
 class ElasticEngine:
@@ -141,7 +140,7 @@ class ElasticJobs(PolledSource):
         kind: str,
         clock: Clock | None = None,
     ) -> None:
-        super().__init__(engine.name)
+        super().__init__(engine.name, engine)
         self._engine = engine
         self.kind = kind
         self._preset = preset
@@ -160,17 +159,15 @@ class ElasticJobs(PolledSource):
         found = self._reader.read(rows)
         begin = Nanos(self._since // SECOND * SECOND)
         began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
-        return Batch(
-            cursor="",
+        batch = Batch(
             jobs=tuple({job.id: job for job in found.jobs}.values()),
             condor=tuple(found.facts),
-            skipped=tuple(found.skips[-SKIPS_NAMED:]),
-            skip_count=len(found.skips),
             count=len(rows),
             more=not at_edge,
             note="; ".join(filter(None, (began, self._engine.doubts.words))) or None,
             begins_at=self._since or None,
         )
+        return skipping(batch, found.skips)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a Slurm job, looked for by its number, whenever it ended."""
@@ -184,7 +181,3 @@ class ElasticJobs(PolledSource):
         outputs = tuple(filter(None, (text_at(document, (name,)) for name in ("std_out", "std_err"))))
         directory = text_at(document, ("work_dir",)) or None
         return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self._engine.aclose()

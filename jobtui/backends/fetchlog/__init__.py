@@ -59,15 +59,15 @@ class FetchLog(PolledSource):
     kind = "fetchlog"
 
     def __init__(self, url: str, access: Access = NO_ACCESS) -> None:
-        super().__init__(url)
         self._http = HttpClient(url, FETCHLOG, access=access, limits=LIMITS)
+        super().__init__(url, self._http)
         self._turn = asyncio.Lock()
         self._kept: OrderedDict[str, tuple[float, _Archive]] = OrderedDict()
 
     async def read(self, *, begins: bool) -> Batch:
         """Whether somebody answers there; what is kept is not listed."""
         await self._http.ask("/", fine=(200, 204, 404, 405))
-        return Batch(cursor="", note="fetchlog; asked for the files of one job at a time")
+        return Batch(note="fetchlog; asked for the files of one job at a time")
 
     def directory_of(self, job_id: JobId) -> str | None:
         """Where the files of a job are; None for one that jobsub did not submit."""
@@ -106,10 +106,6 @@ class FetchLog(PolledSource):
             if len(self._kept) > JOBS_KEPT:
                 self._kept.popitem(last=False)
             return archive
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self._http.aclose()
 
 
 def _read(path: str, answer: Answer) -> _Archive:

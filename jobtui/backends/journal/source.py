@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from jobtui.backends.base import Batch, PolledSource
+from jobtui.backends.base import Batch, PolledSource, skipping
 from jobtui.backends.journal.client import Following, HostPlaces, JournalReader
 from jobtui.backends.journal.records import (
     HOST,
@@ -45,7 +45,6 @@ WINDOW_S = 2 * 3600
 """How far back reading begins when nothing else is said."""
 BATCH_ENTRIES = 250
 """Entries of one batch: what a screen may have to wait for when ten hosts have much to tell at once."""
-SKIPS_NAMED = 20
 SLICE_ENTRIES = 50
 """Entries that are parsed before others have their turn."""
 REFRESH_S = 30.0
@@ -184,16 +183,14 @@ class Journal(PolledSource):
             self.newest_at = max(self.newest_at or Nanos(0), fresh[-1].at)
         why = [*map(gap_words, gaps), *self._records.lost]
         self._records.lost.clear()
-        return Batch(
-            cursor="",
+        batch = Batch(
             records=tuple(records),
-            skipped=tuple(Skip(self.name, one) for one in why[-SKIPS_NAMED:]),
-            skip_count=len(why),
             count=count,
             more=not found.at_edge,
             note=self._note(found.note),
             begins_at=self._begin() or None,
         )
+        return skipping(batch, [Skip(self.name, one) for one in why])
 
     def _note(self, told: str) -> str | None:
         begin = self._begin()

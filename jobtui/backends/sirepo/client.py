@@ -236,7 +236,6 @@ class JobFiles:
         gone, self._gone = tuple(self._gone), []
         recovered, self._recovered = self._recovered, 0
         return Batch(
-            cursor="",
             jobs=tuple(jobs),
             gone=gone,
             skipped=tuple(Skip(f"{self._where}/{jid}{SUFFIX}", why) for jid, why in faults[-SKIPS_NAMED:]),

@@ -353,7 +353,6 @@ class Known:
             self._runs.pop(key, None)
         self._components = {raw: job for raw, job in self._components.items() if job.id in now}
         return Batch(
-            cursor="",
             jobs=tuple(jobs),
             gone=tuple(system_job_id(self._label, key) for key in gone),
             skipped=tuple(skips[:NAMED_SKIPS]),

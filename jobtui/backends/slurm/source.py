@@ -170,7 +170,8 @@ class Slurm(PolledSource):
         share: float = SHARE,
         batch_jobs: int = BATCH_JOBS,
     ) -> None:
-        super().__init__(commands.name)
+        self._worker = Worker(f"slurm {commands.name}")
+        super().__init__(commands.name, self._worker)
         self._commands = commands
         self._system = named(SYSTEM, label)
         self._clock = clock or SystemClock()
@@ -182,21 +183,20 @@ class Slurm(PolledSource):
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
         self._known = Known(self.name, self._system)
-        self._worker = Worker(f"slurm {self.name}")
-        self._news = Batch(cursor="")
+        self._news = Batch()
         """What is known and not given yet."""
         self._fault = self._nodes_fault = ""
         self._has_queue = False
 
     async def read(self, *, begins: bool) -> Batch:
         if begins:
-            self._news = Batch(cursor="")
+            self._news = Batch()
             await self._learn(self._known.forget)
             await self._ask()
         elif not self._news.jobs:
             await self._ask()
         told, count = self._news, self._batch_jobs
-        self._news = Batch(cursor="", jobs=told.jobs[count:])
+        self._news = Batch(jobs=told.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
         return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note="; ".join(self._notes()))
 
@@ -261,7 +261,7 @@ class Slurm(PolledSource):
                 partitions=partitions_of(partitions),
                 controller=controller_of(health.printed),
             )
-            return Batch(cursor="", clusters=(made,))
+            return Batch(clusters=(made,))
 
         await self._learn(read)
 
@@ -319,10 +319,6 @@ class Slurm(PolledSource):
 
     async def find(self, wanted: Wanted) -> Answer:
         return await find_kept(self._commands, wanted)
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        self._worker.close()
 
 
 def open_source(spec: SourceSpec, window: Window) -> Slurm:

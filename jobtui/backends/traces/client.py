@@ -112,11 +112,7 @@ class AskedServer(PolledSource):
     """
 
     def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
-        super().__init__(server.name)
+        super().__init__(server.name, server)
         self._server = server
         self._usual = usual or Window()
         self._clock = clock or SystemClock()
-
-    async def aclose(self) -> None:
-        await super().aclose()
-        await self._server.aclose()

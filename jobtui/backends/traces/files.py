@@ -53,7 +53,7 @@ class TraceFile(PolledFile[_Place]):
 
     def _read_since(self, place: _Place, opened: OpenFile, look: Look) -> tuple[Batch, _Place]:
         if place.is_all and place.look == look:
-            return Batch(cursor=""), place
+            return Batch(), place
         if opened.packed is not None:
             return self._read_packed(opened.packed, look, place)
         if is_line_of_json(opened.plain.read(0, FIRST_BYTES)):
@@ -106,7 +106,7 @@ class TraceFile(PolledFile[_Place]):
 
 
 def _batch(told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
-    return merged((*map(batch_of, told), Batch(cursor="", recovered=recovered, more=more)))
+    return merged((*map(batch_of, told), Batch(recovered=recovered, more=more)))
 
 
 def open_source(spec: SourceSpec, window: Window) -> TraceFile:

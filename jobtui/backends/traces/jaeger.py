@@ -238,7 +238,7 @@ class Jaeger(AskedServer):
             self._api = None  # it may be another version by now
             raise
         version = self._api.version if self._api else ""
-        return Batch(cursor="", note=f"Jaeger {version}, {len(services)} services; asked when needed")
+        return Batch(note=f"Jaeger {version}, {len(services)} services; asked when needed")
 
     async def services(self) -> tuple[str, ...]:
         if self._api is not None:

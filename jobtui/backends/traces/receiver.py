@@ -282,7 +282,6 @@ class Receiver(PolledSource):
         if is_loopback(self.host):
             whom = ", for this machine only"
         return Batch(
-            cursor="",
             spans=tuple(one for one in taken if isinstance(one, Span)),
             span_logs=tuple(one for one in taken if isinstance(one, SpanLog)),
             skipped=skipped,

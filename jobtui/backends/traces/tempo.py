@@ -56,7 +56,7 @@ class Tempo(AskedServer):
     async def read(self, *, begins: bool) -> Batch:
         now = self._clock.now()
         await self.search(TraceSearch(since=Nanos(now - CHECK_S * SECOND), until=now, most=1))
-        return Batch(cursor="", note="Tempo; asked when needed")
+        return Batch(note="Tempo; asked when needed")
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=TRACE_BYTES)

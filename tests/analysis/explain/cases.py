@@ -70,7 +70,7 @@ def gatherer_of(correlator: Correlation, jobs: Iterable[Job], now: Nanos) -> Gat
     store = Store(correlator, FixedClock(now))
     for source, told in groupby(sorted(jobs, key=lambda job: job.source), lambda job: job.source):
         store.add_source(source, "sirepo_db")
-        store.apply(source, Batch(cursor="", jobs=tuple(told)))
+        store.apply(source, Batch(jobs=tuple(told)))
     return Gatherer(store, SessionJobReader(lambda: (), reach_back), now)
 
 

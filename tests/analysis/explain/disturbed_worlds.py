@@ -145,7 +145,7 @@ class SlurmWorld(Turns):
             for at in _ticks(self.begin, since, until)
         ]
         jobs = {job.id: job for one in news for job in one.jobs}
-        return Batch(cursor="", jobs=(*jobs.values(), *others[-1:]))
+        return Batch(jobs=(*jobs.values(), *others[-1:]))
 
     def _times(self, turn: Turn) -> tuple[Nanos, Nanos | None]:
         """When the run that a turn is of was submitted, as requeuing does again, and when it was started."""
@@ -236,7 +236,7 @@ class CondorWorld(Turns):
         if source == "/log/events":
             texts = {at: self._among_others(at) for at in texts}
         old, new = (facts_of(texts[at].encode() if at is not None else b"", source) for at in (since, until))
-        return Batch(cursor="", condor=tuple(new[len(old) :]))
+        return Batch(condor=tuple(new[len(old) :]))
 
     def contradict(self, draw: random.Random) -> None:
         """The output tells another end than the events."""
@@ -329,7 +329,7 @@ class BalsamWorld(Turns):
             if numbered[turn]
         )  # fmt: skip
         if not all_turns:
-            return Batch(cursor="")
+            return Batch()
         silent = self._silent_at if self._silent_at is not None and self._silent_at < until else None
         last = Nanos((silent or until) - 15 * SECOND)
         is_job_running, seen_at = self.turns[-1].state == "RUNNING", Nanos(until - 15 * SECOND)
@@ -339,7 +339,7 @@ class BalsamWorld(Turns):
             id=5, source=source, site_id=1, state="running", nodes=4, scheduler_id="8812", start_at=given,
             launchers=1, heartbeat_at=last if is_job_running else seen_at,
         )  # fmt: skip
-        return Batch(cursor="", jobs=jobs, changes=changes, allocations=(allocation,), sites=(site,))
+        return Batch(jobs=jobs, changes=changes, allocations=(allocation,), sites=(site,))
 
     def _job(self, turn: Turn, source: str) -> Job:
         return Job(
@@ -404,14 +404,14 @@ class SirepoWorld:
         (before, old), (after, new) = self._at(since or Nanos(0)), self._at(until)
         if source == "db":
             detail = self.detail(until) if new and new != old else None
-            return Batch(cursor="", jobs=(detail.job,) if detail is not None else ())
+            return Batch(jobs=(detail.job,) if detail is not None else ())
         if since is None:
             self._parsers[source], self._lines[source] = LogParser(source), 0
         begin, end = before.get(source, 0), after.get(source, 0)
         data = bytes(self.logs[source][begin:end])
         found = self._parsers[source].parse(data, begin, self._lines[source] + 1, Nanos(until + SECOND))
         self._lines[source] += found.lines
-        return Batch(cursor="", records=tuple(found.records))
+        return Batch(records=tuple(found.records))
 
     def detail(self, until: Nanos) -> JobDetail | None:
         text = self._at(until)[1]

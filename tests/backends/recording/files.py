@@ -33,7 +33,7 @@ def noise(seed: int, length: int) -> str:
 
 def lines(*numbers: int, text: str = "a line") -> Batch:
     records = tuple(record(number, text) for number in numbers)
-    return Batch(cursor="", records=records, count=len(records))
+    return Batch(records=records, count=len(records))
 
 
 def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:

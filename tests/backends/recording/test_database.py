@@ -64,7 +64,7 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
     path = written(
         tmp_path / "r",
         (What.BATCH, batch(job), 0),
-        (What.BATCH, Batch(cursor="", gone=(job.id,)), 1),
+        (What.BATCH, Batch(gone=(job.id,)), 1),
         (What.BATCH, batch(job), 2),
     )
     first, second = replayed(path, 5)
@@ -208,10 +208,10 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     with recorded(tmp_path) as (_, recorder):
         recorder.delivered(SOURCE, lines(1))
         for _ in range(50):
-            recorder.delivered(SOURCE, Batch(cursor=""))
+            recorder.delivered(SOURCE, Batch())
             recorder.failed(SOURCE, "no answer")
             recorder.failed(SOURCE, "no answer")
-            recorder.delivered(SOURCE, Batch(cursor=""))
+            recorder.delivered(SOURCE, Batch())
     kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
     assert kinds[:3] == ["batch", "failure", "batch"]
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
@@ -220,7 +220,7 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
 def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
     odd = msgspec.structs.replace(a_span(1), attributes={"x": object()})
     with recorded(tmp_path) as (writer, recorder):
-        recorder.delivered(SOURCE, Batch(cursor="", spans=(odd,), count=1))
+        recorder.delivered(SOURCE, Batch(spans=(odd,), count=1))
         recorder.delivered(SOURCE, lines(2))
     assert (writer.refused, recorder.problem) == (1, None)
     assert numbers(tmp_path / "r") == [2]
@@ -246,7 +246,7 @@ def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
     with writer.together():
         for second in range(SECONDS):
             for log in LOGS:
-                kept = Batch(cursor="", records=(a_record(log, second),))
+                kept = Batch(records=(a_record(log, second),))
                 writer.put("logfile", log, What.BATCH, kept, Nanos(NOW + second * SECOND))
     writer.close()
     with closing(Recording(tmp_path / "r")) as recording, closing(Worker("test")) as worker:
