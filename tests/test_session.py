@@ -298,7 +298,7 @@ def test_a_line_tells_what_is_unusual() -> None:
         SourceHealth(name="b", kind="sirepo_db", profile="hpc", state=SourceState.DOWN),
         SourceHealth(name="c", kind="sirepo_db"),
     ]
-    prod, hpc = profile_states(ended, health, lambda _: NOW)
+    prod, hpc = profile_states(("prod", "hpc"), ended, health, lambda _: NOW)
     assert (prod.ended, prod.failed, prod.usual_share, prod.is_unusual) == (12, 6, 0.0, True)
     assert (hpc.up, hpc.sources, hpc.running, hpc.longest_wait_s) == (0, 1, 1, 3_600.0)
     texts = ["".join(span.text for span in profile_line(state)) for state in (prod, hpc)]
@@ -307,7 +307,8 @@ def test_a_line_tells_what_is_unusual() -> None:
         " hpc  0 of 1 source up · 1 running · longest wait 1h",
     ]
     assert labels(health)[:2] == ["prod: db", "hpc: db"]
-    assert profile_states(ended, health[:1], lambda _: NOW) == []
+    assert profile_states(("prod",), ended, health[:1], lambda _: NOW) == []
+    assert profile_states(("prod", "logs"), ended, health, lambda _: NOW)[1].sources == 0
 
 
 LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")

@@ -132,13 +132,16 @@ class ProfileState(NamedTuple):
 
 
 def profile_states(
-    jobs: Iterable[Job], sources: Iterable[SourceHealth], now_of: Callable[[Job], Nanos]
+    profiles: Iterable[str],
+    jobs: Iterable[Job],
+    sources: Iterable[SourceHealth],
+    now_of: Callable[[Job], Nanos],
 ) -> list[ProfileState]:
-    """The state of each profile that names a source, in their order; none where there are no several."""
-    health: dict[str, list[SourceHealth]] = {}
+    """The state of each profile, by these of their sources; none where there are no several."""
+    health: dict[str, list[SourceHealth]] = {profile: [] for profile in profiles}
     for source in sources:
-        if source.profile:
-            health.setdefault(source.profile, []).append(source)
+        if source.profile in health:
+            health[source.profile].append(source)
     if len(health) < 2:
         return []
     of_source = {one.name: one.profile for named in health.values() for one in named}

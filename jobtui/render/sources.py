@@ -53,7 +53,7 @@ def _candidates(source: SourceHealth) -> list[str]:
 
 def profile_line(state: ProfileState) -> Line:
     """How one of several profiles does: what is up, what runs, how much failed and how much usually does."""
-    up = f"{state.up} of {counted(state.sources, 'source')} up"
+    up = f"{state.up} of {counted(state.sources, 'source')} up" if state.sources else "no source of jobs"
     spans = [Span(f" {show(state.profile)}", "strong"), Span("  ")]
     spans += [Span(up, "" if state.up == state.sources else "error"), SEPARATOR]
     spans.append(Span(f"{state.running:,} running"))

@@ -183,7 +183,12 @@ class JobsScreen(JobsFilteringScreen):
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
         self._profiles = ProfileLines(
-            lambda: profile_states(shared.store.jobs.values(), shared.store.sources(), shared.now_of)
+            lambda: profile_states(
+                shared.store.profiles.values(),
+                shared.store.jobs.values(),
+                shared.store.sources(),
+                shared.now_of,
+            )
         )
         self._main = self._table = JobTable(self._row_context, self.columns)
         self._about = self._why = WhyList()
