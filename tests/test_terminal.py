@@ -18,17 +18,6 @@ def dashboard(*words: str, columns: int, rows: int) -> Tmux:
     return Tmux([sys.executable, "-m", "jobtui", *words], columns, rows)
 
 
-def test_it_lives_in_any_size_and_finds_back() -> None:
-    log = f"supervisor={CAPTURE / 'supervisor.log'}"
-    with dashboard("--srdb", str(CAPTURE), "--log", log, columns=120, rows=40) as window:
-        window.wait_text("q quit")
-        for columns, rows in ((7, 2), (200, 60), (1, 1), (40, 10), (80, 24)):
-            window.resize(columns, rows)
-        window.wait_text("srunit")
-        window.keys("q")
-        assert "Traceback" not in window.wait_text("[ended 0]")
-
-
 def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
     words = [sys.executable, "-m", "jobtui", "--srdb", str(CAPTURE)]
     with Tmux(words, 120, 40, {"COLUMNS": "50", "LINES": "12"}) as window:
@@ -36,21 +25,6 @@ def test_the_size_of_the_terminal_counts_not_what_variables_say() -> None:
         assert "q quit" in lines[39]
         window.resize(80, 24)
         window.wait_text(lambda text: "q quit" in text.splitlines()[23])
-
-
-def test_a_job_id_opens_at_that_job() -> None:
-    jid = "hZk95g40-4u2Pj0fB-heightWeightReport"
-    with dashboard("--srdb", str(CAPTURE), jid, columns=120, rows=40) as window:
-        window.wait_text(lambda text: jid in text and "esc back" in text)
-
-
-def test_sources_that_are_not_there_are_said_to_be() -> None:
-    words = ("--srdb", "/nowhere/db", "--log", "supervisor=/nowhere/s.log")
-    with dashboard(*words, columns=40, rows=10) as window:
-        window.wait_text("q quit")
-        window.wait_text("down")
-        window.press("6", until="s.log")
-        window.press("q", until="[ended 0]")
 
 
 def pid_of(window: Tmux) -> int:

@@ -31,7 +31,7 @@ def test_jobs_show_and_find(capture: str, run: Runner) -> None:
     assert shown == {jid for jid in jids_of(capture) if "_1_st" not in jid}
     for jid in jids_of(capture)[:3]:
         ran = run("show", jid, "--json", "--at", AT, *sources_of(capture))
-        check_document(ran.json, "show", ["runs", "places"])
+        check_document(ran.json, "show")
         assert ran.json["job"]["id"] == jid
         assert ran.json["job"]["native"]["computeJid"] == jid
     ran = run("find", jids_of(capture)[0], "--json", "--at", AT, *sources_of(capture))
@@ -43,7 +43,7 @@ def test_jobs_show_and_find(capture: str, run: Runner) -> None:
 def test_timeline_and_logs(capture: str, run: Runner) -> None:
     for jid in jids_of(capture)[:3]:
         timeline = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))
-        check_document(timeline.json, "timeline", ["dropped"])
+        check_document(timeline.json, "timeline")
         logs = run("logs", jid, "--json", "--at", AT, *sources_of(capture))
         check_document(logs.json, "logs")
         assert logs.code == 0
@@ -52,8 +52,8 @@ def test_timeline_and_logs(capture: str, run: Runner) -> None:
 
 
 def test_doctor_and_config(run: Runner) -> None:
-    check_document(run("doctor", "--json", *sources_of("local")).json, "doctor", ["checks"])
-    check_document(run("config", "--json", *sources_of("local")).json, "config", ["settings"])
+    check_document(run("doctor", "--json", *sources_of("local")).json, "doctor")
+    check_document(run("config", "--json", *sources_of("local")).json, "config")
 
 
 def test_a_text_in_csv_is_no_formula_and_a_number_stays_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,37 +13,14 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
-from jobtui.model.verdicts import Code
 from jobtui.session.evidence import typed_here
 from tests.analysis.captured import CAPTURES as CAPTURES_WITH_TRUTH
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, CONFIDENT, played
-from tests.commands.contract import an, each, has, number, one_of, or_null, share, text, texts, time, whole
+from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.condor import event, executing, submitted
 
-CONTRACT = {
-    "schema": one_of("jobtui/explain/1"),
-    "verdict": one_of(*Code),
-    "sentence": text,
-    "confidence": share,
-    "last_step": or_null(text),
-    "missing_step": or_null(text),
-    "cause": or_null(
-        an({"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number})
-    ),
-    "evidence": each(
-        {"text": text, "at": or_null(time), "source": text, "line": or_null(whole), "what": text}
-    ),
-    "next": each({"why": text, "command": text}),
-    "blind_spots": texts,
-    "contradictions": each(
-        {
-            "about": text,
-            "facts": each({"text": text, "source": text, "at": or_null(time), "line": or_null(whole)}),
-        }
-    ),
-}
 EXITS = {"fine": 0, "open": 0, "failed": 1, "stuck": 3}
 
 
@@ -51,7 +28,7 @@ EXITS = {"fine": 0, "open": 0, "failed": 1, "stuck": 3}
 def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
     for jid, truth in expected(capture)["jobs"].items():
         ran = run("explain", jid, "--json", "--at", AT, *sources_of(capture))
-        has(ran.json, CONTRACT)
+        check_document(ran.json, "explain")
         code = ASKED[truth["asked"][-1]]
         assert ran.json["verdict"] == code
         assert ran.json["confidence"] >= CONFIDENT
@@ -109,7 +86,7 @@ def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Ru
     ran = run("explain", job, *flags)
     assert "sources disagree" in ran.out.splitlines()
     document = run("explain", job, "--json", *flags).json
-    has(document, CONTRACT)
+    check_document(document, "explain")
     (one,) = document["contradictions"]
     assert one["about"] == "the record is live, the log says that it ended"
     assert [fact["text"] for fact in one["facts"]] == ["status: running", "status completed"]
@@ -246,26 +223,9 @@ def test_in_brief_it_names_cause_evidence_and_next_within_its_length(
     assert any(document["next"][0]["why"] in line for line in steps) if document["next"] else steps
 
 
-GROUP = {
-    "verdict": text, "verdicts": dict[str, whole], "count": whole, "sentence": text, "confidence": number,
-    "doubtful": whole, "first_at": or_null(time),
-    "last_at": or_null(time), "shape": texts, "first": text, "jobs": texts,
-}  # fmt: skip
-INCIDENTS_CONTRACT = {
-    "schema": one_of("jobtui/incidents/1"),
-    "incidents": each(GROUP),
-    "alone": each(GROUP),
-    "looked_at": whole,
-    "since": time,
-    "failed_before": whole,
-    "doubtful": texts,
-    "blind_spots": texts,
-}
-
-
 def test_what_went_wrong_is_grouped(run: Runner) -> None:
     ran = run("incidents", "--json", "--at", AT, *sources_of("local"))
-    has(ran.json, INCIDENTS_CONTRACT)
+    check_document(ran.json, "incidents")
     assert ran.code == 3
     (group,) = ran.json["incidents"]
     failed = [

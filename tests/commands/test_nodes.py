@@ -6,29 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.model.pending import Category
-from tests.commands.contract import (
-    check_document,
-    each,
-    has,
-    mapping,
-    number,
-    one_of,
-    or_null,
-    text,
-    texts,
-    time,
-)
+from tests.commands.contract import check_document
 from tests.commands.running import Runner
 from tests.slurm_stand_in import StandIn
 
-HELD = each({"job": text, "user": text, "has": text, "held_s": or_null(number), "usual_s": or_null(number)})
-PENDING = {
-    "category": one_of(*Category), "reason": text, "words": text, "since": or_null(time), "queue": text,
-    "ahead": or_null(number), "of": or_null(number), "nodes": or_null(mapping), "limit": or_null(mapping),
-    "holders": HELD, "next": HELD, "needs": each({"what": text, "how": text}), "eligible_at": or_null(time),
-    "scheduler_estimate": or_null(time), "history": each({"at": time, "reason": text}), "asked": texts,
-}  # fmt: skip
 SLURM = ("--slurm", "local")
 
 
@@ -43,7 +24,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 def test_the_contract_of_nodes(cluster: StandIn, run: Runner) -> None:
     ran = run(*SLURM, "nodes", "--json")
     assert ran.code == 0
-    check_document(ran.json, "nodes", ["clusters", "nodes"])
+    check_document(ran.json, "nodes")
     assert [one["node"] for one in ran.json["nodes"]][:3] == ["n5", "n6", "n7"]
     rows = list(csv.DictReader(io.StringIO(run(*SLURM, "nodes", "job:slurm/1", "--csv").out)))
     assert [(row["node"], row["standing"], row["jobs"]) for row in rows] == [("n1", "full", "slurm/1")]
@@ -57,7 +38,9 @@ def test_what_is_asked_wrongly_or_of_nobody(run: Runner, cluster: StandIn) -> No
 
 @pytest.mark.parametrize("job", ["13", "18", "21", "24", "39"])
 def test_the_contract_of_pending(job: str, cluster: StandIn, run: Runner) -> None:
-    has(run(*SLURM, "explain", f"slurm/{job}", "--json").json["pending"], PENDING)
+    told = run(*SLURM, "explain", f"slurm/{job}", "--json").json
+    check_document(told, "explain")
+    assert told["pending"]
     assert run(*SLURM, "explain", "slurm/1", "--json").json["pending"] is None
 
 

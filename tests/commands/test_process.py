@@ -17,7 +17,7 @@ from jobtui.commands.logs import _follow
 from jobtui.commands.reader import Reader, until_ended
 from jobtui.render.text import width
 from jobtui.session import Session
-from tests.commands.running import AT, CAPTURES, environment, jobtui, on_terminal, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, environment, jobtui, on_terminal, sources_of
 from tests.fakes import fail_later
 from tests.waiting import is_zombie, wait_for
 
@@ -25,22 +25,18 @@ FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 ESCAPE = re.compile(rb"\x1b\[[\d;]*m")
 
 
-def test_colour_is_for_terminals_that_want_it() -> None:
+def test_colour_is_for_terminals_that_want_it_and_a_table_keeps_to_their_width() -> None:
     arguments = ["jobs", "--at", AT, *sources_of("local")]
-    assert ESCAPE.search(on_terminal(*arguments)[1])
-    assert not ESCAPE.search(on_terminal(*arguments, NO_COLOR="1")[1])
-    assert not ESCAPE.search(on_terminal(*arguments, TERM="dumb")[1])
-    assert not ESCAPE.search(on_terminal(*arguments, "--plain")[1])
-    assert "\x1b" not in jobtui(*arguments).out
-
-
-def test_a_table_keeps_to_the_terminal_and_a_pipe_gets_it_whole() -> None:
-    arguments = ["jobs", "--at", AT, *sources_of("local")]
-    _, out = on_terminal(*arguments)
-    lines = ESCAPE.sub(b"", out).decode().splitlines()
+    _, coloured = on_terminal(*arguments)
+    lines = ESCAPE.sub(b"", coloured).decode().splitlines()
+    assert ESCAPE.search(coloured)
     assert max(map(width, lines)) <= 80
     assert any(FAILED in line for line in lines)
-    assert max(map(width, jobtui(*arguments).out.splitlines())) > 80
+    for words, environ in ((["--plain"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})):
+        assert not ESCAPE.search(on_terminal(*arguments, *words, **environ)[1])
+    piped = jobtui(*arguments).out
+    assert "\x1b" not in piped
+    assert max(map(width, piped.splitlines())) > 80
 
 
 def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
@@ -53,30 +49,22 @@ def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "flag"),
     [
-        {"LC_ALL": "C"},
-        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1"},
+        ({"LC_ALL": "C"}, "--plain"),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "--plain"),
+        ({"PYTHONIOENCODING": "ascii"}, "--csv"),
+        ({"PYTHONIOENCODING": "latin-1"}, "--json"),
     ],
 )
-def test_any_locale_will_do(settings: dict[str, str]) -> None:
-    for flag in ("--plain", "--json", "--csv"):
-        ran = jobtui("show", FAILED, flag, *sources_of("local"), env=environment(**settings))
-        assert ran.code == 1
-        assert "Traceback" not in ran.err
-        assert FAILED in ran.out
-    ran = jobtui("jobs", env=environment(**settings), cwd=CAPTURES)
-    assert ran.code == 5
-
-
-def test_ascii_terminals_get_signs_of_the_same_width() -> None:
-    settings = {"PYTHONIOENCODING": "ascii"}
-    ran = jobtui("jobs", "--at", AT, *sources_of("local"), env=environment(**settings))
-    unicode = jobtui("jobs", "--at", AT, *sources_of("local"))
-    assert [*map(len, ran.out.splitlines())] == [*map(len, unicode.out.splitlines())]
-    assert "x failed" in ran.out
+def test_any_locale_will_do_and_signs_keep_their_width(
+    settings: dict[str, str], flag: str, run: Runner
+) -> None:
+    words = ("jobs", flag, "--at", AT, *sources_of("local"))
+    ran = jobtui(*words, env=environment(**settings))
+    assert (ran.code, ran.err) == (0, "")
+    assert [*map(len, ran.out.splitlines())] == [*map(len, run(*words).out.splitlines())]
+    assert FAILED in ran.out
 
 
 @pytest.mark.parametrize(
@@ -86,7 +74,7 @@ def test_ascii_terminals_get_signs_of_the_same_width() -> None:
         ("jobs", "1</dev/null", {2}, b""),
         ("find -", "<&-", {4, 5}, b""),
         ("trace -", "<&-", {4, 5}, b""),
-        *((f"show {FAILED}", closed, {1}, b"") for closed in (">&-", "2>&-", "<&-", ">&- 2>&- <&-")),
+        *((f"show {FAILED}", closed, {1}, b"") for closed in (">&-", ">&- 2>&- <&-")),
     ],
 )
 def test_streams_that_are_full_or_closed_are_no_fault(

@@ -15,7 +15,7 @@ from tests.backends.archive.captured import (
     script_of,
     torque_in,
 )
-from tests.commands.contract import each, has, mapping, or_null, text, time
+from tests.commands.contract import check_document
 from tests.commands.running import CAPTURES, Runner
 from tests.formats.slurm_captures import DIRECTORY
 
@@ -33,16 +33,8 @@ def test_every_job_is_printed_exactly(run: Runner, number: str) -> None:
 
 
 def test_the_document_keeps_to_its_contract(run: Runner) -> None:
-    for words in (("10_2",), ("77",)):
-        document = run("script", *words, "--json", "--archive", ARCHIVE).json
-        assert document["schema"] == "jobtui/script/1"
-        assert list(document)[-1] == "sources"
-        keys = {
-            "job": text, "cluster": or_null(text), "script": or_null(text), "environment": or_null(mapping),
-            "archived_at": or_null(time), "source": or_null(text),
-            "tried": each({"where": text, "result": text}),
-        }  # fmt: skip
-        has(document, keys)
+    for number in ("10_2", "77"):
+        check_document(run("script", number, "--json", "--archive", ARCHIVE).json, "script")
 
 
 def test_a_task_is_found_under_its_array_and_its_output_named(run: Runner) -> None:

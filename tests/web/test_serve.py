@@ -145,27 +145,9 @@ async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.Mo
             await server.handle_websocket(request)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["jobs"], "jobs is no dashboard"),
-        (["--listen", "x", "demo"], "expected HOST:PORT"),
-        (["--listen", "127.0.0.1:99999", "demo"], "cannot listen at 127.0.0.1:99999"),
-        (["--listen", "192.0.2.1:8417", "demo"], "cannot listen at 192.0.2.1:8417"),
-    ],
-)
-def test_what_cannot_be_served_is_said(words: list[str], said: str) -> None:
-    ran = jobtui("serve", *words)
-    assert ran.code == 2
-    assert said in ran.err
-    assert len(ran.err.splitlines()) == 1
-
-
-def test_without_a_source_there_is_nothing_to_serve(tmp_path: Path) -> None:
-    env = {name: value for name, value in environment().items() if not name.startswith("SIREPO")}
-    ran = jobtui("serve", cwd=tmp_path, env={**env, "HOME": str(tmp_path)})
-    assert ran.code in (2, 5)
-    assert "Traceback" not in ran.err
+def test_where_it_cannot_listen_it_says_so() -> None:
+    ran = jobtui("serve", "--listen", "127.0.0.1:99999", "demo")
+    assert (ran.code, "cannot listen at 127.0.0.1:99999" in ran.err) == (2, True)
 
 
 async def test_other_machines_are_warned_of(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The table of jobs: its rows, their order, the cursor, and what is painted."""
 
-from collections.abc import Callable, Generator
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from textual.message import Message
 
 from jobtui.model.clock import FixedClock
-from jobtui.model.faults import Faults
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
 from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
@@ -283,33 +282,3 @@ def test_what_changes_while_a_new_order_is_worked_out_is_not_lost(clock: FixedCl
     assert found[-1] == job_id(5)
     assert job_id(7) not in found
     assert len(found) == len(jobs)
-
-
-def _raises_for(number: int, key: Callable[[Job], object]) -> Callable[[Job], Any]:
-    return lambda job: [][0] if job.id == job_id(number) else key(job)
-
-
-@pytest.mark.parametrize(
-    ("named", "shown_before"),
-    [
-        ({"sort": _raises_for(2, lambda job: job.id)}, (0, 1, 3, 4, 2)),
-        ({"sort": None, "keep": _raises_for(2, lambda job: job.id != job_id(1))}, (0, 3, 4, 2)),
-        ({"sort": lambda job: 5 if job.id == job_id(2) else job.id}, (0, 1, 2, 3, 4)),
-    ],
-    ids=["key", "filter", "keys that do not compare"],
-)
-def test_a_key_or_filter_that_raises_costs_its_job_its_place(
-    named: Any, shown_before: tuple[int, ...], clock: FixedClock, expected_faults: Faults
-) -> None:
-    rows = JobRows(clock.now)
-    rows.apply([a_job(n, started_at=ago(-n)) for n in range(5)])
-    rows.set_order(None, keep=None)
-    settle(rows)
-    before = shown(rows)
-    rows.set_order(**named)
-    settle(rows)
-    assert sorted(shown(rows)) == sorted(map(job_id, shown_before))
-    assert shown(rows)[-1] == job_id(2) or shown(rows) == before
-    assert {fault.stage for fault in expected_faults.all()} == {"sorting rows"}
-    rows.apply([a_job(n, started_at=ago(-n), percent=5.0) for n in (2, 9)])
-    assert {*shown(rows)} == {*map(job_id, (*shown_before, 9))}
