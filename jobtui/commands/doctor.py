@@ -238,19 +238,15 @@ async def _examine_journal(finding: Finding, reader: Reader) -> None:
 
 def _record(finding: Finding) -> dict[str, object]:
     from jobtui.model.secrets import mask_text
-    from jobtui.render.json_output import time_or_null
+    from jobtui.render.json_output import fields_of
 
+    of_lines = "unknown_share lines continuations"
     return {
-        "source": mask_text(finding.source.name),
-        "kind": finding.source.kind,
+        **fields_of(finding.source, "source=name kind"),
         "fine": not finding.faults,
-        "state": finding.source.state.value,
-        "records": finding.source.records,
-        "skipped": finding.source.skipped,
-        "newest_at": time_or_null(finding.newest_at),
-        "unknown_share": finding.seen.unknown_share if finding.seen else None,
-        "lines": finding.seen.lines if finding.seen else None,
-        "continuations": finding.seen.continuations if finding.seen else None,
+        **fields_of(finding.source, "state records skipped"),
+        **fields_of(finding, "newest_at"),
+        **(fields_of(finding.seen, of_lines) if finding.seen else dict.fromkeys(of_lines.split())),
         "examples": [mask_text(text) for text in finding.seen.examples] if finding.seen else [],
         "says": [mask_text(text) for text in (*finding.faults, *finding.remarks)],
     }

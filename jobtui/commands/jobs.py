@@ -20,7 +20,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.render.json_output import job_record
 from jobtui.render.sources import profile_line
-from jobtui.render.styles import glyph
+from jobtui.render.styles import GLYPHS
 from jobtui.render.table import paint, painted
 
 if TYPE_CHECKING:
@@ -237,12 +237,12 @@ def _counts(reader: Reader) -> dict[str, int]:
 def _line(counts: dict[str, int], colour: bool) -> str:
     """The counts, with the glyphs of the job table; what is nothing is left out but for the first two."""
     parts = [
-        f"{glyph(JobStatus.RUNNING)}{counts['running']}",
-        f"{glyph(JobStatus.PENDING)}{counts['pending']}",
+        f"{GLYPHS[JobStatus.RUNNING]}{counts['running']}",
+        f"{GLYPHS[JobStatus.PENDING]}{counts['pending']}",
     ]
     for name, sign, style in (
         ("stuck", "!", "warning"),
-        ("failed_1h", glyph(JobStatus.FAILED), "error"),
+        ("failed_1h", GLYPHS[JobStatus.FAILED], "error"),
         ("disputed", "disputed ", "warning"),
         ("sources_down", "down ", "error"),
     ):

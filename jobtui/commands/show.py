@@ -25,7 +25,7 @@ from jobtui.model.verdicts import Concern, Verdict
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import detail_record, fields_of, history_records, job_record, text_or_null
 from jobtui.render.runs import ran_s, result_text
-from jobtui.render.styles import STATUS_STYLES, glyph
+from jobtui.render.styles import GLYPHS, STATUS_STYLES
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
@@ -157,7 +157,7 @@ def _lines(
         rows = [
             [
                 Cell(str(run.number)),
-                Cell(f"{glyph(run.status)} {run.status.value}", STATUS_STYLES[run.status]),
+                Cell(f"{GLYPHS[run.status]} {run.status.value}", STATUS_STYLES[run.status]),
                 *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
                 Cell(duration(ran_s(run, now))),
                 Cell(result_text(run)),
@@ -171,7 +171,7 @@ def _lines(
 
 
 def headline(job: Job, colour: bool) -> str:
-    state = f"{glyph(job.status)} {job.status.value}"
+    state = f"{GLYPHS[job.status]} {job.status.value}"
     native = "" if job.native_status in ("", job.status.value, "error") else f" ({show(job.native_status)})"
     return (
         f"{paint(show(job.id), 'heading', colour)}  {paint(state, STATUS_STYLES[job.status], colour)}{native}"

@@ -35,9 +35,10 @@ class Exit(IntEnum):
 def _replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from jobtui.render.terminal import ASCII_FOR  # few streams lack a character
+    from jobtui.render.terminal import signs  # few streams lack a character
 
-    return "".join(ASCII_FOR.get(c, "?") for c in error.object[error.start : error.end]), error.end
+    known = signs("ascii")
+    return "".join(known.get(char, "?") for char in error.object[error.start : error.end]), error.end
 
 
 SIGNALLED = 128

@@ -25,7 +25,7 @@ from jobtui.render.columns import (
     text_column,
     time_column,
 )
-from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
+from jobtui.render.json_output import Document, fields_of
 from jobtui.render.table import Cell, Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, show
 
@@ -75,25 +75,20 @@ def held_words(agent: Agent) -> str:
 
 AGENT_COLUMNS: tuple[TableColumn[Agent, TimeLook], ...] = in_style(
     plain_style,
-    TableColumn(
-        key="state", header="  STATE", sort=lambda agent: STATES[agent.state][2], style=state_style,
-        cell=lambda agent, look: f"{STATES[agent.state][0]} {state_words(agent.state)}", cells=fixed(12),
-        priority=100, narrow=(Narrow(60, fixed(1), lambda agent, look: STATES[agent.state][0], ""),),
-    ),
+    TableColumn("state", "  STATE",
+                lambda agent, look: f"{STATES[agent.state][0]} {state_words(agent.state)}", fixed(12), 100,
+                sort=lambda agent: STATES[agent.state][2], style=state_style,
+                narrow=(Narrow(60, fixed(1), lambda agent, look: STATES[agent.state][0], ""),)),
     time_column("for", "FOR", lambda agent: agent.since, fixed(6), 80),
     text_column("agent", "AGENT", lambda agent: agent.agent, fixed(5), 95),
     text_column("driver", "DRIVER", lambda agent: agent.driver.removesuffix("Driver"), Cells(6, 6, 10), 60),
     text_column("kind", "KIND", lambda agent: _KINDS.get(agent.kind, agent.kind), Cells(4, 4, 6), 50),
     text_column("user", "USER", lambda agent: agent.uid, fixed(8), 90),
-    text_column(
-        "host", "HOST", lambda agent: agent.host, Cells(4, 12, 30), 55,
-        narrow=(Narrow(160, Cells(4, 8, 16), text_cell(lambda agent: short_host(agent.host or ""))),),
-    ),
+    text_column("host", "HOST", lambda agent: agent.host, Cells(4, 12, 30), 55,
+                narrow=(Narrow(160, Cells(4, 8, 16), text_cell(lambda one: short_host(one.host or ""))),)),
     text_column("container", "CONTAINER", lambda agent: agent.container, Cells(14, 14, 20), 25),
-    text_column(
-        "holds", "HOLDS", held_words, Cells(30, 30, 10_000), 85,
-        narrow=(Narrow(100, Cells(16, 20, 10_000)), Narrow(60, Cells(9, 20, 10_000))),
-    ),
+    text_column("holds", "HOLDS", held_words, Cells(30, 30, 10_000), 85,
+                narrow=(Narrow(100, Cells(16, 20, 10_000)), Narrow(60, Cells(9, 20, 10_000)))),
     time_column("last", "LAST", lambda agent: agent.last_message_at, fixed(6), 45),
     count_column("messages", "MSGS", lambda agent: agent.messages, fixed(6), 35),
     count_column("restarts", "RESTARTS", lambda agent: agent.restarts or None, fixed(8), 30),
@@ -179,15 +174,9 @@ def agent_record(agent: Agent, log: AgentLog) -> Document:
     return {
         **fields_of(agent, "agent driver kind uid", masks=False),
         **fields_of(agent, "host container state connected_at last_message_at messages"),
-        "ops": [
-            {"op": op.op, "name": op.name, "job": op.jid, "sent_at": time_or_null(op.sent_at)}
-            for op in agent.ops
-        ],
-        "log": text_or_null(log.described or None),
-        "since": time_or_null(agent.since),
-        **fields_of(agent, "started_at container_id restarts", masks=False),
-        "why": text_or_null(agent.why or None),
-        "log_place": log.place.value,
-        "log_command": text_or_null(log.command or None),
-        "log_note": text_or_null(log.note or None),
+        "ops": [fields_of(op, "op name job=jid sent_at", masks=False) for op in agent.ops],
+        **fields_of(log, "log=described?"),
+        **fields_of(agent, "since started_at container_id restarts", masks=False),
+        **fields_of(agent, "why?"),
+        **fields_of(log, "log_place=place log_command=command? log_note=note?"),
     }

@@ -99,29 +99,20 @@ def _right(
 
 ALLOCATION_COLUMNS: tuple[TableColumn[Allocation, ServerLook], ...] = in_style(
     _style,
-    TableColumn(key="state", header="  STATE", cell=_state, cells=fixed(20), priority=100,
-                narrow=(Narrow(60, fixed(10)),)),
+    TableColumn("state", "  STATE", _state, fixed(20), 100, narrow=(Narrow(60, fixed(10)),)),
     _right("id", lambda one, look: f"{one.id}", 6, 95),
-    TableColumn(
-        key="server", header="SERVER", cell=lambda one, look: look.label(one), cells=Cells(6, 14, 24),
-        priority=71,
-    ),
+    TableColumn("server", "SERVER", lambda one, look: look.label(one), Cells(6, 14, 24), 71),
     _right("scheduler", lambda one, look: show(one.scheduler_id or NONE), 10, 60),
     _right("nodes", lambda one, look: f"{one.nodes}", 6, 75),
     _right("for", _taken, 8, 72),
     _right("of", lambda one, look: duration(one.wall_time_s), 8, 50),
     _right("launcher", _launcher, 10, 55),
-    TableColumn(
-        key="site", header="SITE", cells=Cells(8, 16, 24), priority=45,
-        cell=lambda one, look: show(look.names.get((one.source, one.site_id), f"{one.site_id}")),
-    ),
+    TableColumn("site", "SITE",
+                lambda one, look: show(look.names.get((one.source, one.site_id), f"{one.site_id}")),
+                Cells(8, 16, 24), 45),
     text_column("queue", "QUEUE", lambda one: one.queue, Cells(8, 12, 16), 40),
-    text_column(
-        "note", "NOTE", lambda one: " ".join((one.note or "").split()) if one.state in NOTED else "",
-        Cells(12, 40, 10_000), 70,
-    ),
-    text_column(
-        "tags", "TAGS", lambda one: " ".join(f"{name}:{value}" for name, value in one.tags),
-        Cells(12, 24, 60), 20,
-    ),
+    text_column("note", "NOTE", lambda one: " ".join((one.note or "").split()) if one.state in NOTED else "",
+                Cells(12, 40, 10_000), 70),
+    text_column("tags", "TAGS", lambda one: " ".join(f"{name}:{value}" for name, value in one.tags),
+                Cells(12, 24, 60), 20),
 )  # fmt: skip

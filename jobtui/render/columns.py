@@ -17,13 +17,13 @@ from jobtui.model.health import ClockOf, here
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import (
+    GLYPHS,
     NEEDS_PERSON_GLYPH,
     NEEDS_PERSON_STYLE,
     PLAIN_STYLE,
     SETTLED_STYLE,
     STATUS_STYLES,
     WORDS,
-    glyph,
 )
 from jobtui.render.table import Cell, Head, filled_table
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling
@@ -101,7 +101,7 @@ class Narrow(NamedTuple):
     header: str | None = None
 
 
-class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=True):
+class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True):
     """One column of a table. `cell` gives text that may be shown as it is, `style` the name of its style.
 
     Both depend on the record and on what a table knows beside it, as the present time. `sort` gives None
@@ -150,9 +150,8 @@ def count_column(
 ) -> TableColumn[Record, Any]:
     """A number, the greatest first; nothing where there is none."""
     return TableColumn(
-        key=key, header=header,
-        cell=lambda record, look: "" if (count := get(record)) is None else f"{count:,}",
-        sort=lambda record: -(get(record) or 0), cells=cells, priority=priority, align="right",
+        key, header, lambda record, look: "" if (count := get(record)) is None else f"{count:,}", cells,
+        priority, sort=lambda record: -(get(record) or 0), align="right",
     )  # fmt: skip
 
 
@@ -166,9 +165,8 @@ def time_column(
     style: Callable[[Record, Any], str] = no_style,
 ) -> TableColumn[Record, TimeLook]:
     return TableColumn(
-        key=key, header=header, cell=lambda record, look: look.since(get(record)), style=style,
-        sort=lambda record: None if (at := get(record)) is None else -at, cells=cells, priority=priority,
-        align="right",
+        key, header, lambda record, look: look.since(get(record)), cells, priority, style=style,
+        sort=lambda record: None if (at := get(record)) is None else -at, align="right",
     )  # fmt: skip
 
 
@@ -219,7 +217,7 @@ def short_host(host: str) -> str:
 
 def _glyphs(job: Job, context: RowContext, between: str = "") -> str:
     mark = NEEDS_PERSON_GLYPH if needs_person(job, context.now_of(job)) or context.is_disputed(job) else " "
-    return f"{mark}{between}{glyph(job.status)}"
+    return f"{mark}{between}{GLYPHS[job.status]}"
 
 
 def _care(job: Job, context: RowContext) -> str:
@@ -292,18 +290,12 @@ _WHOLE_HOSTS_FROM = 160
 
 JOB_COLUMNS: tuple[Column, ...] = in_style(
     plain_style,
-    Column(
-        key="state", header="  STATE", about="what it is doing; ! where a person should look",
-        cell=lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}",
-        style=lambda job, context: _care(job, context) or STATUS_STYLES[job.status],
-        sort=lambda job: _STATUS_ORDER[job.status], cells=fixed(12), priority=100,
-        narrow=(Narrow(80, fixed(2), _glyphs, ""),),
-    ),
-    Column(
-        key="age", header="AGE", about="time in its present state", cell=_since_cell,
-        sort=lambda job: None if (since := status_since(job)) is None else -since,
-        align="right", cells=fixed(6), priority=80,
-    ),
+    Column("state", "  STATE", lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}",
+           fixed(12), 100, about="what it is doing; ! where a person should look",
+           style=lambda job, context: _care(job, context) or STATUS_STYLES[job.status],
+           sort=lambda job: _STATUS_ORDER[job.status], narrow=(Narrow(80, fixed(2), _glyphs, ""),)),
+    Column("age", "AGE", _since_cell, fixed(6), 80, about="time in its present state",
+           sort=lambda job: None if (since := status_since(job)) is None else -since, align="right"),
     text_column("user", "USER", lambda job: job.owner, Cells(8, 8, 12), 60, about="whose job it is"),
     text_column("name", "JOB", lambda job: job.name, Cells(14, 22, 40), 90, keeps_ends=True,
                 about="name given by the user", narrow=(Narrow(60, Cells(10, 10, 40)),)),
@@ -312,54 +304,33 @@ JOB_COLUMNS: tuple[Column, ...] = in_style(
                 about="what of the application is computed"),
     text_column("mode", "MODE", lambda job: _MODES.get(job.mode, job.mode), fixed(6), 30,
                 about="sequential, parallel or sbatch"),
-    Column(
-        key="host", header="HOST", about="where it runs, as far as known",
-        cell=lambda job, context: show(context.host_of(job) or "") or NONE,
-        sort=text_order(lambda job: job.host), cells=Cells(4, 12, 40), priority=35,
-        narrow=(
-            Narrow(
-                _WHOLE_HOSTS_FROM, Cells(4, 6, 16),
-                lambda job, context: show(short_host(context.host_of(job) or "")) or NONE,
-            ),
-        ),
-    ),
-    Column(
-        key="percent", header="%", about="how much is done",
-        cell=lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
-        sort=lambda job: job.percent, align="right", cells=fixed(3), priority=45,
-    ),
-    Column(
-        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
-        sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
-        style=_care, cells=Cells(36, 52, 10_000), priority=70,
-        narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000))),
-    ),
+    Column("host", "HOST", lambda job, context: show(context.host_of(job) or "") or NONE, Cells(4, 12, 40),
+           35, about="where it runs, as far as known", sort=text_order(lambda job: job.host),
+           narrow=(Narrow(_WHOLE_HOSTS_FROM, Cells(4, 6, 16),
+                          lambda job, context: show(short_host(context.host_of(job) or "")) or NONE),)),
+    Column("percent", "%", lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
+           fixed(3), 45, about="how much is done", sort=lambda job: job.percent, align="right"),
+    Column("waits", "REASON", _waits_cell, Cells(36, 52, 10_000), 70,
+           about="what it waits for, or why it failed",
+           sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
+           style=_care, narrow=(Narrow(_WIDE, Cells(24, 40, 10_000)), Narrow(60, Cells(12, 28, 10_000)))),
     text_column("id", "ID", lambda job: job.id, Cells(17, 38, 60), 65, keeps_ends=True,
                 about="id of the job"),
-    Column(
-        key="runs", header="RUNS", about="how often it was run", cell=lambda job, context: str(job.runs),
-        sort=lambda job: job.runs, align="right", cells=fixed(4), priority=28,
-    ),
-    Column(
-        key="dur", header="DUR", about="how long it runs or ran", cell=_elapsed_cell, sort=_elapsed_order,
-        align="right", cells=fixed(6), priority=48,
-    ),
+    Column("runs", "RUNS", lambda job, context: str(job.runs), fixed(4), 28, about="how often it was run",
+           sort=lambda job: job.runs, align="right"),
+    Column("dur", "DUR", _elapsed_cell, fixed(6), 48, about="how long it runs or ran", sort=_elapsed_order,
+           align="right"),
     _time("queued", "when it was submitted", lambda job: job.queued_at, 26),
     _time("started", "when it started", lambda job: job.started_at, 25),
     _time("ended", "when it ended", lambda job: job.ended_at, 24),
     text_column("plan", "PLAN", lambda job: job.plan, Cells(5, 8, 12), 20, about="the user's plan"),
-    Column(
-        key="driver", header="DRIVER", about="what starts its agent",
-        cell=lambda job, context: show(context.driver_of(job) or "") or NONE,
-        sort=text_order(lambda job: job.driver), cells=Cells(6, 12, 20), priority=22,
-    ),
+    Column("driver", "DRIVER", lambda job, context: show(context.driver_of(job) or "") or NONE,
+           Cells(6, 12, 20), 22, about="what starts its agent", sort=text_order(lambda job: job.driver)),
     text_column("system", "SYSTEM", lambda job: job.system, Cells(6, 8, 12), 15,
                 about="the system it belongs to"),
-    Column(
-        key="profile", header="PROFILE", about="which of several profiles names its source",
-        cell=lambda job, context: show(context.profile_of(job.source)) or NONE,
-        sort=text_order(lambda job: job.source), cells=Cells(7, 8, 16), priority=80,
-    ),
+    Column("profile", "PROFILE", lambda job, context: show(context.profile_of(job.source)) or NONE,
+           Cells(7, 8, 16), 80, about="which of several profiles names its source",
+           sort=text_order(lambda job: job.source)),
     text_column("source", "SOURCE", lambda job: job.source, Cells(6, 20, 40), 10,
                 about="the source it was read from"),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from jobtui.analysis.incidents import Earlier, Incident, Shared
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
-from jobtui.model.secrets import mask_text
+from jobtui.render.json_output import fields_of
 from jobtui.render.memory import seen_record, seen_words
 from jobtui.render.spans import Paragraph, bars
 from jobtui.render.table import paint
@@ -13,7 +13,7 @@ from jobtui.render.text import show
 from jobtui.render.verdicts import code
 
 INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
-SHARED_KEYS = ("name", "value", "count", "elsewhere", "elsewhere_of")
+SHARED = "name value count=jobs elsewhere elsewhere_of=good"
 INDENT = "  "
 LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
@@ -93,19 +93,15 @@ def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
         "verdict": one.code,
         "verdicts": dict(one.codes),
         "count": len(one.jobs),
-        "sentence": mask_text(one.sentence),
+        **fields_of(one, "sentence"),
         "confidence": round(one.confidence, 2),
-        "doubtful": one.doubtful,
-        "error": mask_text(one.error),
-        "cause": {"text": mask_text(one.cause.text), "count": one.cause.jobs, "of": one.cause.of},
+        **fields_of(one, "doubtful error"),
+        "cause": fields_of(one.cause, "text count=jobs of"),
         "ongoing": one.is_ongoing(now),
         "first_at": to_rfc3339(one.times[0]) if one.times else None,
         "last_at": to_rfc3339(one.times[-1]) if one.times else None,
         "shape": [mark.name.lower() for mark in one.shape],
-        "shared": [
-            dict(zip(SHARED_KEYS, fact._replace(value=mask_text(fact.value)), strict=True))
-            for fact in one.shared
-        ],
+        "shared": [fields_of(fact, SHARED) for fact in one.shared],
         "seen_before": seen_record(one.seen),
         "first": one.first,
         "jobs": list(one.jobs),

@@ -86,22 +86,17 @@ def size_text(size: int) -> str:
     return f"{size}" if unit == 0 else f"{amount:.{int(amount < 9.95)}f}{_UNITS[unit]}"
 
 
+def _size_cell(file: RunFile, look: TimeLook) -> str:
+    return size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
+
+
 FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
-    TableColumn(
-        key="name", header="", cell=lambda file, look: show(file.name), cells=Cells(10, 40, 10_000),
-        style=lambda file, look: "" if file.kind is FileKind.FILE else "settled", priority=100,
-    ),
-    TableColumn(
-        key="size", header="", align="right", style=lambda file, look: "dim", cells=fixed(7), priority=60,
-        cell=lambda file, look: (
-            size_text(file.size) if file.kind is FileKind.FILE else _KINDS.get(file.kind, "other")
-        ),
-    ),
-    TableColumn(
-        key="written", header="", align="right", style=lambda file, look: "dim",
-        cells=fixed(8), priority=50,
-        cell=lambda file, look: "" if file.kind is FileKind.MISSING else look.since(file.written_at),
-    ),
+    TableColumn("name", "", lambda file, look: show(file.name), Cells(10, 40, 10_000), 100,
+                style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
+    TableColumn("size", "", _size_cell, fixed(7), 60, align="right", style=lambda file, look: "dim"),
+    TableColumn("written", "",
+                lambda file, look: "" if file.kind is FileKind.MISSING else look.since(file.written_at),
+                fixed(8), 50, align="right", style=lambda file, look: "dim"),
 )  # fmt: skip
 
 

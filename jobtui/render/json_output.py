@@ -6,8 +6,10 @@ ASCII, so that nothing raw gets out and nothing is lost.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
+from operator import attrgetter
 
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.timeline import JobLine
@@ -77,21 +79,37 @@ def text_or_null(text: str | None) -> str | None:
 
 
 def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
-    """These fields of a record: enums by value, times (`at`, `..._at`) and texts as the contract has them.
+    """These fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
 
-    Texts are masked if `masks`, those of a tuple each; a `line` that is not counted is null.
+    `name=path` gives what is at a dotted path another name; `name?` is null where the value is empty. Texts
+    are masked if `masks`, those of a tuple each; a `line` that is not counted is null.
     """
-    return {name: _plain(name, getattr(record, name), masks=masks) for name in names.split()}
+    found: Document = {}
+    for name, get, may_be_empty in _getters(names):
+        value = get(record)
+        found[name] = None if may_be_empty and not value else _plain(name, value, masks)
+    return found
 
 
-def _plain(name: str, value: object, *, masks: bool) -> object:
+TIMES = frozenset({"at", "since", "first", "last"})
+
+
+@cache
+def _getters(names: str) -> tuple[tuple[str, Callable[[object], object], bool], ...]:
+    split = [(name.rstrip("?").partition("="), name.endswith("?")) for name in names.split()]
+    return tuple((name, attrgetter(path or name), may_be_empty) for (name, _, path), may_be_empty in split)
+
+
+def _plain(name: str, value: object, masks: bool) -> object:
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, str):
         return mask_text(value) if masks else value
     if isinstance(value, tuple):
-        return [_plain("", one, masks=masks) for one in value]
-    if isinstance(value, int) and (name == "at" or name.endswith("_at")):
+        return [_plain("", one, masks) for one in value]
+    if isinstance(value, int) and (name in TIMES or name.endswith("_at")):
         return time_or_null(Nanos(value))
     return None if name == "line" and isinstance(value, int) and value <= 0 else value
 
@@ -108,32 +126,19 @@ def source_record(source: SourceHealth, now: Nanos) -> Document:
 
 def fault_records() -> list[Document]:
     """The faults of jobtui itself in this process: where they were, never what they said."""
-    return [
-        fields_of(fault, "place kind stage count", masks=False)
-        | {"first": to_rfc3339(fault.first), "last": to_rfc3339(fault.last)}
-        for fault in FAULTS.all()
-    ]
+    return [fields_of(fault, "place kind stage count first last", masks=False) for fault in FAULTS.all()]
+
+
+_TOLD_FIRST = (
+    "status native_status owner name app model mode queued_at started_at updated_at ended_at runs percent "
+    "message error"
+)
 
 
 def job_record(job: Job, now: Nanos) -> Document:
     return {
-        "id": job.id,
-        "system": job.system,
-        "status": job.status.value,
-        "native_status": mask_text(job.native_status),
-        "owner": mask_text(job.owner),
-        "name": text_or_null(job.name),
-        "app": mask_text(job.app),
-        "model": mask_text(job.model),
-        "mode": mask_text(job.mode),
-        "queued_at": time_or_null(job.queued_at),
-        "started_at": time_or_null(job.started_at),
-        "updated_at": time_or_null(job.updated_at),
-        "ended_at": time_or_null(job.ended_at),
-        "runs": job.runs,
-        "percent": job.percent,
-        "message": text_or_null(job.message),
-        "error": text_or_null(job.error),
+        **fields_of(job, "id system", masks=False),
+        **fields_of(job, _TOLD_FIRST),
         "flags": list(flags_of(job, now)),
         "source": job.source,
         "elapsed_s": job.elapsed_s(now),
@@ -142,15 +147,7 @@ def job_record(job: Job, now: Nanos) -> Document:
         "tags": [mask_text(tag) for tag in job.tags.split()],
         "passed": job.passed.split(),
         "allocation": job.allocation.split(),
-        "alert": text_or_null(job.alert),
-        "frames": job.frames,
-        "driver": text_or_null(job.driver),
-        "host": text_or_null(job.host),
-        "plan": text_or_null(job.plan),
-        "trace": job.trace or None,
-        "quasi": job.is_quasi,
-        "reason": mask_text(job.reason),
-        "exit": mask_text(job.exit),
+        **fields_of(job, "alert frames driver host plan trace? quasi=is_quasi reason exit"),
         "others": [job_record(other, now) for other in job.others],
     }
 
@@ -164,8 +161,7 @@ def op_record(op: Op) -> Document:
     return {
         **fields_of(op, "op op_id name api driver agent kind uid", masks=False),
         **fields_of(op, "run_dir status created_at sent_at arrived_at replied_at ended_at"),
-        **fields_of(op, "sends replies updates certainty"),
-        "candidates": [mask_text(candidate) for candidate in op.candidates],
+        **fields_of(op, "sends replies updates certainty candidates"),
         "steps": [step_record(step) for step in op.steps],
         **fields_of(op, "job_cmd assigned_agent", masks=False),
         **fields_of(op, "error dropped_steps"),
@@ -180,11 +176,9 @@ def line_record(line: JobLine) -> Document:
     """One line of a log. `line` is null where the lines before it are not counted; `offset` is in bytes."""
     op = line.op
     return {
-        "at": time_or_null(line.at),
-        "source": line.source,
+        **fields_of(line, "at source", masks=False),
         "host": clock_of(line.source) if line.cursor is not None else None,
-        "line": line.line or None,
-        "level": line.level,
+        **fields_of(line, "line? level", masks=False),
         "text": mask_line(line.text),
         "ids": {
             "job": line.job_id or None,
@@ -192,11 +186,7 @@ def line_record(line: JobLine) -> Document:
             "op_id": op.op_id if op else None,
             "agent": (op.agent or op.assigned_agent) if op else None,
         },
-        "certainty": line.certainty.value,
-        "component": line.component.value,
-        "offset": line.offset,
-        "continues": line.continues,
-        "cursor": line.cursor,
+        **fields_of(line, "certainty component offset continues cursor", masks=False),
     }
 
 

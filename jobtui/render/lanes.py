@@ -122,16 +122,17 @@ def folded(rows: Sequence[TimelineRow], fold: Fold, times: Times) -> TimelineRow
 
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
-    lanes = lanes_in(cells, before.lane)
-    at = SHORT_CELLS + 1 if lanes is None else lanes.columns[before.lane]
-    return (Span(" " * at, "", at), Span(f"┊ {duration(row.since_prev_s)}", "warning"))
+    return _below(before, f"┊ {duration(row.since_prev_s)}", cells)
 
 
 def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
     """Below the last step of an op that is open: for how long nothing has come."""
-    lanes = lanes_in(cells, last.lane)
-    at = SHORT_CELLS + 1 if lanes is None else lanes.columns[last.lane]
-    return (Span(" " * at, "", at), Span(f"◌ nothing for {duration(int(seconds))}", "warning"))
+    return _below(last, f"◌ nothing for {duration(int(seconds))}", cells)
+
+
+def _below(row: TimelineRow, words: str, cells: int) -> Line:
+    lanes = lanes_in(cells, row.lane)
+    return (_blanks(SHORT_CELLS + 1 if lanes is None else lanes.columns[row.lane]), Span(words, "warning"))
 
 
 def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:

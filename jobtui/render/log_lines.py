@@ -182,18 +182,11 @@ def facet_words(facet: Facet) -> str:
 BAR_CELLS = 12
 FACET_COLUMNS: tuple[TableColumn[FacetCount, int], ...] = (
     count_column("count", "RECORDS", lambda one: one.records, fixed(9), 90),
-    TableColumn(
-        key="share", header="", cell=lambda one, most: "▇" * max(1, round(BAR_CELLS * one.records / most)),
-        style=lambda one, most: "accent", cells=fixed(BAR_CELLS), priority=50,
-    ),
-    TableColumn(
-        key="field", header="FIELD", cell=lambda one, most: show(one.facet.field),
-        style=lambda one, most: "dim", cells=Cells(6, 10, 21), priority=80,
-    ),
-    TableColumn(
-        key="value", header="VALUE", cell=lambda one, most: facet_value(one.facet),
-        cells=Cells(12, 40, 10_000), priority=100,
-    ),
+    TableColumn("share", "", lambda one, most: "▇" * max(1, round(BAR_CELLS * one.records / most)),
+                fixed(BAR_CELLS), 50, style=lambda one, most: "accent"),
+    TableColumn("field", "FIELD", lambda one, most: show(one.facet.field), Cells(6, 10, 21), 80,
+                style=lambda one, most: "dim"),
+    TableColumn("value", "VALUE", lambda one, most: facet_value(one.facet), Cells(12, 40, 10_000), 100),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from math import exp
 from msgspec import to_builtins
 
 from jobtui.analysis.times import age
-from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
+from jobtui.model.clock import Nanos, seconds_between, utc_of
 from jobtui.model.memory import Change, Deviation, Overview, Range, Remembered, Seen, Share
 from jobtui.model.numbers import counted
 from jobtui.render.columns import Cells, TableColumn, TimeLook, count_column, fixed, text_column, time_column
@@ -106,9 +106,8 @@ def seen_record(seen: Seen | None) -> Document | None:
     """A known failure as the JSON contract has it, texts masked."""
     if seen is None:
         return None
-    times = {"first": to_rfc3339(seen.first), "last": to_rfc3339(seen.last)}
     where = list(map(share_record, seen.where))
-    return {**fields_of(seen, "signature"), **times, **fields_of(seen, "count users"), "where": where}
+    return {**fields_of(seen, "signature first last count users"), "where": where}
 
 
 def listed_record(seen: Seen) -> Document:
@@ -126,10 +125,7 @@ def overview_record(overview: Overview) -> Document:
     return {
         "signatures": list(map(listed_record, overview.signatures)),
         "places": list(map(share_record, overview.places)),
-        "sites": [
-            fields_of(one, "field value rule now usual") | {"since": to_rfc3339(one.since)}
-            for one in overview.sites
-        ],
+        "sites": [fields_of(one, "field value rule now usual since") for one in overview.sites],
     }
 
 
@@ -140,16 +136,12 @@ def change_record(one: Change) -> Document:
 
 SEEN_COLUMNS: tuple[TableColumn[Seen, TimeLook], ...] = (
     count_column("count", "TIMES", lambda seen: seen.count, Cells(5, 7, 9), 100),
-    TableColumn(
-        key="trend", header="14 DAYS", cell=lambda seen, look: bars(seen.days, max(seen.days, default=0)),
-        sort=lambda seen: -sum(seen.days), cells=fixed(14), priority=60,
-    ),
+    TableColumn("trend", "14 DAYS", lambda seen, look: bars(seen.days, max(seen.days, default=0)), fixed(14),
+                60, sort=lambda seen: -sum(seen.days)),
     count_column("users", "USERS", lambda seen: seen.users, Cells(5, 5, 7), 50),
     time_column("first", "FIRST", lambda seen: seen.first, Cells(6, 8, 10), 40),
     time_column("last", "LAST", lambda seen: seen.last, Cells(6, 8, 10), 70),
     text_column("signature", "FAILURE", lambda seen: seen.signature, Cells(16, 40, 200), 90),
-    TableColumn(
-        key="with", header="GOES WITH", cell=lambda seen, look: "; ".join(map(share_words, seen.where)),
-        cells=Cells(12, 40, 120), priority=30,
-    ),
+    TableColumn("with", "GOES WITH", lambda seen, look: "; ".join(map(share_words, seen.where)),
+                Cells(12, 40, 120), 30),
 )  # fmt: skip

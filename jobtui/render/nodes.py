@@ -17,7 +17,7 @@ from jobtui.render.columns import (
     text_column,
     time_column,
 )
-from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
+from jobtui.render.json_output import Document, fields_of
 from jobtui.render.table import Cell, Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
@@ -37,22 +37,16 @@ def _style(one: ListedNode, look: TimeLook) -> str:
 
 
 NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
-    TableColumn(
-        key="state", header="  STATE", cell=lambda one, look: f"{SIGNS[one.standing][0]} {one.standing}",
-        sort=lambda one: STANDINGS.index(one.standing), style=_style, cells=fixed(10), priority=100,
-    ),
+    TableColumn("state", "  STATE", lambda one, look: f"{SIGNS[one.standing][0]} {one.standing}", fixed(10),
+                100, sort=lambda one: STANDINGS.index(one.standing), style=_style),
     text_column("node", "NODE", lambda one: one.node.name, Cells(6, 8, 24), 95),
     time_column("for", "FOR", lambda one: one.node.since, fixed(6), 70),
     count_column("jobs", "JOBS", lambda one: one.job_count or None, fixed(5), 80),
-    TableColumn(
-        key="cpus", header="CPUS", cell=lambda one, look: f"{one.node.cpus_used}/{one.node.cpus}",
-        align="right", sort=lambda one: -one.node.cpus_used, cells=Cells(7, 7, 9), priority=75,
-    ),
-    TableColumn(
-        key="memory", header="MEM", align="right",
-        cell=lambda one, look: f"{_memory(one.node.memory_used_mb)}/{_memory(one.node.memory_mb)}",
-        sort=lambda one: -one.node.memory_used_mb, cells=Cells(9, 9, 13), priority=40,
-    ),
+    TableColumn("cpus", "CPUS", lambda one, look: f"{one.node.cpus_used}/{one.node.cpus}", Cells(7, 7, 9), 75,
+                align="right", sort=lambda one: -one.node.cpus_used),
+    TableColumn("memory", "MEM",
+                lambda one, look: f"{_memory(one.node.memory_used_mb)}/{_memory(one.node.memory_mb)}",
+                Cells(9, 9, 13), 40, align="right", sort=lambda one: -one.node.memory_used_mb),
     text_column("partitions", "PARTITIONS", lambda one: one.node.partitions, Cells(8, 12, 24), 60),
     text_column("gres", "GRES", lambda one: one.node.gres, Cells(6, 8, 20), 35),
     text_column("reason", "REASON", lambda one: one.node.reason, Cells(10, 20, 10_000), 90, style=_style),
@@ -134,15 +128,11 @@ def node_facts(one: ListedNode, look: TimeLook) -> Iterator[tuple[str, str]]:
 def node_record(one: ListedNode) -> Document:
     node = one.node
     return {
-        "node": node.name,
-        "standing": one.standing,
+        **fields_of(one, "node=node.name standing", masks=False),
         "states": node.states.split(),
         "partitions": [name for name in node.partitions.split(",") if name],
-        **fields_of(node, "cpus cpus_used memory_mb memory_used_mb features gres gres_used reason by"),
-        "since": time_or_null(node.since),
-        "jobs": list(one.jobs),
-        "job_count": one.job_count,
-        "source": one.source,
+        **fields_of(node, "cpus cpus_used memory_mb memory_used_mb features gres gres_used reason by since"),
+        **fields_of(one, "jobs job_count source", masks=False),
     }
 
 
@@ -150,8 +140,7 @@ def cluster_record(cluster: Cluster) -> Document:
     controller = cluster.controller
     names = "dbd_backlog agent_backlog threads cycle_ms backfill_ms backfill_at queued"
     return {
-        "source": text_or_null(cluster.source),
-        "at": time_or_null(cluster.at),
+        **fields_of(cluster, "source at"),
         "controller": controller and fields_of(controller, names),
         "partitions": [
             fields_of(one, "name state nodes cpus most_nodes limit_s") for one in cluster.partitions

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from jobtui.analysis.compare import Comparison, Side, StepPair, Took
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
-from jobtui.model.secrets import mask_text
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Paragraph
-from jobtui.render.styles import STATUS_STYLES, WORDS, glyph
+from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, Align, Zone, date_time, duration, show
 
@@ -39,7 +39,7 @@ RUN_COLUMNS = (
 
 
 def state_text(run: Run) -> str:
-    return f"{glyph(run.status)} {WORDS[run.status]}"
+    return f"{GLYPHS[run.status]} {WORDS[run.status]}"
 
 
 def result_text(run: Run) -> str:
@@ -130,12 +130,10 @@ PARTS, SLOWER = "first difference", "slower"
 def step_records(found: Comparison) -> list[dict[str, object]]:
     return [
         {
-            "step": pair.text,
-            "component": None if pair.component is None else pair.component.value,
-            "this": _took_record(pair.left),
-            "other": _took_record(pair.right),
-            "parts": pair.parts,
-            "slower": pair.is_slower,
+            **fields_of(pair, "step=text component", masks=False),
+            "this": pair.left and fields_of(pair.left, "seconds times"),
+            "other": pair.right and fields_of(pair.right, "seconds times"),
+            **fields_of(pair, "parts slower=is_slower", masks=False),
         }
         for pair in found.steps
     ]
@@ -206,28 +204,12 @@ def comparison_record(found: Comparison) -> dict[str, object]:
         "this": _side_record(found.left),
         "other": _side_record(found.right),
         "why": found.why,
-        "doubts": list(map(mask_text, found.doubts)),
-        "blind_spots": list(map(mask_text, found.blind_spots)),
-        "facts": [
-            {
-                "name": pair.name,
-                "this": mask_text(pair.left),
-                "other": mask_text(pair.right),
-                "differs": pair.differs,
-            }
-            for pair in found.facts
-        ],
+        **fields_of(found, "doubts blind_spots"),
+        "facts": [fields_of(pair, "name this=left other=right differs") for pair in found.facts],
         "steps": step_records(found),
-        "files": [
-            {"name": file.name, "note": file.note, "diff": list(file.lines), "left_out": file.left_out}
-            for file in found.files
-        ],
+        "files": [fields_of(file, "name note diff=lines left_out", masks=False) for file in found.files],
     }
 
 
 def _side_record(side: Side) -> dict[str, object]:
     return {"id": side.job.id, "run": side.run.number if side.run is not None else None}
-
-
-def _took_record(took: Took | None) -> dict[str, object] | None:
-    return None if took is None else {"seconds": took.seconds, "times": took.times}

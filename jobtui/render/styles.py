@@ -74,7 +74,3 @@ CONCERN_STYLES: Mapping[Concern, str] = {
 PLAIN_STYLE = ""
 SETTLED_STYLE = "settled"
 """For what nobody must look at any more."""
-
-
-def glyph(status: JobStatus) -> str:
-    return GLYPHS[status]

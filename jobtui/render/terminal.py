@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from jobtui.model.settings import AUTO
+from jobtui.model.tables import tables_of
 from jobtui.render.text import cells_of
 
 
@@ -17,27 +18,14 @@ class Glyphs(StrEnum):
     ASCII = "ascii"
 
 
-ASCII_FOR: Mapping[str, str] = {
-    "●": "*", "○": "o", "✓": "+", "✗": "x", "⊘": "-", "◆": "#", "■": "#", "·": ".", "…": "~", "–": "-",
-    "—": "-", "‐": "-",
-    "─": "-", "━": "=", "╌": "-", "┄": "-", "╸": "=", "╺": "=", "│": "|", "┊": ":", "┬": "+",
-    "┤": "+", "├": "+",
-    "└": "`", "╰": "`", "╯": "'", "┌": "+", "┐": "+", "┘": "+", "┴": "+", "┼": "+", "╭": "+", "╮": "+",
-    "›": ">", "‹": "<", "▸": ">", "▾": "v", "▶": ">", "◀": "<", "◂": "<", "▲": "^", "▼": "v",
-    "▌": "|", "▐": "|",
-    "←": "<", "→": ">", "↑": "^", "↓": "v", "↵": "<", "±": "~", "×": "x", "µ": "u", "⁄": "/",
-    "▁": "_", "▂": ".", "▃": "-", "▄": "=", "▅": "+", "▆": "*", "▇": "%", "█": "#", "▀": "'",
-    "░": ".", "▒": ":", "▓": "%", "◊": "?", "␦": "?", "�": "?",
-    "‘": "'", "’": "'", "“": '"', "”": '"', "•": "*",
-}  # fmt: skip
-"""For the signs we draw with, and some that logs are full of."""
-CONSOLE_FOR: Mapping[str, str] = {
-    "●": "*", "○": "o", "◆": "#", "■": "#", "━": "─", "╌": "-", "┄": "-", "╸": "─", "╺": "─", "┊": "│",
-    "╰": "└", "╯": "┘", "╭": "┌", "╮": "┐", "▁": "_", "▂": "_", "▃": "▄", "▅": "▄", "▆": "▄", "▇": "█",
-}  # fmt: skip
-"""What the console shows better than ASCII does."""
 _OF_CONSOLE = frozenset("─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓") | set(map(chr, range(0xA0, 0x100)))
 _BRAILLE = range(0x2800, 0x2900)
+
+
+def signs(terminal: str) -> dict[str, str]:
+    """What stands for each sign on a terminal without it."""
+    known: dict[str, str] = tables_of("jobtui.render", "terminal")[terminal]
+    return known
 
 
 class Lowering(dict[int, str]):
@@ -46,7 +34,7 @@ class Lowering(dict[int, str]):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._shown = _OF_CONSOLE if glyphs is Glyphs.CONSOLE else frozenset()
-        self._known = {**ASCII_FOR, **(CONSOLE_FOR if glyphs is Glyphs.CONSOLE else {})}
+        self._known = signs("ascii") | (signs("console") if glyphs is Glyphs.CONSOLE else {})
 
     def __missing__(self, code: int) -> str:
         self[code] = found = self._lowered(chr(code))

@@ -94,43 +94,30 @@ def _jobs(listed: ListedTrace, look: TimeLook) -> str:
 
 
 TRACE_COLUMNS: tuple[TableColumn[ListedTrace, TimeLook], ...] = (
-    TableColumn(
-        key="state", header="  STATE", cell=_state_cell, sort=lambda listed: _ORDER.index(listed.standing),
-        style=lambda listed, look: GLYPHS[listed.standing][1], cells=fixed(12), priority=100,
-        narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),),
-    ),
+    TableColumn("state", "  STATE", _state_cell, fixed(12), 100,
+                sort=lambda listed: _ORDER.index(listed.standing),
+                style=lambda listed, look: GLYPHS[listed.standing][1],
+                narrow=(Narrow(70, fixed(1), lambda listed, look: GLYPHS[listed.standing][0], ""),)),
     time_column("started", "START", lambda listed: listed.told.started_at, fixed(6), 90),
-    TableColumn(
-        key="took", header="TOOK", cell=lambda listed, look: span_time(listed.duration_ns),
-        sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=78, align="right",
-    ),
-    TableColumn(
-        key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
-        cells=Cells(20, 20, 38), priority=92,
-        narrow=(
-            Narrow(160, Cells(20, 20, 20), lambda listed, look: ends_of(_jobs(listed, look))),
-            Narrow(70, Cells(10, 14, 20)),
-        ),
-    ),
+    TableColumn("took", "TOOK", lambda listed, look: span_time(listed.duration_ns), Cells(6, 7, 7), 78,
+                sort=lambda listed: -(listed.duration_ns or 0), align="right"),
+    TableColumn("job", "JOB", _jobs, Cells(20, 20, 38), 92,
+                sort=lambda listed: listed.jobs[0] if listed.jobs else None,
+                narrow=(Narrow(160, Cells(20, 20, 20), lambda listed, look: ends_of(_jobs(listed, look))),
+                        Narrow(70, Cells(10, 14, 20)))),
     text_column("user", "USER", lambda listed: listed.judged.user, Cells(8, 8, 12), 75),
-    TableColumn(
-        key="failed", header="FAILED STEP", cell=lambda listed, look: show(listed.judged.failed),
-        sort=text_order(lambda listed: listed.judged.failed), style=lambda listed, look: "error", priority=96,
-        cells=Cells(36, 40, 10_000),
-        narrow=(Narrow(100, Cells(24, 40, 10_000)), Narrow(70, Cells(12, 40, 10_000))),
-    ),
-    TableColumn(
-        key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),
-        style=lambda listed, look: "error" if listed.told.errors else "settled", cells=Cells(6, 6, 7),
-        priority=70,
-    ),
+    TableColumn("failed", "FAILED STEP", lambda listed, look: show(listed.judged.failed),
+                Cells(36, 40, 10_000), 96, sort=text_order(lambda listed: listed.judged.failed),
+                style=lambda listed, look: "error",
+                narrow=(Narrow(100, Cells(24, 40, 10_000)), Narrow(70, Cells(12, 40, 10_000)))),
+    TableColumn("errors", "ERRORS", _errors, Cells(6, 6, 7), 70,
+                sort=lambda listed: -(listed.told.errors or 0),
+                style=lambda listed, look: "error" if listed.told.errors else "settled"),
     count_column("spans", "SPANS", lambda listed: listed.told.spans, Cells(6, 6, 8), 60),
     text_column("service", "SERVICE", lambda listed: listed.told.service, Cells(10, 18, 24), 40),
     text_column("root", "ROOT", lambda listed: listed.told.name, Cells(14, 20, 30), 55),
-    TableColumn(
-        key="id", header="TRACE", cell=lambda listed, look: short_id(listed.told.trace_id),
-        sort=lambda listed: listed.told.trace_id, style=_dim, cells=fixed(13), priority=50,
-    ),
+    TableColumn("id", "TRACE", lambda listed, look: short_id(listed.told.trace_id), fixed(13), 50,
+                sort=lambda listed: listed.told.trace_id, style=_dim),
     text_column("source", "SOURCE", _source_cell, Cells(12, 14, 30), 30, style=_dim),
 )  # fmt: skip
 
@@ -167,31 +154,16 @@ def _taken(spans: Sequence[Span]) -> str:
 
 
 CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
-    TableColumn(
-        key="change", header="  CHANGE", cell=lambda step, look: CHANGES[step.change][0],
-        style=lambda step, look: CHANGES[step.change][1], cells=fixed(9),
-        priority=100,
-    ),
-    TableColumn(
-        key="step", header="STEP", cell=_step, priority=99,
-        style=lambda step, look: "settled" if step.change is Change.SAME else "", cells=Cells(16, 40, 10_000),
-    ),
-    TableColumn(
-        key="service", header="SERVICE", cell=lambda step, look: show(step.span.service),
-        style=lambda step, look: "dim", cells=Cells(10, 18, 24), priority=50,
-    ),
-    TableColumn(
-        key="this", header="THIS", cell=lambda step, look: _taken(step.this), cells=Cells(7, 8, 8),
-        priority=80, align="right",
-    ),
-    TableColumn(
-        key="other", header="OTHER", cell=lambda step, look: _taken(step.other), cells=Cells(7, 8, 8),
-        priority=80, align="right",
-    ),
-    TableColumn(
-        key="longer", header="LONGER", cell=_longer, cells=Cells(8, 9, 9), priority=90, align="right",
-        style=lambda step, look: CHANGES[step.change][1],
-    ),
+    TableColumn("change", "  CHANGE", lambda step, look: CHANGES[step.change][0], fixed(9), 100,
+                style=lambda step, look: CHANGES[step.change][1]),
+    TableColumn("step", "STEP", _step, Cells(16, 40, 10_000), 99,
+                style=lambda step, look: "settled" if step.change is Change.SAME else ""),
+    TableColumn("service", "SERVICE", lambda step, look: show(step.span.service), Cells(10, 18, 24), 50,
+                style=lambda step, look: "dim"),
+    TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 80, align="right"),
+    TableColumn("other", "OTHER", lambda step, look: _taken(step.other), Cells(7, 8, 8), 80, align="right"),
+    TableColumn("longer", "LONGER", _longer, Cells(8, 9, 9), 90, align="right",
+                style=lambda step, look: CHANGES[step.change][1]),
 )  # fmt: skip
 
 
@@ -461,6 +433,7 @@ EMPTY: Mapping[str, object] = {
     "missing_parents": [], "error_spans": [], "root_causes": [], "critical_path": {"jaeger": [], "whole": []},
 }  # fmt: skip
 """What is printed when there is no trace."""
+LOG_FIELDS = "at span_id level text=body"
 
 
 def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
@@ -478,55 +451,36 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
         "root_causes": [cause_record(cause) for cause in found.causes],
         "critical_path": {
             name: [
-                fields_of(segment.span, "span_id name service")
-                | {
-                    "from_s": segment.from_ns / SECOND,
-                    "to_s": segment.to_ns / SECOND,
-                    "wait": segment.is_wait,
-                }
-                for segment in path
+                fields_of(one, "span_id=span.span_id name=span.name service=span.service")
+                | {"from_s": one.from_ns / SECOND, "to_s": one.to_ns / SECOND, "wait": one.is_wait}
+                for one in path
             ]
             for name, path in (("jaeger", jaeger_path(tree)), ("whole", whole_path(tree)))
         },
-        "failures": [
-            {**fields_of(one, "kind"), **fields_of(one.span, "span_id"), **fields_of(one, "text")}
-            | {"last": one.is_last}
-            for one in found.failures
-        ],
+        "failures": [fields_of(one, "kind span_id=span.span_id text last=is_last") for one in found.failures],
         "waits": [
-            {
-                "after": wait.after.span_id,
-                "before": wait.before.span_id,
-                "started_at": time_or_null(wait.start),
-                "duration_s": wait.duration_ns / SECOND,
-            }
+            fields_of(wait, "after=after.span_id before=before.span_id started_at=start")
+            | {"duration_s": wait.duration_ns / SECOND}
             for wait in found.waits
         ],
         "skewed": [{"span_id": span.span_id, "early_s": early / SECOND} for span, early in found.skewed],
         "came_twice": tree.doubles,
         "loops": [span.span_id for span in tree.loops],
         "open_spans": [span.span_id for span in tree.spans if span.ended_at is None],
-        "unplaced_logs": list(map(_log_record, found.unplaced)),
+        "unplaced_logs": [fields_of(log, LOG_FIELDS) for log in found.unplaced],
         "notes": [mask_text(note) for note in notes],
     }
-
-
-def _log_record(log: SpanLog) -> dict[str, object]:
-    return fields_of(log, "at span_id level") | {"text": mask_text(log.body)}
 
 
 def cause_record(cause: RootCause) -> dict[str, object]:
     span = cause.span
     return {
-        "span_id": span.span_id,
-        **fields_of(span, "name service"),
-        "message": mask_text(cause.message),
-        "handled": cause.is_handled,
-        "started_at": time_or_null(span.started_at),
+        **fields_of(span, "span_id name service"),
+        **fields_of(cause, "message handled=is_handled started_at=span.started_at"),
         "attributes": mask_document(dict(span.attributes)),
         "events": [
             fields_of(event, "at name") | {"attributes": mask_document(dict(event.attributes))}
             for event in span.events
         ],
-        "logs": list(map(_log_record, cause.logs)),
+        "logs": [fields_of(log, LOG_FIELDS) for log in cause.logs],
     }

@@ -25,7 +25,7 @@ from jobtui.model.verdicts import (
     Verdict,
     Wait,
 )
-from jobtui.render.json_output import fields_of, text_or_null, time_or_null
+from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.memory import expected_record, memory_lines, seen_record
 from jobtui.render.spans import Paragraph
 from jobtui.render.styles import CONCERN_STYLES
@@ -151,10 +151,8 @@ def _place(told: Fact | Step) -> str:
 
 
 def contradiction_record(one: Contradiction) -> dict[str, object]:
-    return {
-        "about": one.about,
-        "facts": [fields_of(fact, "text source at line") for fact in (one.one, one.other)],
-    }
+    facts = [fields_of(fact, "text source at line") for fact in (one.one, one.other)]
+    return {"about": one.about, "facts": facts}
 
 
 def _chain_lines(chain: Chain) -> Iterator[str]:
@@ -194,8 +192,8 @@ def _holder_line(holder: Holder) -> str:
 
 def verdict_record(verdict: Verdict) -> dict[str, object]:
     return {
-        "verdict": verdict.code.value,
-        **fields_of(verdict, "sentence confidence concern last_step last_at missing_step waited_s limit_s"),
+        **fields_of(verdict, "verdict=code sentence confidence concern"),
+        **fields_of(verdict, "last_step last_at missing_step waited_s limit_s"),
         "usual": verdict.usual and verdict.usual._asdict(),
         "cause": verdict.cause and fields_of(verdict.cause, "text source line family confidence"),
         "history": verdict.history and verdict.history._asdict() | fields_of(verdict.history, "good_at"),
@@ -210,9 +208,7 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 def pending_record(pending: Pending) -> dict[str, object]:
     return {
-        **fields_of(pending, "category reason words"),
-        "since": time_or_null(pending.since),
-        **fields_of(pending, "queue ahead of"),
+        **fields_of(pending, "category reason words since queue ahead of"),
         "next": list(map(_held_record, pending.next)),
         "nodes": pending.nodes
         and fields_of(pending.nodes, _TALLY) | {"reasons": _pairs(pending.nodes.reasons)},
@@ -220,16 +216,15 @@ def pending_record(pending: Pending) -> dict[str, object]:
         "holders": list(map(_held_record, pending.holders)),
         "holder_count": pending.holder_count,
         "needs": _pairs(pending.needs),
-        "note": text_or_null(pending.note or None),
-        "eligible_at": time_or_null(pending.eligible_at),
+        **fields_of(pending, "note? eligible_at"),
         "scheduler_estimate": time_or_null(pending.scheduler_estimate),
         "is_stuck": pending.is_stuck,
         "history": [{"at": time_or_null(at), "reason": mask_text(reason)} for at, reason in pending.history],
-        "asked": list(map(mask_text, pending.asked)),
-        "unread": text_or_null(pending.unread or None),
+        **fields_of(pending, "asked unread?"),
     }
 
 
+_OP = "op=op.op name=op.name job=op.jid uid=op.uid"
 _TALLY = "total wanted up down drained reserved no_feature no_gres too_small full free"
 
 
@@ -245,31 +240,20 @@ def chain_record(chain: Chain) -> dict[str, object]:
     """A chain of waits as a JSON document; `inferred` says that holders are."""
     return {
         "inferred": True,
-        "links": [_wait_record(wait) for wait in chain.waits],
+        "links": list(map(_wait_record, chain.waits)),
         "cycle": [op.op for op in chain.cycle],
         "range_s": None if chain.range_s is None else list(chain.range_s),
     }
 
 
 def _wait_record(wait: Wait) -> dict[str, object]:
-    return {
-        **_op_name(wait.op),
-        **fields_of(wait, "slot waited_s ahead"),
-        "holders": [_holder_record(holder) for holder in wait.holders],
-    }
+    told = fields_of(wait, f"{_OP} slot waited_s ahead", masks=False)
+    return {**told, "holders": list(map(_holder_record, wait.holders))}
 
 
 def _holder_record(holder: Holder) -> dict[str, object]:
-    return {
-        **_op_name(holder.op),
-        **fields_of(holder, "held_s limit_s"),
-        "cancel_asked_s": holder.cancel_s,
-        "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None,
-    }
-
-
-def _op_name(op: Op) -> dict[str, object]:
-    return {"op": op.op, "name": op.name, "job": op.jid, "uid": op.uid}
+    told = fields_of(holder, f"{_OP} held_s limit_s cancel_asked_s=cancel_s", masks=False)
+    return {**told, "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None}
 
 
 SUMMARY_ROWS = 3

@@ -46,30 +46,17 @@ JOBS_LISTED = 1_000
 
 
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
-    TableColumn(
-        key="jobs", header="JOBS", cell=lambda one, look: f"{len(one.jobs):,}", cells=fixed(5), priority=100,
-        style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right",
-    ),
-    TableColumn(
-        key="what", header="WHAT", cell=lambda one, look: show(one.code), cells=Cells(14, 20, 22),
-        priority=75,
-    ),
-    time_column(
-        "first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
-        style=lambda one, look: "dim",
-    ),
-    time_column(
-        "last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
-        style=lambda one, look: "" if one.is_ongoing(look.now) else "dim",
-    ),
-    TableColumn(
-        key="rate", header="RATE", cell=lambda one, look: rate_bars(one, look.now), cells=fixed(RATE_CELLS),
-        style=lambda one, look: "dim", priority=50,
-    ),
-    TableColumn(
-        key="common", header="IN COMMON", cell=lambda one, look: common_words(one), priority=99,
-        cells=Cells(24, 40, 10_000), narrow=(Narrow(60, Cells(20, 40, 10_000)),),
-    ),
+    TableColumn("jobs", "JOBS", lambda one, look: f"{len(one.jobs):,}", fixed(5), 100,
+                style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right"),
+    TableColumn("what", "WHAT", lambda one, look: show(one.code), Cells(14, 20, 22), 75),
+    time_column("first", "FIRST", lambda one: one.times[0] if one.times else None, fixed(8), 60,
+                style=lambda one, look: "dim"),
+    time_column("last", "LAST", lambda one: one.times[-1] if one.times else None, fixed(8), 80,
+                style=lambda one, look: "" if one.is_ongoing(look.now) else "dim"),
+    TableColumn("rate", "RATE", lambda one, look: rate_bars(one, look.now), fixed(RATE_CELLS), 50,
+                style=lambda one, look: "dim"),
+    TableColumn("common", "IN COMMON", lambda one, look: common_words(one), Cells(24, 40, 10_000), 99,
+                narrow=(Narrow(60, Cells(20, 40, 10_000)),)),
 )  # fmt: skip
 
 

@@ -67,31 +67,19 @@ class SourcesScreen(HeadedScreen):
             return judge(source, look.now).words
 
         return (
-            TableColumn(
-                key="state", header="", cell=lambda source, look: GLYPHS[source.state][0], cells=fixed(1),
-                style=lambda source, look: GLYPHS[source.state][1], priority=100,
-            ),
-            TableColumn(
-                key="source", header="SOURCE", cell=lambda source, look: self._labels[source.name],
-                cells=Cells(16, 40, 10_000), priority=99,
-            ),
-            TableColumn(
-                key="kind", header="KIND", cell=lambda source, look: source.kind, cells=fixed(12),
-                style=lambda source, look: "dim", priority=60,
-            ),
-            TableColumn(
-                key="age", header="AGE", cell=words, cells=Cells(6, 24, 24), priority=90,
-                style=lambda source, look: judge(source, look.now).style,
-            ),
-            TableColumn(
-                key="records", header="RECORDS", cell=lambda source, look: f"{source.records:,}",
-                style=lambda source, look: "dim", cells=fixed(9), priority=50, align="right",
-            ),
-            TableColumn(
-                key="skipped", header="SKIPPED", style=lambda source, look: "warning", cells=fixed(9),
-                cell=lambda source, look: f"{source.skipped:,}" if source.skipped else "", priority=70,
-                align="right",
-            ),
+            TableColumn("state", "", lambda source, look: GLYPHS[source.state][0], fixed(1), 100,
+                        style=lambda source, look: GLYPHS[source.state][1]),
+            TableColumn("source", "SOURCE", lambda source, look: self._labels[source.name],
+                        Cells(16, 40, 10_000), 99),
+            TableColumn("kind", "KIND", lambda source, look: source.kind, fixed(12), 60,
+                        style=lambda source, look: "dim"),
+            TableColumn("age", "AGE", words, Cells(6, 24, 24), 90,
+                        style=lambda source, look: judge(source, look.now).style),
+            TableColumn("records", "RECORDS", lambda source, look: f"{source.records:,}", fixed(9), 50,
+                        style=lambda source, look: "dim", align="right"),
+            TableColumn("skipped", "SKIPPED",
+                        lambda source, look: f"{source.skipped:,}" if source.skipped else "", fixed(9), 70,
+                        style=lambda source, look: "warning", align="right"),
         )  # fmt: skip
 
     async def action_open(self) -> None:

@@ -199,14 +199,9 @@ class Choice(NamedTuple):
 
 
 CHOICE_COLUMNS: tuple[TableColumn[Choice, object], ...] = (
-    TableColumn(
-        key="words", header="", cell=lambda choice, look: choice.words, cells=Cells(20, 60, 10_000),
-        priority=100,
-    ),
-    TableColumn(
-        key="reason", header="", cell=lambda choice, look: choice.reason, cells=Cells(24, 60, 10_000),
-        style=lambda choice, look: "dim", priority=50,
-    ),
+    TableColumn("words", "", lambda choice, look: choice.words, Cells(20, 60, 10_000), 100),
+    TableColumn("reason", "", lambda choice, look: choice.reason, Cells(24, 60, 10_000), 50,
+                style=lambda choice, look: "dim"),
 )  # fmt: skip
 
 
