@@ -12,11 +12,8 @@ from jobtui.screens.command_table import COMMAND_BY_NAME
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.shared import SCREENS, screen_at
 from jobtui.theme import (
-    ANSI,
-    ANSI_LIGHT,
     DARK,
     LIGHT,
-    PLAIN,
     THEMES,
     VARIABLE,
     colors_for,
@@ -75,32 +72,6 @@ def test_the_footer_names_the_screens_in_one_word() -> None:
         hints = hints_at(place)
         assert [hint.key for hint in hints if hint.word in ("screens", "agents", "charts")] == ["1-8"]
     assert all(action.help for action in ACTIONS)
-
-
-@pytest.mark.parametrize(
-    ("wish", "environ", "theme"),
-    [
-        ("auto", {"TERM": "xterm-256color"}, DARK),
-        ("auto", {"TERM": "xterm-256color", "COLORFGBG": "15;0"}, DARK),
-        ("auto", {"TERM": "xterm-256color", "COLORFGBG": "0;default;15"}, LIGHT),
-        ("auto", {"TERM": "xterm", "COLORTERM": "truecolor", "COLORFGBG": "0;7"}, LIGHT),
-        ("auto", {"TERM": "xterm"}, ANSI),
-        ("auto", {"TERM": "screen"}, ANSI),
-        ("auto", {"TERM": "screen", "COLORFGBG": "0;15"}, ANSI_LIGHT),
-        ("auto", {"TERM": "linux", "COLORTERM": "truecolor"}, ANSI),
-        ("auto", {"TERM": "dumb"}, ANSI),
-        ("auto", {}, ANSI),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": "1"}, PLAIN),
-        ("auto", {"TERM": "xterm-256color", "NO_COLOR": ""}, DARK),
-        ("dark", {"TERM": "linux"}, DARK),
-        ("light", {"NO_COLOR": "1"}, LIGHT),
-        ("ansi", {"TERM": "xterm-256color"}, ANSI),
-        ("ansi", {"TERM": "xterm-256color", "COLORFGBG": "0;15"}, ANSI_LIGHT),
-        ("none", {}, PLAIN),
-    ],
-)
-def test_the_theme_fits_the_terminal(wish: str, environ: dict[str, str], theme: object) -> None:
-    assert theme_for(wish, environ) == getattr(theme, "name", None)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.find import is_of_unit
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.journal_captures import container_rows, exported, supervisor_rows
@@ -139,24 +138,6 @@ def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: 
     assert ran.code == 1
     (check,) = ran.json["checks"]
     assert "of its records have no known shape" in check["says"][0]
-
-
-@pytest.mark.parametrize(
-    ("source", "unit", "fits"),
-    [
-        ("sirepo_job_supervisor@v3", "sirepo_job_supervisor", True),
-        ("sirepo_job_supervisor@v3", "sirepo_job_supervisor.service", True),
-        ("sirepo_job_supervisor@v3", "sirepo", False),
-        ("sirepo-8001@v3", "sirepo@8001.service", True),
-        ("sirepo-8001@v3", "sirepo-*", True),
-        ("srj-p-VUlhaMOD.3f2a@v7", "srj-p-VUlhaMOD", True),
-        ("srj-p-VUlhaMOD.3f2a@v7", "srj-p-VUlhaMOD.3f2a@v7", True),
-        ("/var/log/supervisor.log", "supervisor", True),
-        ("/var/log/supervisor.log", "server", False),
-    ],
-)
-def test_what_a_unit_is_called(source: str, unit: str, fits: bool) -> None:
-    assert is_of_unit(source, unit) is fits
 
 
 KILLED_JID, KILLED_CONTAINER = "eGO70vz3-COebzySB-heightWeightReport", "44520da17f71"

@@ -28,7 +28,6 @@ from jobtui.render.columns import (
     TimeLook,
     fit_columns,
     gap_for,
-    short_host,
     sort_records,
 )
 from jobtui.render.memory import SEEN_COLUMNS
@@ -207,25 +206,6 @@ def test_any_jobs_can_be_shown_and_sorted_by_any_column(
         for relative in (True, False):
             shown = column.cell(job, RowContext(now=NOW, relative=relative))
             assert safe(shown) == shown
-
-
-@pytest.mark.parametrize(
-    ("host", "shown"),
-    [
-        ("v3.radia.run", "v3"),
-        ("compute-17.hpc.example.org.", "compute-17"),
-        ("localhost", "localhost"),
-        ("127.0.0.1", "127.0.0.1"),
-        ("10.1.2.3:8000", "10.1.2.3:8000"),
-        ("fe80::1.2", "fe80::1.2"),
-        ("v3.", "v3."),
-        ("", ""),
-        ("a b.c d", "a b.c d"),
-        ("1.2.3.example", "1.2.3.example"),
-    ],
-)
-def test_the_first_label_of_a_dns_name(host: str, shown: str) -> None:
-    assert short_host(host) == shown
 
 
 @pytest.mark.parametrize(("cells", "shown"), [(120, "v3"), (200, "v3.radia.run")])

@@ -36,22 +36,6 @@ def said(part: FilePart, most: int = 100) -> list[str]:
     return [span.text for span in part_lines(part, most)]
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0"),
-        (999, "999"),
-        (1_000, "1.0k"),
-        (4_096, "4.1k"),
-        (9_960, "10k"),
-        (999_600, "1.0M"),
-        (3 << 30, "3.2G"),
-    ],
-)
-def test_sizes_are_short(size: int, text: str) -> None:
-    assert size_text(size) == text
-
-
 @given(st.integers(min_value=0, max_value=1 << 62))
 def test_every_size_fits(size: int) -> None:
     assert len(size_text(size)) <= 5

@@ -19,12 +19,10 @@ from jobtui.render.terminal import (
     Glyphs,
     TooLong,
     clipboard_sequence,
-    glyphs_for,
     lowering,
     notification_sequence,
 )
 from jobtui.render.text import (
-    MAX_MARKS,
     Zone,
     age,
     clock_time,
@@ -36,40 +34,7 @@ from jobtui.render.text import (
     width,
 )
 
-FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
-PILE = "e" + "\u0301" * 50
-HOSTILE = [
-    "\x1b[31mred\x1b[0m", "\x1b]52;c;aGk=\x07", "a\x00b\r\nc\td\x7f", "\x9b31m\x85",
-    "\u202eevil\u202c \u2066x\u2069 \u200f\u200e\u061c\u200b\ufeff", "[bold]x[/nope]", "\ud800 \udfff",
-    FAMILY, PILE, "\u0301 starts with a mark", "漢字" * 5000, PILE * 100,
-    "\u3164\u115f\u1160\uffa0\u00ad\u034f\u180e", "\ue000\u0378\U0010ffff\ufffe",
-    "a\u2028b\u2029c\u3000d\u00a0e", "\U000e0041\U000e007f", "👍🏽 ❤️ 1️⃣ 🇩🇪", "नि ကြ ที่ 각", "",
-]  # fmt: skip
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u202e\ud800e "), max_size=60)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain", "plain"),
-        ("\x1b[31m", "␛[31m"),
-        ("a\x00\x07\x7f", "a␀␇␡"),
-        ("a\tb\nc\r", "a b␊c␍"),
-        ("\x85\x9b", "␦␦"),
-        ("a\u202eb\u2066c\u200b\u200e\ufeff", "a◊b◊c◊◊◊"),
-        ("\ud800\ue000\u0378", "���"),
-        ("a\u00a0b\u2003c", "a b c"),
-        ("é e\u0301 漢", "é e\u0301 漢"),
-        ("\u0301x", "◌\u0301x"),
-        (PILE, "e" + "\u0301" * MAX_MARKS),
-        ("👩\u200d👧", "👩◊👧"),
-        ("❤\ufe0f", "❤◊"),
-        ("\u2630", "◊"),
-        ("Größe 𝒜", "Größe 𝒜"),
-    ],
-)
-def test_safe(text: str, shown: str) -> None:
-    assert safe(text) == shown
 
 
 @settings(deadline=None, max_examples=300)
@@ -89,26 +54,6 @@ def test_safe_text_has_only_visible_characters(text: str) -> None:
     assert safe(shown) == shown
     assert width(text) == cell_len(shown)
     shown.encode()
-
-
-@pytest.mark.parametrize(
-    ("text", "cells", "fitted"),
-    [
-        ("abc", 5, "abc  "),
-        ("abcdef", 5, "abcd…"),
-        ("abcdef", 1, "…"),
-        ("abc", 0, ""),
-        ("abc", -3, ""),
-        ("漢字", 4, "漢字"),
-        ("漢字", 3, "漢…"),
-        ("漢字", 2, "… "),
-        ("a漢字", 3, "a… "),
-        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
-        ("e\u0301e\u0301", 2, "e\u0301e\u0301"),
-    ],
-)
-def test_fit(text: str, cells: int, fitted: str) -> None:
-    assert fit(text, cells) == fitted
 
 
 def test_fit_to_the_right() -> None:
@@ -206,26 +151,6 @@ def test_the_console_keeps_what_its_fonts_have() -> None:
     table = lowering(Glyphs.CONSOLE)
     assert "─│┌é· ✓●▇╰".translate(table) == "─│┌é· +*█└"  # type: ignore[arg-type]
     assert lowering(Glyphs.UNICODE) is None
-
-
-@pytest.mark.parametrize(
-    ("wish", "environ", "encoding", "glyphs"),
-    [
-        ("auto", {"LANG": "en_US.UTF-8"}, UTF8, Glyphs.UNICODE),
-        ("auto", {}, UTF8, Glyphs.UNICODE),
-        ("auto", {"LANG": "C.UTF-8"}, UTF8, Glyphs.UNICODE),
-        ("auto", {"LANG": "C", "LC_CTYPE": "C.UTF-8"}, UTF8, Glyphs.ASCII),
-        ("auto", {"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, UTF8, Glyphs.ASCII),
-        ("auto", {"LANG": "de_DE.ISO-8859-1"}, "iso8859-1", Glyphs.ASCII),
-        ("auto", {"LANG": "en_US.UTF-8", "TERM": "linux"}, "UTF_8", Glyphs.CONSOLE),
-        ("auto", {"LANG": "C", "TEXTUAL_DRIVER": "a.browser:Driver"}, "ascii", Glyphs.UNICODE),
-        ("unicode", {"LANG": "C"}, "ascii", Glyphs.UNICODE),
-        ("ascii", {"LANG": "C.UTF-8"}, UTF8, Glyphs.ASCII),
-        ("console", {}, UTF8, Glyphs.CONSOLE),
-    ],
-)
-def test_what_a_terminal_shows(wish: str, environ: dict[str, str], encoding: str, glyphs: Glyphs) -> None:
-    assert glyphs_for(wish, environ, encoding) is glyphs
 
 
 def test_the_text_is_in_the_sequence() -> None:

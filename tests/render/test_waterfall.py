@@ -8,7 +8,7 @@ from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.spans import width_of
 from jobtui.render.text import width
 from jobtui.render.traces import MOST_ROWS, trace_lines, waterfall_lines
-from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line, span_time
+from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
 from tests.tracing import EXPECTED, a_span, a_trace, captured
 
 MS, SECOND = 10**6, 10**9
@@ -127,17 +127,6 @@ def test_the_legend_names_as_many_services_as_there_is_room_for(
     cells: int, services: tuple[str, ...], text: str
 ) -> None:
     assert legend(cells, *services) == text
-
-
-@pytest.mark.parametrize(
-    ("nanos", "text"),
-    [
-        (None, "–"), (0, "0"), (999, "999ns"), (12_345, "12.3µs"), (187_000, "187µs"), (1_500_000, "1.5ms"),
-        (845_000_000, "845ms"), (2_900_000_000, "2.9s"), (83_000_000_000, "1m23s"), (-5_000_000, "-5.0ms"),
-    ],
-)  # fmt: skip
-def test_times_are_in_the_unit_that_says_most(nanos: int | None, text: str) -> None:
-    assert span_time(nanos) == text
 
 
 def test_what_failed_stands_before_the_waterfall() -> None:

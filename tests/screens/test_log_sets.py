@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
@@ -13,7 +12,7 @@ from jobtui.backends.journal.source import Journal
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.pages import LogLine
-from jobtui.render.log_lines import LineLook, Tags, body, gutter, stream_label
+from jobtui.render.log_lines import LineLook, Tags, body, gutter
 from jobtui.render.text import width
 from jobtui.screens.choices import LogSetScreen
 from jobtui.screens.logs import LogsScreen
@@ -109,17 +108,3 @@ def test_sources_have_tags_of_one_width_and_styles_of_their_own() -> None:
     assert len({tag.style for tag in found}) == 4
     assert found[2].text.startswith("new@v3")
     assert tags.of("new@v3") is found[2]
-
-
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("sirepo_job_supervisor@v3", "supervisor@v3"),
-        ("sirepo-8001@v3.a.org", "sirepo-8001@v3.a.org"),
-        ("srj-p-VUlhaMOD@v7", "p-VUlh@v7"),
-        ("srj-s-VUlhaMOD.3f2a@v7", "s-VUlh.3f2a@v7"),
-        ("/home/a@b/c.log", "/home/a@b/c.log"),
-    ],
-)
-def test_streams_have_short_names(name: str, label: str) -> None:
-    assert stream_label(name) == label

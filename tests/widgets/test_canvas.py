@@ -16,7 +16,6 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from benchmarks.painted import Cell, Painted
-from jobtui.terminal.app import erases_in_color
 from jobtui.terminal.canvas import ONE_CELL, PLAIN, Canvas, Pen, codes_of, transition
 from tests.widgets.widget_app import LOOKS
 
@@ -139,24 +138,6 @@ def test_another_size_is_another_picture() -> None:
     canvas.draw(full(lines), COLORS)
     smaller = LayoutUpdate([[line] for line in lines[:2]], Region(0, 0, WIDTH, 2))
     assert "one" in canvas.draw(smaller, COLORS)
-
-
-@pytest.mark.parametrize(
-    ("environment", "erases"),
-    [
-        ({"TERM": "xterm-256color"}, True),
-        ({"TERM": "alacritty"}, True),
-        ({"TERM": "tmux-256color"}, False),
-        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, False),
-        ({"TERM": "screen-256color"}, False),
-        ({"TERM": "screen", "STY": "1.pts-0"}, False),
-        ({"TERM": "xterm", "STY": "1.pts-0"}, False),
-        ({"TERM": "vt220"}, False),
-        ({}, False),
-    ],
-)
-def test_which_terminals_erase_in_colour(environment: dict[str, str], erases: bool) -> None:
-    assert erases_in_color(environment) is erases
 
 
 STYLES = st.sampled_from(LOOKS)
