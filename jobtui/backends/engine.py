@@ -275,7 +275,7 @@ class EngineFollowing:
         self._given = {one: at for one, at in self._given.items() if at >= late}
         if (surplus := len(self._given) - GIVEN_KEPT) > 0:
             in_order = sorted(self._given, key=lambda one: self._given[one])
-            self._floor = Nanos(self._given[in_order[surplus - 1]] + 1)
+            self._floor = Nanos((self._given[in_order[surplus - 1]] // INSTANT_NS + 1) * INSTANT_NS)
             self._given = {one: self._given[one] for one in in_order[surplus:]}
 
     def _late_from(self) -> Nanos:

@@ -11,7 +11,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.filter_fields import parse_agent_filter
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.paths import LogPlace, log_of, over_ssh
+from jobtui.analysis.paths import LogPlace, log_of
 from jobtui.demo.incidents import Scenario, good_plan
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
@@ -82,17 +82,6 @@ def test_the_state_of_an_agent(lines: list[str], state: str, why: str) -> None:
     assert bool(why) is bool(agent.why)
 
 
-def test_an_agents_times() -> None:
-    correlator, log = Correlator(), Log()
-    log.feed(correlator, [STARTS, "f> nothing", ALIVE])
-    (agent,) = correlator.agents()
-    connected = START + 2 * SECOND
-    assert (agent.started_at, agent.connected_at, agent.since) == (START, connected, connected)
-    assert agent.last_message_at == connected
-    log.feed(correlator, ["websocket_on_close> " + AGENT, AGENT + " returncode=-9"])
-    assert [agent.since for agent in correlator.agents()] == [START + 3 * SECOND]
-
-
 @pytest.mark.parametrize(("line", "host", "container"), TABLES["agents"]["place"])
 def test_where_an_agent_is(line: str, host: str, container: str) -> None:
     (agent,) = read([line])[0].agents()
@@ -146,13 +135,6 @@ def test_full_ids_of_agents_are_nowhere() -> None:
                 if "'agent_id': '" in line:
                     full = line.partition("'agent_id': '")[2][:32]
                     assert full[4:] not in shown
-
-
-def test_a_run_directory_on_a_cluster_tells_where_the_log_there_is() -> None:
-    there = f"/scratch/jdoe/sirepo-prod/user/VUlhaMOD/myapp/{JID}"
-    agent = the_agent(*begun()[:1], sent("run", "abcd", SBATCH, there))
-    assert agent.cluster_log == "/scratch/jdoe/sirepo-prod/job_agent.log"
-    assert the_agent(*begun()).cluster_log is None
 
 
 COPY = "/srv/db/user/VUlhaMOD/agent-sbatch/cori/20261120203431-start.log"
@@ -286,12 +268,6 @@ def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
     assert "--until" not in log_of(killed_before, {}).command
     timeless = but(DOCKER, started_at=None)
     assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
-
-
-@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "$(id)", "", "v1;id", "v1\n", "-v", "[x]"])
-def test_what_is_no_name_of_a_host_gets_no_command(host: str) -> None:
-    assert log_of(but(DOCKER, host=host), {}).command == ""
-    assert over_ssh(host, ["true"]) == ""
 
 
 HELD = HeldOp(OpPrefix("pb5u"), "run", JobId("VUlhaMOD-HrCJ26rQ-activityAnimation"))

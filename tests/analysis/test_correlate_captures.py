@@ -151,7 +151,7 @@ SITES = {
         users=1, sbatch_users=5, ops=400, restarts=0.01, crashes=0.01, agent_deaths=0.05
     ),
 }
-BIG = Settings(users=30, ops=10_000, max_secs_parallel=400, max_secs_parallel_paid=600)
+BIG = Settings(users=30, ops=4_000, max_secs_parallel=400, max_secs_parallel_paid=600)
 UNDECIDED_SHARE = 0.002
 """How many ops may be left open, and named, when there are only 20 prefixes."""
 OLD_SITES = sorted((Path(__file__).parent.parent / "fixtures" / "simulated-2020").iterdir())
@@ -203,7 +203,7 @@ def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
     world = simulate(seed, msgspec.structs.replace(SITES.get(site, BIG), prefixes=prefixes))
     correlator = _of_site(world, "supervisor.log")
     _assert_exact(correlator, map(_seen, world.witness.ops))
-    assert site != "big" or world.witness.count >= 10_000
+    assert site != "big" or world.witness.count >= 4_000
     if prefixes is None and site in ("local", "production"):
         found = sorted(correlator.ops(), key=lambda op: op.key)
         ids = [(op.op_id, true.op_id) for op, true in zip(found, world.witness.ops, strict=True) if op.op_id]
@@ -216,12 +216,6 @@ def test_ops_of_2020_are_exact(site: Path) -> None:
     told = json.loads(gzip.decompress(site.read_bytes()))
     correlator = correlate({"supervisor.log": told["log"].encode()}, Nanos(told["newest"] + SECOND))
     _assert_exact(correlator, (Counted(*op) for op in told["ops"]))
-
-
-@pytest.mark.parametrize("site", ["local", "docker", "cluster"])
-def test_other_logs_change_no_count(site: str) -> None:
-    world = simulate(7, SITES[site])
-    _assert_exact(_of_site(world, *world.logs()), map(_seen, world.witness.ops))
 
 
 def test_nothing_is_known_before_the_first_record() -> None:

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.verdict import explain
-from jobtui.analysis.incidents import Incidents, Sample, shape_of
+from jobtui.analysis.incidents import Incidents, Sample
 from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
@@ -169,14 +168,6 @@ def test_a_restart_is_one_incident_whatever_is_said_of_its_jobs() -> None:
     assert group.codes == ((Code.SUPERVISOR_RESTARTED, 2), (Code.STALE_RECORD, 1))
     assert group.shared[0][:3] == ("restart", "at noon", 3)
     assert sizes(ended[0], ended[1]._replace(restart="at one")) == [1, 1]
-
-
-def test_a_shape_leaves_out_repeats_and_what_only_agents_tell() -> None:
-    steps = ("op created", "sent", "arrived", "reply ok", "status running", "status running", "status error")
-    assert shape_of(sample(1, Code.PROGRAM_FAILED, steps=steps).run) == (
-        Mark.CREATED, Mark.SENT, Mark.REPLIED, Mark.UPDATED, Mark.FINAL,
-    )  # fmt: skip
-    assert shape_of(None) == ()
 
 
 @settings(max_examples=50, deadline=None)

@@ -12,7 +12,6 @@ from jobtui.analysis.reports import rates, rates_exact
 from jobtui.analysis.reports.curves import Series, Window
 from jobtui.analysis.reports.rates import (
     BALSAM,
-    SIREPO,
     StateTime,
     Stay,
     Weights,
@@ -58,10 +57,6 @@ def busy(
 
 def stays(changes: Iterable[StateChange]) -> list[Stay]:
     return [stay for own in by_job(changes) for stay in stays_of(own)]
-
-
-def per_state(changes: Iterable[StateChange], window: Window) -> tuple[Series, ...]:
-    return jobs_per_state(by_job(changes), window, NOW, BALSAM.unborn)
 
 
 def times(changes: Iterable[StateChange]) -> tuple[StateTime, ...]:
@@ -175,18 +170,6 @@ def test_time_in_states() -> None:
     assert running.longest_s == 59.0
 
 
-def test_it_serves_other_systems() -> None:
-    changes = [
-        change(1, 0, "", "pending"),
-        change(2, 5, "pending", "running"),
-        change(3, 9, "running", "completed"),
-    ]
-    series = utilization(by_job(changes), EVER, NOW, SIREPO.running)
-    assert seconds(series) == [(5, 1), (9, 0)]
-    assert seconds(throughput(by_job(changes), EVER, SIREPO.done)) == [(9, 1)]
-    assert [stay.state for stay in stays(changes)] == ["pending", "running", "completed"]
-
-
 moves = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50), st.booleans()), max_size=40)
 
 
@@ -212,41 +195,6 @@ def test_utilization_is_what_counting_gives(
 
 
 words = st.sampled_from(["READY", "RUNNING", "RUN_DONE"])
-histories = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 50), words, words), max_size=40)
-
-
-def counted(changes: list[StateChange], window: Window) -> dict[str, dict[Nanos, float]]:
-    """Jobs in each state at each time at which one came or went, by counting stays one by one."""
-    deltas: dict[str, list[tuple[Nanos, int]]] = {}
-    for stay in stays(changes):
-        begin = stay.begin if stay.begin is not None else window.since
-        assert begin is not None
-        deltas.setdefault(stay.state, []).append((max(begin, window.since or begin), 1))
-        if stay.end is not None:
-            deltas[stay.state].append((max(stay.end, window.since or stay.end), -1))
-    until = window.until
-    return {
-        state: {
-            at: float(sum(delta for time, delta in found if time <= at))
-            for at, _ in found
-            if until is None or at <= until
-        }
-        for state, found in deltas.items()
-    }
-
-
-@settings(max_examples=60, deadline=None)
-@given(histories, st.integers(0, 50), st.integers(0, 50))
-def test_jobs_per_state_is_what_counting_gives(
-    moves: list[tuple[int, int, str, str]], since: int, length: int
-) -> None:
-    """Whatever the clocks say, and whatever is missing between two changes."""
-    changes = [
-        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
-    ]
-    window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
-    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in per_state(changes, window)}
-    assert found == {state: points for state, points in counted(changes, window).items() if points}
 
 
 @given(st.lists(st.integers(-(2**70), 2**70), max_size=300), st.integers(1, 8))

@@ -1,7 +1,6 @@
 """Jobs in time: where a run is, when it was, how two differ, steps that repeat, lines of its logs."""
 
 from collections.abc import Sequence
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.analysis.compare import StepPair, Took, step_pairs
-from jobtui.analysis.correlation.ops import in_order
 from jobtui.analysis.paths import Reach, reached, run_dirs_of
 from jobtui.analysis.timeline import (
     Fold,
@@ -344,22 +342,3 @@ def test_the_order_in_which_changes_were_learnt_counts_and_what_waits_is_known_t
     (op,) = ops_of_changes(None, FIRST[:2])
     assert (op.status, op.result, op.sent_at) == (OpStatus.WAITING, None, None)
     assert ops_of_changes(a_job(1), ()) == ()
-
-
-def test_the_order_of_steps_does_not_depend_on_which_file_was_read_first() -> None:
-    def step(source: str, component: Component, line: int, at: int | None) -> Step:
-        text, when = f"{source}{line}", None if at is None else Nanos(at)
-        return Step(text, when, component, text, source, line, line, Certainty.FULL_ID)
-
-    server = [step("z", Component.SERVER, 1, None), step("z", Component.SERVER, 2, 5)]
-    agent = [
-        step("a", Component.AGENT, 1, 5),
-        step("a", Component.AGENT, 2, None),
-        step("a", Component.AGENT, 3, 9),
-    ]
-    others = [step("m", Component.JOB_CMD, line, None) for line in (1, 2)]
-    orders = {
-        tuple(one.text for one in in_order([*one, *two, *three]))
-        for one, two, three in permutations((server, agent, others))
-    }
-    assert orders == {("z1", "z2", "a1", "a2", "m1", "m2", "a3")}

@@ -14,7 +14,7 @@ import pytest
 from jobtui.backends.base import Batch
 from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
-from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
+from tests.condor import book_of, event, executing, submitted
 from tests.excerpts import FIXTURES
 from tests.polling import Reading, polled
 
@@ -46,14 +46,6 @@ async def read_after(path: Path, *doings: Callable[[], object]) -> list[Batch]:
             do()
             await reading.poll()
     return reading.batches
-
-
-@pytest.mark.parametrize("name", ["cluster.log", "cluster.xml.log", "cluster.json.log", "job.ad"])
-async def test_a_file_that_is_read_in_pieces_says_the_same(name: str) -> None:
-    batches = await all_of(CondorFile(CONDOR / name, piece_bytes=1200))
-    true = [(fact.what, fact.job, fact.offset, fact.line) for fact in facts_in(CONDOR / name)]
-    assert [(f.what, f.job, f.offset, f.line) for batch in batches for f in batch.condor] == true
-    assert sum(batch.skip_count for batch in batches) == 0
 
 
 async def test_an_output_is_followed_and_its_job_remembered(tmp_path: Path) -> None:

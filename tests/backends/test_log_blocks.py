@@ -95,11 +95,6 @@ def test_work_in_one_call_is_bounded() -> None:
     assert reader.more
 
 
-def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
-    reader, _ = read_all(b"\0x\n" * 1_000)
-    assert (reader.skip_count, len(reader.skips)) == (1_000, 20)
-
-
 def hole(file: BinaryIO) -> None:
     file.seek(8 << 30, os.SEEK_CUR)
 
@@ -207,16 +202,6 @@ def test_the_last_whole_lines_are_given_of_a_packed_log_all(tmp_path: Path) -> N
         [*tail_lines(tmp_path / "gone.log")]
     with pytest.raises((SourceDenied, SourceMissing)):
         newest_time(tmp_path / "gone.log")
-
-
-@given(data=st.binary(max_size=300).map(lambda data: data.replace(b"\0", b"")), size=st.integers(1, 400))
-def test_lines_are_those_of_a_file(data: bytes, size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.getbasetemp() / "any.log"
-    path.write_bytes(b"-" + data)  # nothing that looks packed
-    lines = [*tail_lines(path, size)]
-    whole = (b"-" + data).split(b"\n")
-    given_lines = whole[:-1] if whole[-1] == b"" else whole
-    assert lines == given_lines[len(given_lines) - len(lines) :]
 
 
 def test_the_newest_time_of_a_log_is_found(tmp_path: Path) -> None:

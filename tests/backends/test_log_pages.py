@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats.levels import error_lines, level_of
+from jobtui.formats.levels import level_of
 from jobtui.logs import lists as remote_log
 from jobtui.logs import segments as line_index
 from jobtui.logs import segments as page_reader
@@ -223,16 +223,6 @@ async def test_errors_are_found_in_both_directions_also_unfinished_ones(pages: L
         pass
     assert await pages.next_error(extent.begin, forward=True) == extent.begin + 5
     assert await pages.next_error(extent.end, forward=False) == extent.begin + 5
-
-
-@given(st.binary(max_size=2_000))
-def test_error_lines_are_those_with_that_level(data: bytes) -> None:
-    wanted, at = [], 0
-    for line in data.split(b"\n"):
-        if level_of(line.decode("utf-8", "replace")) is Level.ERROR:
-            wanted.append(at)
-        at += len(line) + 1
-    assert list(error_lines(data, 0, len(data))) == wanted
 
 
 async def test_a_change_ends_the_wait_for_it(pages: LogPages) -> None:

@@ -4,24 +4,18 @@ import asyncio
 import gzip
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from jobtui.backends.log_follow import RETIRED_KEPT, Follower, OpenLog
 from jobtui.backends.log_start import FromStart, FromTime, TailBytes
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
-from jobtui.transport import files
-from jobtui.transport.blocks import Limits, Position
-from tests.backends.log_fakes import Opened, Parsers, append, inode, open_inodes, rename, write
+from jobtui.transport.blocks import Limits
+from tests.backends.log_fakes import Opened, append, inode, open_inodes, rename, write
 from tests.loopback import nobody
 from tests.waiting import LONG_S
 
@@ -59,6 +53,10 @@ def renamed(name: str) -> Doing:
     return lambda path: rename(path, name)
 
 
+def late(data: bytes) -> Doing:
+    return lambda path: append(path.with_name("supervisor.log.1"), data)
+
+
 def cut(path: Path) -> None:
     os.truncate(path, 0)
 
@@ -94,6 +92,8 @@ STORIES: dict[str, tuple[bytes, Sequence[Doing], bytes]] = {
         ALIKE + b"one\n" + ALIKE + b"two\nlast\n"),
     "a renamed file is read to its end before the new one": (
         b"one\n", [adds(b"two\n"), renamed("supervisor.log.1"), anew(b"three\n")], b"one\ntwo\nthree\n"),
+    "a line that is finished in the renamed file": (
+        b"one\ntw", [renamed("supervisor.log.1"), late(b"o\n"), anew(b"three\n")], b"one\ntwo\nthree\n"),
     "a copy that goes on with the same text": (LONG, [copied(LONG + b"news\n")], LONG + b"news\n"),
 }  # fmt: skip
 """What a file has at first, what happens to it, and all lines that are given of it."""
@@ -285,130 +285,3 @@ async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(pa
     rename(aside, path.name)
     await opened.reading.drain()
     assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
-
-
-LIMITS = Limits(block=16, line=64, batch=100, batch_records=5, hold_s=1000, retire_s=1e9, gone_s=1000)
-CHUNKS = st.sampled_from([b"", b"\n", b"ab", b"ab\n", b"a\nb", b"a longer line\nand another\n", b"\r\n"])
-
-
-class Written:
-    """One file after the name, and what should be given of it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.due = b""
-        self._let_go = False
-
-    def append(self, data: bytes) -> None:
-        with self.path.open("ab") as file:
-            file.write(data)
-        if self._let_go and data:
-            # The newline of a line that was given without it is no line of its own.
-            data = data.removeprefix(b"\n")
-            self._let_go = False
-        self.due += data
-
-    def let_go(self) -> None:
-        """The unfinished last line has been waited for long enough."""
-        if self.due and not self.due.endswith(b"\n"):
-            self.due += b"\n"
-            self._let_go = True
-
-    def lose_unfinished(self) -> None:
-        """What has no newline is cut off."""
-        self.due = self.due[: self.due.rfind(b"\n") + 1]
-
-
-class FollowerOfEach(Follower):
-    """A follower with a parser for each file, so that a test tells the files apart."""
-
-    def _open_log(self, opened: files.OpenFile, position: Position) -> OpenLog:
-        self._parser = self._make_parser()
-        return super()._open_log(opened, position)
-
-
-class FollowedFile(RuleBasedStateMachine):
-    """Things done to a file in any order, with polls between them that stop anywhere."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.path = self.folder / "log"
-        self.path.touch()
-        self.now = 0.0
-        self.parsers = Parsers()
-        self.follower = FollowerOfEach(
-            self.path, lambda: self.parsers("log"), FromStart(), LIMITS, lambda: self.now
-        )
-        self.files = [Written(self.path)]
-        self.renamed: list[Written] = []
-        self.serial = 0
-        self.drain()
-
-    def drain(self) -> None:
-        while self.poll():
-            pass
-
-    def piece(self, data: bytes) -> bytes:
-        """Every piece differs from all others, as times make lines of a real log differ."""
-        self.serial += 1
-        return data.replace(b"a", b"%d:" % self.serial)
-
-    def poll(self) -> bool:
-        batch = self.follower.poll()
-        assert batch.count < LIMITS.batch_records + LIMITS.block
-        return batch.more
-
-    @rule()
-    def one_poll(self) -> None:
-        self.poll()
-
-    @rule(data=CHUNKS)
-    def append(self, data: bytes) -> None:
-        self.files[-1].append(self.piece(data))
-
-    @precondition(lambda self: len(self.renamed) < RETIRED_KEPT)
-    @rule(data=CHUNKS)
-    def rotate(self, data: bytes) -> None:
-        aside = self.folder / f"log.{len(self.renamed)}"
-        self.path.rename(aside)
-        self.files[-1].path = aside
-        self.renamed.append(self.files[-1])
-        self.path.touch()
-        self.files.append(Written(self.path))
-        self.append(data)
-        self.poll()
-
-    @precondition(lambda self: self.renamed)
-    @rule(data=CHUNKS)
-    def write_to_a_renamed_one(self, data: bytes) -> None:
-        self.renamed[-1].append(self.piece(data))
-
-    @rule()
-    def truncate(self) -> None:
-        self.drain()
-        os.truncate(self.path, 0)
-        self.drain()
-        self.files[-1].lose_unfinished()
-        if self.files[-1].due:
-            self.files.append(Written(self.path))
-
-    @rule()
-    def wait(self) -> None:
-        self.drain()
-        self.now += LIMITS.hold_s
-        self.drain()
-        for file in (*self.renamed, self.files[-1]):
-            file.let_go()
-
-    def teardown(self) -> None:
-        self.wait()
-        self.follower.close()
-        shutil.rmtree(self.folder)
-        # The first parser was asked for times only.
-        given = [parser.text for parser in self.parsers.made[1:] if parser.text]
-        assert given == [file.due for file in self.files if file.due]
-
-
-FollowedFile.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-TestFollowedFile = FollowedFile.TestCase

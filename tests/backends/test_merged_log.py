@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends import agent_copies
 from jobtui.backends.agent_copies import AgentCopies, CopiedLog
 from jobtui.backends.base import Batch
@@ -300,16 +299,6 @@ async def test_what_real_copies_tell_is_in_the_clusters_log_too() -> None:
     assert set(told) <= set(whole)
     assert (batch.skip_count, batch.note) == (0, None)
     assert {record.source for record in batch.records} == {str(CAPTURE / HOST)}
-
-
-async def test_agents_learn_user_and_host_from_it() -> None:
-    correlator = Correlator()
-    parsed = LogParser("s").parse((CAPTURE / "supervisor.log").read_bytes(), 0, 1, NEWEST)
-    correlator.feed(parsed.records)
-    correlator.feed((await AgentCopies(CAPTURE, lambda: [UID]).poll(None)).records)
-    agents = {str(agent.agent): agent for agent in correlator.agents()}
-    assert (agents["somG"].uid, agents["somG"].host) == (UID, "localhost")
-    assert agents["somG"].log == str(CAPTURE / HOST)
 
 
 async def test_repeats_over_copies_are_dropped(tmp_path: Path, source: AgentCopies) -> None:

@@ -2,18 +2,15 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from jobtui.backends.sirepo import source as sirepo_source
-from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, listed, read_file
+from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, read_file
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
@@ -371,15 +368,3 @@ async def test_a_db_before_the_first_run_is_found_once_it_is_there(tmp_path: Pat
     db.put(GOOD)
     assert await news(reader) == [GOOD]
     await reader.source.aclose()
-
-
-ANY_NAME = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=20)
-
-
-@given(st.lists(ANY_NAME, max_size=5))
-def test_no_name_is_taken_for_another(names: list[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="jobtui-test-") as folder:
-        for name in [*names, f"{GOOD}.json"]:
-            if name not in (".", ".."):
-                Path(folder, name).touch()
-        assert listed(folder) == [GOOD]

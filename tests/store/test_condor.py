@@ -34,7 +34,6 @@ from tests.tracing import CAPTURES
 
 BEGIN = "Fri Nov 20 10:01:05 UTC 2026 7.0@jobsub02.fnal.gov BEGIN EXECUTION a.sh\n"
 END = "Fri Nov 20 10:02:00 UTC 2026 a.sh COMPLETED with exit status {}\n"
-LATER = "2026-11-20 10:03:00"
 ENDED = event(5, "2026-11-20 10:02:10Z", "Job terminated.", "(1) Normal termination (return value 3)")
 
 
@@ -374,16 +373,6 @@ def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[
     assert {fact.job for fact in files[1]} == {"7.0"}
     together = detail_in(book_of(*(files[at] for at in order))[0])
     assert said(together) == said(detail_in(book_of(files[0])[0]))
-
-
-def test_a_log_that_was_written_anew_tells_its_events_once() -> None:
-    def later(fact: CondorFact, **changes: object) -> CondorFact:
-        return replace(fact, rotation=1, **changes)
-
-    facts = facts_of((submitted() + executing()).encode())
-    texts = (event(4, "2026-11-20 10:20:00Z", "Job was evicted."), executing("2026-11-20 10:30:00Z"))
-    more = [later(facts_of(text.encode())[0], job=JOB, offset=9_000 + at) for at, text in enumerate(texts)]
-    assert len(detail_in(book_of(facts, [*map(later, facts)], more)[0]).runs) == 2
 
 
 def test_events_without_a_time_are_the_same_if_their_texts_are() -> None:

@@ -15,8 +15,8 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Verdict
-from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, allocation, changes, evidence_of
-from tests.builders import HOSTILE, ago
+from tests.analysis.explain.balsam_cases import RAN, SITE, a_job, allocation, changes, evidence_of
+from tests.builders import ago
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 
@@ -66,18 +66,6 @@ def test_every_state_has_a_rule_and_an_odd_one_is_named() -> None:
     assert RULES.keys() == STATUSES.keys()
     odd = msgspec.structs.replace(a_job("READY"), native_status="MADE_UP", status=JobStatus.UNKNOWN)
     assert "MADE_UP" in explained(odd).sentence
-
-
-def test_a_job_of_balsam_is_not_asked_for_messages() -> None:
-    verdict = explained(a_job("RUNNING"), changes(*RAN), (LIVING,))
-    assert verdict.code is Code.RUNNING
-    assert not verdict.waits.waits
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_any_text_is_taken(text: str) -> None:
-    job = a_job("FAILED", error=text)
-    assert explained(job, changes(*RAN, "FAILED", message=text)).sentence
 
 
 @pytest.mark.parametrize("ahead_s", [-330.0, 0.0, 330.0])

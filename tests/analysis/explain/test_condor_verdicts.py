@@ -118,11 +118,6 @@ def test_files_that_tell_different_ends_and_a_source_that_is_down_make_it_less_s
     assert "b.log cannot be read: gone" in explained(*told(facts_of(RAN.encode())), down).blind_spots
 
 
-def test_a_job_of_which_nothing_is_known_is_no_fault() -> None:
-    verdict = explained(told(facts_of(RAN.encode()))[0], ())
-    assert (verdict.code, verdict.job_id) == (Code.UNKNOWN, JOB)
-
-
 HELD_AD = (
     "ClusterId = 7\nProcId = 0\nJobStatus = 5\nQDate = 1795168800\nEnteredCurrentStatus = 1795168800\n"
     'HoldReason = "submitted on hold"\nHoldReasonCode = 15\n'

@@ -81,22 +81,6 @@ def test_what_is_wrong_with_the_source_is_said_first(health: dict[str, object], 
     assert verdict.doubts[0] in verdict.blind_spots
 
 
-def test_a_server_whose_clock_is_behind_is_judged_by_its_clock() -> None:
-    """Its launcher was heard 20 s ago, in a time that is 5.5 minutes behind ours."""
-    behind = msgspec.structs.replace(FINE, ahead_s=-330.0)
-    shift = 330 * SECOND
-    there = msgspec.structs.replace(LIVING, heartbeat_at=Nanos((LIVING.heartbeat_at or 0) - shift))
-    site = msgspec.structs.replace(SITE, seen_at=Nanos((SITE.seen_at or 0) - shift))
-    job = a_job("RUNNING", queued_at=ago(1200), updated_at=ago(400))
-    evidence = msgspec.structs.replace(
-        on_server("RUNNING", behind), job=job, allocations=(there,), sites=(site,), changes=()
-    )
-    verdict = explain(evidence)
-    assert (verdict.code, verdict.doubts) == (Code.RUNNING, ())
-    by_our_clock = msgspec.structs.replace(evidence, sources=(FINE,))
-    assert explain(by_our_clock).code is Code.LAUNCHER_STALE
-
-
 def test_what_ages_is_told_as_of_the_time_it_was_last_seen() -> None:
     down = msgspec.structs.replace(FINE, state=SourceState.DOWN, error="api: refused", read_at=ago(0))
     later = msgspec.structs.replace(on_server("RUNNING", down), now=Nanos(NOW + 18_000 * SECOND))

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, Mark, mark_of, usual_length, usual_steps
+from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, mark_of, usual_length
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import limit_s
@@ -18,14 +18,12 @@ from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName
-from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Op
-from jobtui.model.verdicts import Cause, Code, NextStep, Usual
+from jobtui.model.verdicts import Code, NextStep, Usual
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
-from tests.builders import a_job, a_step, ago, an_op
-from tests.conftest import NOW
+from tests.builders import an_op
 
 SOON = 30 * SECOND
 
@@ -82,32 +80,11 @@ def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
     assert explain(replace(evidence, detail=replace(detail, runs=(bad,)))).history is None
 
 
-def test_a_reason_of_two_sentences_is_said_once() -> None:
-    why = "Terminated Process. Possibly ran out of memory"
-    job = a_job(status=JobStatus.FAILED, error=why, ended_at=ago(10), mode="sbatch")
-    cause = Cause(f"RuntimeError: {why}", 58, "memory", 0.9, "", source="/run/run.log")
-    sentence = explain(Evidence(job_id=job.id, now=NOW, job=job, cause=cause)).sentence
-    assert sentence.count("ossibly ran out of memory") == 1
-    assert sentence.endswith(f": RuntimeError: {why} (run.log:58).")
-
-
 NOT_PART_OF_THE_FLOW = frozenset({
     "answers run_status", "note of the agent", "error with job_cmd", "late reply, ignored",
     "cancel ignored, not running", "late status, ignored", "run directory purged",
 })  # fmt: skip
 """Steps that no run has to pass."""
-
-
-@pytest.mark.parametrize(
-    ("words", "mark"),
-    [
-        ("reply ok", Mark.REPLIED), ("job_cmd exited -9", Mark.EXITED), ("status running", Mark.UPDATED),
-        ("status completed", Mark.FINAL), ("run_status result canceled", Mark.RUN_STATUS),
-        ("something else", None),
-    ],
-)  # fmt: skip
-def test_what_varies_in_a_step_does_not_hide_it(words: str, mark: Mark | None) -> None:
-    assert mark_of(a_step(words)) is mark
 
 
 def test_every_step_of_the_captures_is_known_to_the_flow() -> None:
@@ -128,14 +105,6 @@ def test_a_run_is_measured_from_its_sending_to_its_good_end() -> None:
     ]
     assert usual_length(runs) == Usual(3, 2, 9)
     assert usual_length(runs[1:]) is None
-
-
-def test_a_step_is_measured_from_the_one_before_it() -> None:
-    runs = [
-        an_op(steps=[a_step("waits for the agent"), a_step("agent alive", wait), a_step("sent", wait + 1)])
-        for wait in (1, 2, 4)
-    ]
-    assert usual_steps(runs) == {Mark.AGENT_ALIVE: Usual(3, 2, 4)}
 
 
 def runs_of(length: Usual | None) -> tuple[Op, ...]:

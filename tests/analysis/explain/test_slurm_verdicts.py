@@ -10,9 +10,8 @@ from jobtui.analysis.explain.case import CERTAIN, SURE, Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
 from jobtui.backends.slurm.records import job_of
-from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import JobDetail, JobStatus
 from jobtui.model.pending import Category
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob, reason_of
 from jobtui.model.tables import tables_of
@@ -136,9 +135,3 @@ def test_reasons_are_words() -> None:
     assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == reason_of("ReqNodeNotAvail")
     assert reason_of("SomethingNew").words == "SomethingNew"
     assert all(" " in words for words in TABLES["ended"].values())
-
-
-def test_a_job_waits_and_runs_by_its_times() -> None:
-    job: Job = job_of(a_slurm_job("RUNNING"), SOURCE)
-    assert job.waited_s(NOW) == 300
-    assert job.elapsed_s(Nanos(NOW + 5 * SECOND)) == 605

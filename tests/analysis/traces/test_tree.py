@@ -89,11 +89,6 @@ def test_odd_spans_have_a_line_each_and_say_what_is_odd(
     assert flag in flags_of_span(tree, odd)
 
 
-def test_of_a_span_that_came_twice_the_one_that_has_ended_is_kept() -> None:
-    tree = build_tree(a_trace(a_span(1, end=None), a_span(1, end=3_000), a_span(1, end=4_000)))
-    assert (len(tree.spans), tree.doubles, tree.spans[0].ended_at) == (1, 2, 3_000)
-
-
 def test_odd_times_are_flagged_and_kept() -> None:
     odd = {
         SpanFlag.UNTIMED: a_span(1, start=0), SpanFlag.OPEN: a_span(2, end=None), None: a_span(5),
@@ -378,11 +373,6 @@ def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, wo
     found = candidates([captured(name)], job, JOB_ATTRIBUTES)
     assert len(found) == (words is not None)
     assert all(words in "; ".join(one.why) for one in found if words is not None)
-
-
-def test_a_submission_of_another_job_is_unlikely() -> None:
-    (other,), (mine,) = (candidates([captured("job-fail")], LATE, names) for names in (JOB_ATTRIBUTES, ()))
-    assert other.score < mine.score
 
 
 def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:

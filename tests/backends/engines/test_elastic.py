@@ -1,20 +1,15 @@
 """An index of Elasticsearch or OpenSearch: pages, following, presets, and what such a server leaves out."""
 
-import time
-import tracemalloc
 from typing import Any
 
-import httpx
 import pytest
 
-from jobtui.backends import engine as engine_module
 from jobtui.backends.elastic import records as elastic_records
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, presets, row_of
 from jobtui.backends.elastic.source import ElasticEngine
 from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
-from jobtui.backends.registry import build, parse_elastic_records
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.journal import At, Head
@@ -127,6 +122,16 @@ async def test_more_of_one_instant_than_can_be_left_out_is_said(monkeypatch: pyt
     assert "some are missing" in following.engine.doubts.words
 
 
+async def test_what_is_known_to_be_given_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.engine.GIVEN_KEPT", 200)
+    following = following_of(elastic := index_of(lines(900, every_s=0.01)))
+    found = []
+    for _ in range(5):
+        found += (await following.rows(300))[0]
+        assert len(following._given) <= 200
+    assert sorted(row.id for row in found) == sorted(elastic.documents)
+
+
 async def test_what_comes_late_is_found_and_nothing_comes_twice() -> None:
     elastic = index_of(lines(10, every_s=1))
     following = following_of(elastic)
@@ -203,53 +208,6 @@ async def test_an_answer_too_large_is_asked_for_in_smaller_parts() -> None:
     assert sorted(await ids_to_edge(following)) == sorted(elastic.documents)
 
 
-class EndlessElastic(StrictElastic):
-    """An index of a hundred million lines, 100,000 a second, made when they are asked for."""
-
-    TOTAL = 100_000_000
-    spent_s = 0.0
-    """What making and answering took."""
-
-    def answer(self, request: httpx.Request) -> httpx.Response:
-        began = time.process_time()
-        answer = super().answer(request)
-        self.spent_s += time.process_time() - began
-        return answer
-
-    def _search(self, query: dict[str, Any], *, of_point: bool) -> Any:
-        clauses = query["query"]["bool"]
-        text = next(c["range"]["@timestamp"]["gte"] for c in clauses["filter"] if "range" in c)
-        moment = time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")
-        begin = (int(time.mktime(moment)) - time.timezone) * 1_000 + int(text[20:23])
-        known = len(clauses["must_not"][0]["ids"]["values"]) if "must_not" in clauses else 0
-        first = max(0, (begin - T0 // 1_000_000) * 100) + known
-        hits = []
-        for number in range(first, min(self.TOTAL, first + query["size"])):
-            at = T0 // 1_000_000 + number // 100
-            document = journald_document(0, LINE.format(number))
-            hits.append({"_id": f"d{number}", "_source": document, "sort": [at, number]})
-        return {"timed_out": False, "_shards": {"total": 5, "failed": 0}, "hits": {"hits": hits}}
-
-
-async def test_very_many_come_soon_and_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "GIVEN_KEPT", 2_000)
-    elastic = EndlessElastic({}, index="logs")
-    following = following_of(elastic, NOW + 3600 * SECOND)
-    await following.rows(10)  # imports
-    began = time.process_time() - elastic.spent_s
-    rows, _ = await following.rows(1_000)
-    own_s = time.process_time() - elastic.spent_s - began
-    assert len(rows) > 900
-    assert own_s < 0.3
-    tracemalloc.start()
-    for _ in range(5):
-        await following.rows(1_000)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(following._given) <= 2_000
-    assert peak < 20 << 20
-
-
 def jobs_of(preset: str, *documents: dict[str, Any]) -> Any:
     hits = [{"_id": f"d{n}", "_source": one, "sort": [T0 // 1_000_000]} for n, one in enumerate(documents)]
     return DocumentReader(URL, presets()[preset]).read([*map(row_of, hits)])
@@ -305,17 +263,3 @@ async def test_a_slurm_job_is_looked_up_by_its_number(tmp_path: Any) -> None:
     assert await source.detail(JobId("slurm/8")) is None
     assert await source.detail(JobId("balsam/7")) is None
     await source.aclose()
-
-
-def test_the_preset_of_an_address_says_which_setting_it_is_of() -> None:
-    for text, setting, kind in (
-        ("https://h:9200/logs", "elastic_logs", "elastic_logs"),
-        ("https://h:9200/logs?preset=syslog", "elastic_logs", "elastic_logs"),
-        ("https://h:9200/jobs?preset=jobcomp", "elastic_jobs", "elastic_jobs"),
-    ):
-        spec = parse_elastic_records(text)
-        assert (spec.setting, spec.target) == (setting, text)
-        assert (build(spec).kind, build(spec).name) == (kind, text)
-    for text in ("https://h:9200", "https://h/i?preset=none", "https://u:p@h/i", "h/i", "https://h/i?size=3"):
-        with pytest.raises(ValueError, match=r"expected|missing|not taken"):
-            parse_elastic_records(text)

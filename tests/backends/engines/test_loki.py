@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from jobtui.backends.engine import Doubts, EngineJournal
-from jobtui.backends.loki import LokiEngine, preset_of, query_of
-from jobtui.backends.registry import build, parse_loki
+from jobtui.backends.loki import LokiEngine
+from jobtui.backends.registry import parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.journal import At, Head
 from jobtui.model.source_errors import SourceError
@@ -127,14 +127,3 @@ async def test_lines_of_any_kind_cost_only_themselves() -> None:
     engine = engine_of(loki)
     assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
     assert "a line has no time or no text" in engine.doubts.words
-
-
-def test_an_address_may_name_preset_and_query() -> None:
-    for text in ("http://h:3100", "http://h/x?preset=journald_json", 'http://h?query={job="a b"}|="+"'):
-        spec = parse_loki(text)
-        assert (spec.target, build(spec).name, build(spec).kind) == (text, text, "loki")
-    both = parse_loki('http://h?preset=journald&query={a="b"}')
-    assert query_of(preset_of(both.options), ()) == '{a="b"}'
-    for text in ("h:3100", "http://h?preset=none", "http://h?query=rate(x)", "http://h?x=1", "http://u:p@h"):
-        with pytest.raises(ValueError, match=r"expected|not taken"):
-            parse_loki(text)
