@@ -47,7 +47,7 @@ from benchmarks.telling import NOTED, ORDER, STAGES, TELL, TOLD, Injected
 from benchmarks.terminal import Program, Terminal
 from benchmarks.tour import ENTER, ESCAPE, Leg, tour
 from jobtui.commands.streams import Exit
-from jobtui.model.faults import SEE
+from jobtui.model.health import SEE
 from jobtui.model.jobs import JobStatus
 from jobtui.render.styles import WORDS
 

@@ -27,7 +27,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos, SystemClock
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller

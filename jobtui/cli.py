@@ -252,7 +252,7 @@ def _run(invocation: Invocation) -> int:
             return 0
     from jobtui.commands import runner
     from jobtui.commands.streams import say_faults
-    from jobtui.model.faults import FAULTS
+    from jobtui.model.health import FAULTS
 
     run = runner(invocation.command.name)
     if not gc.isenabled():

@@ -15,7 +15,7 @@ import textual.app
 from hypothesis import settings
 
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.faults import FAULTS, Fault, Faults
+from jobtui.model.health import FAULTS, Fault, Faults
 from jobtui.transport.worker import Worker
 from tests.backends.journal.make import make_journal
 from tests.commands.running import Runner

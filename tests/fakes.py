@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jobtui.backends.base import Batch
+from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Correlation, Heard, Op
-from jobtui.model.source_errors import SourceError
 
 
 class ScriptedSource:

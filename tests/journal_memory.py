@@ -9,6 +9,7 @@ import msgspec
 from jobtui.backends.journal.client import Ask, ExportReader, Following, HostPlaces
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.journal import (
     At,
     Beside,
@@ -24,7 +25,6 @@ from jobtui.model.journal import (
     Tail,
     own_cursor,
 )
-from jobtui.model.source_errors import SourceError
 
 Fields = dict[str, tuple[bytes, ...]]
 """All fields of one entry as stored; a field may occur several times."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from jobtui.actions import ACTIONS, Action, Topic
-from jobtui.analysis.filter_fields import FIELDS
+from jobtui.analysis.filter import FIELDS
 from jobtui.backends.registry import SOURCES
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.styles import STYLE_NAMES

@@ -19,7 +19,7 @@ from textual.app import App
 from textual.events import Key
 from textual.message import Message
 
-from jobtui.model.faults import Faults
+from jobtui.model.health import Faults
 from jobtui.terminal.driver import TerminalDriver
 from tests.pty_program import PtyProgram
 from tests.tmux import Tmux

@@ -40,8 +40,7 @@ from jobtui.formats.job_output import OutputReader
 from jobtui.formats.parser import LogParser, SiteLogParser
 from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Command, Invocation
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.faults import MOST_PLACES, Faults, contained, place_of
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import MOST_PLACES, Faults, SourceHealth, SourceState, contained, place_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import ScriptPeriod, Wanted

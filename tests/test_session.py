@@ -14,12 +14,11 @@ from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.config import ConfigError, load
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceError, SourceHealth, SourceMissing, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, JobStatus
 from jobtui.model.logs import LogRecord, Reached
 from jobtui.model.ops import Correlation
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.render.sources import labels, profile_line
 from jobtui.session import Session
 from jobtui.store import poller

@@ -5,8 +5,7 @@ from time import perf_counter
 
 from jobtui.analysis.flags import needs_person
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import contained
-from jobtui.model.health import ClockOf, here
+from jobtui.model.health import ClockOf, contained, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 

@@ -1,42 +1,410 @@
-"""The filter language for jobs: one for the table, the one-shot commands and the palette.
+"""The filter language for jobs (one for the table, the one-shot commands and the palette) and for agents.
 
 Quasi jobs, which are only records of compute calls, are hidden unless the filter asks for them: with
 `quasi:`, `flag:quasi`, a comparison of `id` or `model`, or a whole id. `FilterError` explains a mistake.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
 from functools import lru_cache
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, eq, ge, gt, le, lt
 from os.path import commonprefix
+from typing import NamedTuple, TypeVar
 
-from jobtui.analysis.filter_fields import (
-    FIELD_BY_NAME,
-    FIELDS,
-    RECORD_ONLY,
-    STATUS_WORDS,
-    STUCK,
-    VALUE_WORDS,
-    FilterContext,
-    Test,
-    make_test,
-)
+import msgspec
+
 from jobtui.analysis.filter_syntax import (
     All,
     Comparison,
     FilterError,
     Node,
+    TextFields,
     Value,
     Word,
+    check_text_op,
     compile_node,
     leaves,
     parse_nodes,
+    text_test,
 )
-from jobtui.analysis.flags import Flag, needs_person
+from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
+from jobtui.analysis.spelling import nearest
+from jobtui.analysis.times import DAY, age, parse_duration, parse_moment
 from jobtui.model.clock import Nanos
+from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
+from jobtui.model.numbers import real
+from jobtui.model.ops import Agent, AgentState
+from jobtui.model.slurm import SYSTEM as SLURM
+
+Look = Callable[[Job], str | None]
+
+
+class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a filter needs besides the job: host and driver by the logs, and the time zone of typed times.
+
+    `is_disputed` says whether sources disagree about the job, `is_late` whether it takes longer than usual.
+    `now_at` gives the time by the clock of its source.
+    """
+
+    host_of: Look = attrgetter("host")
+    driver_of: Look = attrgetter("driver")
+    offset_s: int = 0
+    now_at: ClockOf = here
+    is_disputed: Callable[[Job], bool] = lambda job: False
+    is_late: Callable[[Job], bool] = lambda job: False
+
+
+RECORD_ONLY = FilterContext()
+"""Takes host and driver from the record, and times as UTC."""
+
+
+class Kind(Enum):
+    """What the values of a field are."""
+
+    TEXT = auto()
+    WORDS = auto()
+    NUMBER = auto()
+    DURATION = auto()
+    TIME = auto()
+    STATUS = auto()
+    FLAG = auto()
+    YES_NO = auto()
+
+
+class Field(NamedTuple):
+    """One field: its names, its kind, its value of a job, and the meaning of `:` if that is not equality."""
+
+    names: tuple[str, ...]
+    kind: Kind
+    about: str
+    get: Callable[[Job, Nanos, FilterContext], object] = lambda j, n, c: None
+    colon: str = "="
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+FIELDS: tuple[Field, ...] = (
+    Field(
+        ("status", "state"), Kind.STATUS, "pending, running, completed, failed, ...", lambda j, n, c: j.status
+    ),
+    Field(("native",), Kind.TEXT, "the system's own word for the status", lambda j, n, c: j.native_status),
+    Field(("id", "jid"), Kind.TEXT, "id of the job", lambda j, n, c: j.id),
+    Field(("user", "owner", "uid"), Kind.TEXT, "whose job it is", lambda j, n, c: j.owner),
+    Field(("name",), Kind.TEXT, "name given by the user", lambda j, n, c: j.name),
+    Field(("app",), Kind.TEXT, "application", lambda j, n, c: j.app),
+    Field(("model",), Kind.TEXT, "what of the application is computed", lambda j, n, c: j.model),
+    Field(("mode",), Kind.TEXT, "sequential, parallel, sbatch", lambda j, n, c: j.mode),
+    Field(("host",), Kind.TEXT, "where it runs", lambda j, n, c: c.host_of(j)),
+    Field(("driver",), Kind.TEXT, "what starts its agent", lambda j, n, c: c.driver_of(j)),
+    Field(("system",), Kind.TEXT, "the system it belongs to", lambda j, n, c: j.system),
+    Field(("source",), Kind.TEXT, "the source it was read from", lambda j, n, c: j.source),
+    Field(("plan",), Kind.TEXT, "the user's plan", lambda j, n, c: j.plan),
+    Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
+    Field(("reason",), Kind.TEXT, "the system's own word for why", lambda j, n, c: j.reason),
+    Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", lambda j, n, c: j.exit),
+    Field(
+        ("partition", "queue"),
+        Kind.TEXT,
+        "partition of Slurm",
+        lambda j, n, c: j.app if j.system == SLURM else None,
+    ),
+    Field(("message",), Kind.TEXT, "what it says it waits for", lambda j, n, c: j.message),
+    Field(("alert",), Kind.TEXT, "warning to its user", lambda j, n, c: j.alert),
+    Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),
+    Field(("batch", "scheduler"), Kind.WORDS, "id of its allocation", lambda j, n, c: j.allocation),
+    Field(("to", "passed"), Kind.WORDS, "a state it came into", lambda j, n, c: j.passed),
+    Field(("from", "left"), Kind.WORDS, "a state it left", lambda j, n, c: j.passed.rpartition(" ")[0]),
+    Field(("age",), Kind.DURATION, "time in its present state", lambda j, n, c: age_s(j, n), "<="),
+    Field(("dur", "elapsed"), Kind.DURATION, "how long it runs or ran", lambda j, n, c: j.elapsed_s(n), ">="),
+    Field(("wait", "waited"), Kind.DURATION, "how long it waited", lambda j, n, c: j.waited_s(n), ">="),
+    Field(("percent", "%"), Kind.NUMBER, "how much is done", lambda j, n, c: j.percent),
+    Field(("runs",), Kind.NUMBER, "how often it was run", lambda j, n, c: j.runs),
+    Field(("frames",), Kind.NUMBER, "frames written", lambda j, n, c: j.frames),
+    Field(("queued",), Kind.TIME, "when it was submitted", lambda j, n, c: j.queued_at),
+    Field(("started",), Kind.TIME, "when it started", lambda j, n, c: j.started_at),
+    Field(("ended",), Kind.TIME, "when it ended", lambda j, n, c: j.ended_at),
+    Field(("updated",), Kind.TIME, "its last news", lambda j, n, c: j.updated_at),
+    Field(("since",), Kind.TIME, "active then or later", lambda j, n, c: last_active(j, n), ">="),
+    Field(("until",), Kind.TIME, "there then or before", lambda j, n, c: first_seen(j), "<="),
+    Field(("flag", "is"), Kind.FLAG, "what should be seen: stuck, over_limit, alert, contradiction, ..."),
+    Field(("quasi",), Kind.YES_NO, "records that are no simulations", lambda j, n, c: j.is_quasi),
+)
+FIELD_BY_NAME: Mapping[str, Field] = {name: field for field in FIELDS for name in field.names}
+
+STATUS_WORDS: Mapping[str, frozenset[JobStatus]] = {
+    **{status.value: frozenset({status}) for status in JobStatus},
+    "queued": frozenset({JobStatus.PENDING}),
+    "waiting": frozenset({JobStatus.PENDING}),
+    "done": frozenset({JobStatus.COMPLETED}),
+    "ok": frozenset({JobStatus.COMPLETED}),
+    "error": frozenset({JobStatus.FAILED}),
+    "cancelled": frozenset({JobStatus.CANCELED}),
+    "job_run_purged": frozenset({JobStatus.PURGED}),
+    "live": frozenset(status for status in JobStatus if status.is_live),
+    "final": frozenset(status for status in JobStatus if not status.is_live),
+}
+STUCK = "stuck"
+ANY_FLAG = "any"
+FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, LATE)} | {
+    flag.value: flag.value for flag in Flag
+}
+YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
+
+VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.STATUS: tuple(STATUS_WORDS),
+    Kind.FLAG: tuple(FLAG_WORDS),
+    Kind.YES_NO: tuple(YES_NO_WORDS),
+}
+
+
+T = TypeVar("T")
+Test = Callable[[Job, Nanos, FilterContext], bool]
+
+MAX_PATTERN = 200
+MAX_SUBJECT = 300
+"""A regular expression is applied to this many characters of a text."""
+MAX_REPEATS = 4
+"""The most `*` and `+` in a regular expression: each multiplies the worst case by the length."""
+
+_ORDER: Mapping[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq}
+_IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
+    "<": lambda at, start, end: at < start,
+    "<=": lambda at, start, end: at <= start,
+    ">": lambda at, start, end: at > start,
+    ">=": lambda at, start, end: at >= start,
+    "=": lambda at, start, end: start <= at < end or at == start,
+}
+"""The comparison of a time with a typed one, which spans a day, a minute, a second or an instant."""
+_OF_DAY = {**_IN_SPAN, "<=": lambda at, start, end: at < end, ">": lambda at, start, end: at >= end}
+"""The same for a typed day, which is compared as a whole; "after 14:00" begins at 14:00:00."""
+_ORDERED_KINDS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.TIME})
+_PATTERN_PART = (
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\()|(?P<close>\))|(?P<alternative>\|)"
+    r"|(?P<repeat>[*+]|\{\d*,\d*\}|\{\d{2,}\})|(?P<other>.)"
+)
+
+
+def make_test(comparison: Comparison) -> Test:
+    """The test of a comparison. Raises FilterError."""
+    name = comparison.field
+    field = FIELD_BY_NAME.get(name.text.lower())
+    if field is None:
+        near = nearest(name.text, FIELD_BY_NAME)
+        raise FilterError(name.start, name.end, f"there is no field {name.text}", near)
+    op, values = comparison.op, comparison.values
+    if op in (":~", "!~"):
+        test = _pattern_test(field, values[0])
+        return _negated(test) if op == "!~" else test
+    if op == "!=":
+        return _negated(_any_of([_MAKERS[field.kind](field, "=", value) for value in values]))
+    if op in ("<", "<=", ">", ">="):
+        if field.kind not in _ORDERED_KINDS:
+            raise FilterError(name.start, values[0].start, f"{field.name} has no order", f"{field.name}:")
+        if len(values) > 1:
+            raise FilterError(values[1].start, values[-1].end, f"only one value may follow {op}")
+    return _any_of([_MAKERS[field.kind](field, op, value) for value in values])
+
+
+def _negated(test: Test) -> Test:
+    return lambda job, now, context: not test(job, now, context)
+
+
+def _any_of(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda job, now, context: any(test(job, now, context) for test in tests)
+
+
+def _text_test(field: Field, op: str, value: Value) -> Test:
+    get, wanted = field.get, value.text.lower()
+    if not wanted:
+        return lambda job, now, context: not get(job, now, context)
+    if op == "=":
+        return lambda job, now, context: str(get(job, now, context) or "").lower() == wanted
+    return lambda job, now, context: wanted in str(get(job, now, context) or "").lower()
+
+
+def _words_test(field: Field, op: str, value: Value) -> Test:
+    get, wanted = field.get, value.text.lower()
+
+    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+        words = str(get(job, now, context) or "").lower().split(" ")
+        return any(word == wanted or word.startswith(f"{wanted}:") for word in words)
+
+    return test
+
+
+def _number_test(field: Field, op: str, value: Value) -> Test:
+    number = real(value.text.removesuffix("%"))
+    if number is None:
+        raise FilterError(value.start, value.end, f"{value.text} is no number")
+    return _ordered(field, op, number)
+
+
+def _duration_test(field: Field, op: str, value: Value) -> Test:
+    seconds = parse_duration(value.text)
+    if seconds is None:
+        raise FilterError(value.start, value.end, f"{value.text} is no length of time", "10m")
+    if op != "=":
+        return _ordered(field, op, seconds)
+    get, shown = field.get, age(seconds)
+    return lambda job, now, context: age(get(job, now, context)) == shown  # type: ignore[arg-type]
+
+
+def _ordered(field: Field, op: str, wanted: float) -> Test:
+    get, compare = field.get, _ORDER[field.colon if op == ":" else op]
+
+    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+        value = get(job, now, context)
+        return value is not None and compare(value, wanted)  # type: ignore[arg-type]
+
+    return test
+
+
+def _time_test(field: Field, op: str, value: Value) -> Test:
+    moment = parse_moment(value.text)
+    if moment is None:
+        raise FilterError(value.start, value.end, f"{value.text} is no time", "14:00")
+    if op == ":":
+        op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
+    span = lru_cache(maxsize=1)(moment.span)
+    get, compare = field.get, (_OF_DAY if moment.length == DAY else _IN_SPAN)[op]
+
+    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+        at = get(job, now, context)
+        return isinstance(at, int) and compare(at, *span(now, context.offset_s))
+
+    return test
+
+
+def _status_test(field: Field, op: str, value: Value) -> Test:
+    wanted = _meaning(value, STATUS_WORDS, "status")
+    if len(wanted) == 1:
+        (only,) = wanted
+        return lambda job, now, context: job.status is only
+    return lambda job, now, context: job.status in wanted
+
+
+def _flag_test(field: Field, op: str, value: Value) -> Test:
+    wanted = _meaning(value, FLAG_WORDS, "flag")
+    if wanted == STUCK:
+        return lambda job, now, context: needs_person(job, now)
+    if wanted == Flag.CONTRADICTION:
+        return lambda job, now, context: wanted in flags_of(job, now) or context.is_disputed(job)
+    if wanted == LATE:
+        return lambda job, now, context: context.is_late(job)
+    if wanted == ANY_FLAG:
+        return lambda job, now, context: (
+            bool(flags_of(job, now)) or context.is_disputed(job) or context.is_late(job)
+        )
+    return lambda job, now, context: wanted in flags_of(job, now)
+
+
+def _yes_no_test(field: Field, op: str, value: Value) -> Test:
+    get, wanted = field.get, _meaning(value, YES_NO_WORDS, "yes or no")
+    return lambda job, now, context: get(job, now, context) is wanted
+
+
+def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
+    low = value.text.lower()
+    if low in words:
+        return words[low]
+    meanings = [meaning for word, meaning in words.items() if low and word.startswith(low)]
+    if meanings and all(meaning == meanings[0] for meaning in meanings):
+        return meanings[0]
+    raise FilterError(value.start, value.end, f"{value.text or 'nothing'} is no {what}", nearest(low, words))
+
+
+def _pattern_test(field: Field, value: Value) -> Test:
+    """The test of a regular expression, if its run time is bounded. Raises FilterError."""
+    complaint = _danger(value.text)
+    if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
+        complaint = f"{field.name} is no text to match with ~"
+    elif len(value.text) > MAX_PATTERN:
+        complaint = f"a regular expression has at most {MAX_PATTERN} characters"
+    if complaint:
+        raise FilterError(value.start, value.end, complaint)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            find, get = re.compile(value.text, re.IGNORECASE).search, field.get
+    except (re.error, OverflowError, RecursionError) as error:
+        raise FilterError(value.start, value.end, f"no regular expression: {error}") from error
+    return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
+
+
+def _danger(pattern: str) -> str | None:
+    """Why a regular expression could take too long; None if it cannot.
+
+    A repeat of a repeat or of a choice takes time exponential in the length of the text. Several repeats in a
+    row take a power of the length.
+    """
+    open_groups: list[bool] = []
+    closed_branching = branching = False
+    repeats = 0
+    for part in re.finditer(_PATTERN_PART, pattern, re.DOTALL):
+        if part["repeat"]:
+            if closed_branching:
+                return "repeating a group that repeats or chooses could take for ever"
+            repeats += 1
+            branching = True
+        closed_branching = False
+        if part["open"]:
+            open_groups.append(branching)
+            branching = False
+        elif part["close"]:
+            closed_branching = branching
+            branching = branching or (open_groups.pop() if open_groups else False)
+        elif part["alternative"]:
+            branching = True
+    return f"more than {MAX_REPEATS} repeats could take for ever" if repeats > MAX_REPEATS else None
+
+
+_MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {
+    Kind.TEXT: _text_test, Kind.WORDS: _words_test, Kind.NUMBER: _number_test,
+    Kind.DURATION: _duration_test, Kind.TIME: _time_test, Kind.STATUS: _status_test, Kind.FLAG: _flag_test,
+    Kind.YES_NO: _yes_no_test,
+}  # fmt: skip
+
+
+# The filter of agents: `state:lost host:v4 -kind:sequential op:pb5u`; a word is found in any field.
+
+
+def _known(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
+AGENT_FIELDS: TextFields[Agent] = TextFields("agents", {
+    "state": lambda agent: _known(agent.state.value.replace("_", " "), agent.state.value),
+    "user": lambda agent: _known(agent.uid),
+    "host": lambda agent: _known(agent.host),
+    "driver": lambda agent: _known(agent.driver),
+    "kind": lambda agent: _known(agent.kind),
+    "container": lambda agent: _known(agent.container, agent.container_id),
+    "agent": lambda agent: _known(agent.agent),
+    "op": lambda agent: (text for op in agent.ops for text in _known(op.op, op.name)),
+    "job": lambda agent: _known(*(op.jid for op in agent.ops)),
+    "why": lambda agent: _known(agent.why),
+}, {"state": lambda node: _state_test(node)})  # fmt: skip
+
+
+def _state_test(node: Comparison) -> Callable[[Agent], bool]:
+    check_text_op(node, node.field.text)
+    states = [state.value for state in AgentState]
+    for value in node.values:
+        low = value.text.lower().replace(" ", "_")
+        if not any(state.startswith(low) for state in states):
+            message = f"agents have no state {value.text}"
+            raise FilterError(value.start, value.end, message, nearest(low, states))
+    return text_test(AGENT_FIELDS.texts["state"], node.op, [value.text.lower() for value in node.values])
+
 
 __all__ = ["Filter", "FilterContext", "FilterError", "complete", "ids_beginning", "parse", "token_span"]
 

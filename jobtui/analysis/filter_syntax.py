@@ -308,12 +308,24 @@ def check_text_op(node: Comparison, what: str) -> None:
 class TextFields(NamedTuple, Generic[Record]):
     """The fields of records that are texts, by name; `what` is what the records are called in mistakes.
 
-    `others` are fields that are no texts.
+    `others` are fields that are no texts, each with what makes the test of a comparison. `word` makes that of
+    a word, which else is found in any of the texts. `attribute` gives the texts of a field that is not named.
     """
 
     what: str
     texts: Mapping[str, Texts[Record]]
-    others: tuple[str, ...] = ()
+    others: Mapping[str, Callable[[Comparison], Test[Record]]] = {}
+    word: Callable[[Word], Test[Record]] | None = None
+    attribute: Callable[[str], Texts[Record]] | None = None
+
+    def parse(self, text: str) -> Test[Record]:
+        """What tells whether a record passes a filter. Raises FilterError and nothing else."""
+        word = self.word or (lambda node: word_test(node, self.said))
+        return compile_node(parse_nodes(text), word, self.test)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.texts, *self.others)))
 
     def said(self, record: Record) -> Iterator[str]:
         for texts in self.texts.values():
@@ -321,15 +333,19 @@ class TextFields(NamedTuple, Generic[Record]):
 
     def values(self, name: str, records: Iterable[Record]) -> set[str]:
         texts = self.texts.get(name)
-        return {text for record in records for text in texts(record)} if texts is not None else set()
+        return {text for record in records for text in texts(record) if text} if texts is not None else set()
 
     def test(self, node: Comparison) -> Test[Record]:
         """The test of a comparison. Raises FilterError."""
         name = node.field.text.lower()
+        if (other := self.others.get(name)) is not None:
+            return other(node)
         texts = self.texts.get(name)
         if texts is None:
-            message = f"{self.what} have no field {node.field.text}"
-            meant = nearest(name, [*self.texts, *self.others])
-            raise FilterError(node.field.start, node.field.end, message, meant)
+            meant = nearest(name, self.names)
+            if self.attribute is None or meant is not None:
+                message = f"{self.what} have no field {node.field.text}"
+                raise FilterError(node.field.start, node.field.end, message, meant)
+            texts = self.attribute(node.field.text)
         check_text_op(node, node.field.text)
         return text_test(texts, node.op, [value.text.lower() for value in node.values])

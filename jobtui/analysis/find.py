@@ -14,7 +14,7 @@ from typing import NamedTuple
 from jobtui.analysis.keys import Key, Space, keys_of
 from jobtui.analysis.spelling import near
 from jobtui.model.condor import JOBSUB_ID, condor_id
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.model.ids import (
     JID,
     LABEL,

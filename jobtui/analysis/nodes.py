@@ -4,10 +4,10 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from jobtui.analysis.filter_syntax import TextFields, compile_node, parse_nodes, word_test
+from jobtui.analysis.filter_syntax import TextFields
 from jobtui.formats.slurm_nodes import expanded
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
@@ -40,7 +40,6 @@ class ListedNode(NamedTuple):
 
 STANDINGS = ("down", "drained", "draining", "full", "mixed", "idle")
 """Those of nodes, the most urgent first."""
-NodeTest = Callable[[ListedNode], bool]
 
 
 def listed_nodes(clusters: Iterable[Cluster], jobs: Iterable[Job]) -> list[ListedNode]:
@@ -68,8 +67,3 @@ NODE_FIELDS: TextFields[ListedNode] = TextFields("nodes", {
     "job": lambda one: one.jobs,
     "cluster": lambda one: (one.source,),
 })  # fmt: skip
-
-
-def parse_node_filter(text: str) -> NodeTest:
-    """What tells whether a node passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), lambda word: word_test(word, NODE_FIELDS.said), NODE_FIELDS.test)

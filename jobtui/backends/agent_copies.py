@@ -22,10 +22,9 @@ from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines,
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import LogParser, Parsed
 from jobtui.model.clock import Nanos
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError, SourceMissing
 from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.files import Look, look, open_file, source_error
 from jobtui.transport.worker import Worker
 

@@ -20,13 +20,11 @@ import msgspec
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.condor import CondorFact
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import Job, JobDetail, ReasonSeen
 from jobtui.model.logs import LogRecord
-from jobtui.model.pending import ReasonSeen
 from jobtui.model.slurm import Cluster
-from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Span, SpanLog
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ def _local_journal(around: Surroundings) -> Discovered | None:
 def _balsam_login(around: Surroundings) -> Discovered | None:
     """The server that Balsam's own client is logged in to. Of its file only the address is read."""
     from jobtui.backends.balsam.login import login_path, read_login  # few have one
-    from jobtui.model.source_errors import SourceError
+    from jobtui.model.health import SourceError
 
     path = login_path(around.environ, around.home)
     if not os.path.lexists(path):

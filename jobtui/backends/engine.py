@@ -14,7 +14,7 @@ from jobtui.backends.journal.client import HostPlaces, JournalReader, check_fiel
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
-from jobtui.model.faults import rows_of
+from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import (
     At,
     Beside,
@@ -29,7 +29,6 @@ from jobtui.model.journal import (
     Tail,
 )
 from jobtui.model.numbers import whole
-from jobtui.model.source_errors import SourceError
 
 LATE_S = 30
 """What comes so late is still found."""

@@ -16,7 +16,7 @@ from jobtui.backends.base import (
     with_files,
 )
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS, SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, Noted, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, newest
@@ -25,7 +25,6 @@ from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.worker import Worker
 
 if TYPE_CHECKING:

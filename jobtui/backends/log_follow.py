@@ -30,10 +30,8 @@ from jobtui.backends.log_start import (
 )
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import contained
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError, SourceMissing, contained
 from jobtui.model.logs import LogRecord
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.blocks import (
     MARK_BYTES,
     SKIPS_NAMED,

@@ -12,8 +12,8 @@ import msgspec
 
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.health import SourceError
 from jobtui.model.logs import provisional
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import (
     MARK_BYTES,
     Limits,

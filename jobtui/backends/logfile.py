@@ -30,8 +30,8 @@ from jobtui.backends.log_start import (
 )
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.logs import RawLine
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.blocks import Limits, lines_from
 from jobtui.transport.files import Look, OpenFile, look_quietly, open_file, rotated, source_error

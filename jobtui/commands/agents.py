@@ -1,9 +1,9 @@
 """`agents` and `nodes`: what runs jobs. What each holds, where its log is; why it is down, what is on it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from jobtui.analysis.filter_fields import AgentTest, parse_agent_filter
-from jobtui.analysis.nodes import NodeTest, listed_nodes, parse_node_filter
+from jobtui.analysis.filter import AGENT_FIELDS
+from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
 from jobtui.analysis.paths import log_of
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
@@ -29,14 +29,14 @@ CSV_COLUMNS = (
 
 
 def run(context: Context) -> Exit:
-    return in_filtered(context, parse_agent_filter, show_agents)
+    return in_filtered(context, AGENT_FIELDS.parse, show_agents)
 
 
 def run_nodes(context: Context) -> Exit:
-    return in_filtered(context, parse_node_filter, show_nodes)
+    return in_filtered(context, NODE_FIELDS.parse, show_nodes)
 
 
-async def show_agents(reader: Reader, passes: AgentTest) -> Exit:
+async def show_agents(reader: Reader, passes: Callable[[Agent], bool]) -> Exit:
     await reader.read_logs(None)
     agents = reader.session.store.correlation.agents()
     picked = [agent for agent in agents if passes(agent) and _within(agent, reader)]
@@ -68,7 +68,7 @@ NODE_CSV_COLUMNS = (
 )  # fmt: skip
 
 
-async def show_nodes(reader: Reader, passes: NodeTest) -> Exit:
+async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Exit:
     reader.add_job_sources()
     reader.session.ask_for_nodes(ONCE_S)
     await reader.read_jobs()

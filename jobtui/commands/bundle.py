@@ -22,13 +22,11 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.commands.trace import look_for
 from jobtui.model.clock import SystemClock
 from jobtui.model.commands import Command
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import SourceState
+from jobtui.model.health import FAULTS, SourceError, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptPlace
-from jobtui.model.source_errors import SourceError
 from jobtui.model.verdicts import Verdict
 from jobtui.recording.bundle import MOST_JOBS, Gathering
 from jobtui.recording.database import About, RecordingError, What

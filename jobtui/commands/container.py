@@ -53,7 +53,7 @@ def _unread(journal: str) -> str:
     from asyncio import run
 
     from jobtui.backends.journal.journalctl import JournalctlReader
-    from jobtui.model.source_errors import SourceError
+    from jobtui.model.health import SourceError
 
     try:
         return run(JournalctlReader(journal).condition()).note

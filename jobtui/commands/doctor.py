@@ -16,11 +16,9 @@ from jobtui.formats.parser import Survey, survey
 from jobtui.logs.catalog import NamesLogs
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.faults import FAULTS, SEE, contained
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceState, contained
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, age, duration, show

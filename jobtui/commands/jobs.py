@@ -14,8 +14,7 @@ from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import Reader, in_filtered, in_session
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import SourceState
+from jobtui.model.health import FAULTS, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, last_active
 from jobtui.render.json_output import job_record

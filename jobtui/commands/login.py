@@ -24,7 +24,7 @@ from jobtui.backends.registry import BALSAM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import print_lines
 from jobtui.commands.streams import Exit, complain
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import SourceError
 from jobtui.model.specs import parse_balsam
 from jobtui.render.text import show
 

@@ -27,7 +27,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
-from jobtui.model.faults import contained
+from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId, split_container
 from jobtui.model.job_reader import FilePart, Unreadable
 from jobtui.model.jobs import JobDetail
@@ -36,7 +36,6 @@ from jobtui.model.numbers import counted
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.model.pages import Log, LogLine, LogUnreadable
 from jobtui.model.secrets import mask_line, masked_lines
-from jobtui.model.source_errors import SourceError
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, safe

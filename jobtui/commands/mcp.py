@@ -17,7 +17,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.config import ConfigError
 from jobtui.config.settings import Effective
 from jobtui.grammar import COMMAND_BY_NAME, Invocation
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:

@@ -38,11 +38,10 @@ from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import condor_id
-from jobtui.model.health import SourceHealth, SourceState, progress
+from jobtui.model.health import SourceError, SourceHealth, SourceState, progress
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.numbers import whole
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session

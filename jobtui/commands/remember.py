@@ -19,7 +19,7 @@ from jobtui.grammar import COMMAND_BY_NAME, Invocation
 from jobtui.memory.database import FILE_NAME, MOST_SHOWN, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
 from jobtui.model.clock import FixedClock, Nanos, SystemClock
-from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import SIREPO, Job, JobStatus

@@ -39,10 +39,9 @@ from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered, system_job_id
 from jobtui.model.numbers import whole
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
 from jobtui.render.table import Cell, Head, paint, painted, table_lines

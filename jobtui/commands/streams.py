@@ -76,7 +76,7 @@ def complain(text: str) -> None:
     try:
         shown = show(text)
     except Exception as error:  # noqa: BLE001 - as `contained`, which takes long to import, would have it
-        from jobtui.model.faults import FAULTS
+        from jobtui.model.health import FAULTS
 
         shown = FAULTS.note(error, "saying what is wrong").words
     try:
@@ -133,8 +133,7 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
 
 def fault(error: Exception) -> int:
     """Say on stderr that a command ended with a fault of jobtui; the exit code."""
-    from jobtui.model.faults import FAULTS
-    from jobtui.model.source_errors import SourceError
+    from jobtui.model.health import FAULTS, SourceError
 
     if isinstance(error, SourceError):  # no thread, for one
         complain(str(error))
@@ -148,7 +147,7 @@ def say_faults(code: int) -> int:
 
     What was printed lacks what they concern.
     """
-    from jobtui.model.faults import FAULTS, SEE
+    from jobtui.model.health import FAULTS, SEE
 
     if not (faults := FAULTS.all()):
         return code

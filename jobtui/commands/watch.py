@@ -31,8 +31,7 @@ from jobtui.commands.reader import (
 )
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import FAULTS, contained
-from jobtui.model.health import SourceState
+from jobtui.model.health import FAULTS, SourceState, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import counted

@@ -30,8 +30,7 @@ from jobtui.formats.schema import LogFormat, load
 from jobtui.model.clock import SECOND, Nanos, time_of_parts, utc_of
 from jobtui.model.condor import TRACEPARENT, CondorFact, CondorId, Teller, condor_id
 from jobtui.model.condor_life import EVENTS
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
 from jobtui.model.numbers import read_json, whole
 

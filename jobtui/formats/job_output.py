@@ -15,8 +15,7 @@ from typing import NamedTuple
 from jobtui.formats.schema import MATCH_LIMIT, load, sift
 from jobtui.model.clock import SECOND, Nanos, time_of_parts
 from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import find_trace
 from jobtui.model.numbers import whole
 

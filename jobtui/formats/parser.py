@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 from jobtui.formats.schema import MATCH_LIMIT, Shape, load, sift
 from jobtui.model.clock import MONTHS, TIME_LENGTH, Nanos, latest, time_of_iso
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip
+from jobtui.model.health import FAULTS, Skip
 from jobtui.model.ids import system_job_id
 from jobtui.model.logs import LogRecord
 from jobtui.model.numbers import whole

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from jobtui.model.clock import time_of_iso
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from jobtui.formats.slurm import duration_of, fields_of_line, text_of, time_of
 from jobtui.model.clock import Nanos, time_of_seconds
+from jobtui.model.jobs import Limit, NodeTally
 from jobtui.model.numbers import real, whole
-from jobtui.model.pending import Limit, NodeTally
 from jobtui.model.slurm import LIMIT, SET_APART, Controller, Node, Partition, words_of
 
 MOST_NODES = 100_000

@@ -23,8 +23,7 @@ from typing import TypeVar
 
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text, decoded, opened
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import SpanId, TraceId, span_id_of_hex, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanKind, SpanLink, SpanLog, SpanStatus, Telemetry

@@ -38,6 +38,7 @@ from jobtui.formats.levels import level_of
 from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
 from jobtui.logs.search import Search
 from jobtui.model.clock import SECOND, TIME_LENGTH, Nanos, latest
+from jobtui.model.health import SourceError
 from jobtui.model.journal import (
     ORDINAL_BITS,
     At,
@@ -65,7 +66,6 @@ from jobtui.model.pages import (
     Query,
     Stretch,
 )
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import parse_journal
 from jobtui.transport.blocks import RAW_LINE_BYTES
 

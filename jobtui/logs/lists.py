@@ -17,6 +17,7 @@ from jobtui.formats.agent_copies import CopiedLine, added_lines, without_environ
 from jobtui.formats.parser import LogParser
 from jobtui.logs.search import Search
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.pages import (
     Extent,
     Hits,
@@ -31,7 +32,6 @@ from jobtui.model.pages import (
     Query,
     Stretch,
 )
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.remote_dir import answer_of
 from jobtui.transport.ssh import SshShell
 

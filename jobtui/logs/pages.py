@@ -16,8 +16,8 @@ from typing import TypeVar
 from jobtui.formats.parser import LogParser
 from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.pages import Extent, Log, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.blocks import BlockReader, Limits, Position, align
 from jobtui.transport.files import Look, look, look_quietly, open_file, source_error
 from jobtui.transport.watch import Watch

@@ -21,11 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
+from jobtui.model.health import SourceError
 from jobtui.model.numbers import whole
 from jobtui.model.pages import Hits, LogLine, LogUnreadable, Place, Query, SearchState
 from jobtui.model.secret_words import CUT, MASK
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker, start
 

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.jobs import JobStatus
-from jobtui.model.pending import Category
+from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.tables import tables_of
 
 STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"

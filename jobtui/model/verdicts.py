@@ -8,9 +8,9 @@ import msgspec
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
+from jobtui.model.jobs import Category, Pending
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Op, Step
-from jobtui.model.pending import Category, Pending
 
 
 class Concern(StrEnum):

@@ -26,6 +26,7 @@ import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
@@ -34,7 +35,6 @@ from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
-from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import open_regular, read_small
 from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Unpacker, UnpackError

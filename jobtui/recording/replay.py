@@ -17,6 +17,7 @@ from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
 from jobtui.model.clock import SECOND, Nanos, Player
+from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, Noted, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
@@ -28,7 +29,6 @@ from jobtui.model.pages import Extent, Log, LogBook, LogLine
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, ScriptPlace, Tried, Variable, Walked, Wanted
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import is_secret_key, masked_lines
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
 from jobtui.recording.database import Entry, Recording, What
 from jobtui.transport.worker import Worker

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.recording.database import SIDE_FILES, Layout, RecordingError, opened, refuse_odd_sides
 
 FOR_OWNER = 0o600

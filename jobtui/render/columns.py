@@ -12,8 +12,7 @@ import msgspec
 
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import ClockOf, here
+from jobtui.model.health import FAULTS, ClockOf, here
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import (

@@ -14,8 +14,7 @@ from operator import attrgetter
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import SECOND, Nanos, clock_of, shown_seconds, to_rfc3339
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import SourceHealth
+from jobtui.model.health import FAULTS, SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_document, mask_line, mask_text

@@ -10,9 +10,8 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, Run
+from jobtui.model.jobs import HeldBy, Job, Pending, Run
 from jobtui.model.ops import Op, Step
-from jobtui.model.pending import HeldBy, Pending
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import (
     AS_KNOWN,

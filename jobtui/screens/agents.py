@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from jobtui.actions import Place as At
-from jobtui.analysis.filter_fields import AGENT_FIELDS, AgentTest, parse_agent_filter
+from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
@@ -96,9 +96,6 @@ class AgentsScreen(TableScreen[Agent]):
 
     def key_of(self, record: Agent) -> tuple[str, ...]:
         return record.supervisor, record.driver, record.kind, f"{record.uid[:4]} {record.agent}"
-
-    def parsed(self, text: str) -> AgentTest:
-        return parse_agent_filter(text)
 
     def records(self) -> list[Agent]:
         read = tuple(source.records for source in self.shared.store.sources())

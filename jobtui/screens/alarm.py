@@ -14,13 +14,12 @@ from textual.app import App
 from jobtui.analysis.alerts import Trouble
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import contained
+from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.memory import Overview
 from jobtui.model.numbers import counted
 from jobtui.model.settings import KIND, Alarms
-from jobtui.model.source_errors import SourceError
 from jobtui.model.verdicts import Code
 from jobtui.render.memory import sites_words
 from jobtui.render.terminal import notification_sequence

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from jobtui.actions import Place, actions_at, hints_at
 from jobtui.model.commands import Command
-from jobtui.model.faults import Fault
+from jobtui.model.health import Fault
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
 from jobtui.render.columns import sort_records
@@ -456,7 +456,8 @@ class TableScreen(FilteringScreen, Generic[Record]):
 
     def parsed(self, text: str) -> Callable[[Record], bool]:
         """What tells which records pass a filter. Raises FilterError."""
-        raise NotImplementedError
+        assert self.FIELDS is not None
+        return self.FIELDS.parse(text)
 
     def silence(self) -> Sequence[str]:
         """Paragraphs to show where there is no record at all."""
@@ -491,8 +492,7 @@ class TableScreen(FilteringScreen, Generic[Record]):
 
         if (fields := self.FIELDS) is None:
             return Completion(cursor, cursor, ())
-        names = (*fields.texts, *fields.others)
-        return complete_fields(text, cursor, names, lambda name: fields.values(name, self.records()))
+        return complete_fields(text, cursor, fields.names, lambda name: fields.values(name, self.records()))
 
     def filter_bar(self) -> FilterBar:
         return FilterBar(

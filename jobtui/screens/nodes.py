@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from jobtui.actions import Place
-from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, NodeTest, listed_nodes, parse_node_filter
+from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
 from jobtui.model.ids import JobId
 from jobtui.model.slurm import Cluster
 from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
@@ -50,9 +50,6 @@ class NodesScreen(TableScreen[ListedNode]):
 
     def key_of(self, record: ListedNode) -> tuple[str, str]:
         return record.source, record.node.name
-
-    def parsed(self, text: str) -> NodeTest:
-        return parse_node_filter(text)
 
     def show_all(self) -> None:
         store = self.shared.store

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from jobtui.actions import Action, Keymap, Place, Topic, actions_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.shared import open_screen, screen_at

@@ -8,9 +8,8 @@ from textual import work
 
 from jobtui.actions import Place
 from jobtui.model.commands import Command
-from jobtui.model.faults import contained
+from jobtui.model.health import SourceError, contained
 from jobtui.model.memory import Overview, Seen
-from jobtui.model.source_errors import SourceError
 from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show

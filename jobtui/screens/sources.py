@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from jobtui.actions import Place
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
-from jobtui.model.faults import FAULTS, FAULTS_KIND
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import FAULTS, FAULTS_KIND, SourceHealth, SourceState
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
 from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Paragraph

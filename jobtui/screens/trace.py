@@ -12,7 +12,7 @@ from textual.widget import Widget
 from jobtui.actions import Place
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.failures import Findings
-from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, known_test, parse_span_filter, values_of
+from jobtui.analysis.traces.filters import SPAN_FIELDS, SpanTest, known_test
 from jobtui.analysis.traces.layout import LineKey, ServiceMarks
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
@@ -100,7 +100,7 @@ class TracePane(Container):
         """
         mistake = None
         try:
-            passes = parse_span_filter(text) if text.strip() else None
+            passes = SPAN_FIELDS.parse(text) if text.strip() else None
         except FilterError as error:
             passes, mistake, text = None, Mistake(error.start, error.end, show(str(error))), ""
         self.filter_text, self._only_failures = text.strip(), False
@@ -289,12 +289,12 @@ class TraceScreen(FilteringScreen):
     def filter_bar(self) -> FilterBar:
         def values(field: str) -> Iterable[str]:
             found = self._pane.waterfall.found
-            return values_of(found.tree.spans, field) if found else ()
+            return SPAN_FIELDS.values(field, found.tree.spans) if found else ()
 
         return FilterBar(
             self._pane.filter_text,
             history=self.filters,
-            completer=lambda text, cursor: complete_fields(text, cursor, FIELD_NAMES, values),
+            completer=lambda text, cursor: complete_fields(text, cursor, SPAN_FIELDS.names, values),
             placeholder="words, or: service:worker dur>10ms error:yes name:step host.name:w03",
         )
 

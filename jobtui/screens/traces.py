@@ -15,9 +15,7 @@ from jobtui.analysis.traces.filters import (
     Judged,
     ListedTrace,
     Standing,
-    TraceTest,
     judged,
-    parse_trace_filter,
 )
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
@@ -83,9 +81,6 @@ class TracesScreen(TableScreen[ListedTrace]):
 
     def key_of(self, record: ListedTrace) -> TraceId:
         return record.told.trace_id
-
-    def parsed(self, text: str) -> TraceTest:
-        return parse_trace_filter(text)
 
     def records(self) -> list[ListedTrace]:
         return newest_first(self._traces)

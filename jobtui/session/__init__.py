@@ -21,13 +21,20 @@ from jobtui.backends.base import (
     with_files,
 )
 from jobtui.model.clock import Clock, Nanos, SystemClock
-from jobtui.model.faults import FAULTS, contained
-from jobtui.model.health import Skip, SourceState
+from jobtui.model.health import (
+    FAULTS,
+    Skip,
+    SourceDenied,
+    SourceError,
+    SourceMissing,
+    SourceState,
+    SourceUnreachable,
+    contained,
+)
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import Reached
 from jobtui.model.settings import Alarms
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.store.poller import Poller, read_again
 from jobtui.store.store import Store
 

@@ -41,8 +41,7 @@ from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
-from jobtui.model.faults import contained
-from jobtui.model.health import SourceHealth
+from jobtui.model.health import SourceHealth, contained
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, FilePart, JobReader, Noted, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus

@@ -14,9 +14,8 @@ from msgspec import structs
 
 from jobtui.backends.base import Batch, Source, TraceSource, batch_of
 from jobtui.model.clock import Clock, Nanos
-from jobtui.model.faults import contained
+from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import TraceId
-from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import (
     Telemetry,
     Trace,

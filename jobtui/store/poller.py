@@ -13,11 +13,9 @@ from msgspec import structs
 from jobtui.backends.base import LISTS, Batch, MeasuredSource, Source, next_delay
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND
-from jobtui.model.faults import contained
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError, contained
 from jobtui.model.ids import SpanId
 from jobtui.model.logs import Reached
-from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import Span
 from jobtui.store.store import Store
 

@@ -16,12 +16,10 @@ from jobtui.backends.base import Batch
 from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, seconds_between
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState
+from jobtui.model.health import FAULTS, MOST_NEWS, SourceHealth, SourceState
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.jobs import Job, JobDetail, JobStatus, together
+from jobtui.model.jobs import MOST_REASONS, Job, JobDetail, JobStatus, ReasonSeen, together
 from jobtui.model.ops import Correlation
-from jobtui.model.pending import MOST_REASONS, ReasonSeen
 from jobtui.model.slurm import Cluster
 from jobtui.store.traces import TraceBook
 

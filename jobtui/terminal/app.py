@@ -24,7 +24,7 @@ from textual.app import App
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 
-from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.terminal.canvas import Canvas
 from jobtui.terminal.textual_patches import patch_textual
 

@@ -26,7 +26,7 @@ from textual._time import get_time
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.render.text import fit
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
-from jobtui.model.faults import Fault, contained
+from jobtui.model.health import Fault, contained
 from jobtui.render.text import fit
 
 AGAIN_S, STEADY_S = 0.5, 60.0

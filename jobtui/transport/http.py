@@ -16,9 +16,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
+from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, whole
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport.files import read_given

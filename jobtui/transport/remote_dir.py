@@ -12,9 +12,9 @@ from collections import OrderedDict
 from urllib.parse import quote
 
 from jobtui.model.clock import time_of_seconds
+from jobtui.model.health import SourceError
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.numbers import of_base, real, whole
-from jobtui.model.source_errors import SourceError
 from jobtui.transport.ssh import FAILED_ITSELF, SshShell, printed_by
 
 ANSWER_S = 30.0

@@ -25,8 +25,8 @@ from typing import IO, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from jobtui.model.commands import Command, command_line
+from jobtui.model.health import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.tables import tables_of
 
 READ_BYTES = 64 << 10

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import SourceError
 
 T = TypeVar("T")
 

@@ -6,8 +6,7 @@ from jobtui.actions import Hint
 from jobtui.analysis.counts import Counts, ProfileState
 from jobtui.analysis.flags import waits_for
 from jobtui.model.clock import Nanos
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import SourceHealth
+from jobtui.model.health import FAULTS, SourceHealth
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.facts import matter, status_words
 from jobtui.render.sources import profile_line, strip_line

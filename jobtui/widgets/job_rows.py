@@ -12,8 +12,7 @@ from typing import Any
 from jobtui.analysis.counts import Tally
 from jobtui.analysis.flags import needs_person
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import FAULTS, contained
-from jobtui.model.health import ClockOf, here
+from jobtui.model.health import FAULTS, ClockOf, contained, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, status_since
 from jobtui.widgets.row_index import Order, RowIndex

@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from jobtui.model.faults import FAULTS, place_of
+from jobtui.model.health import FAULTS, place_of
 from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Span, crop, difference, padded, styled, width_of
 from jobtui.render.styles import ATTRIBUTES

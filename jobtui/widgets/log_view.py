@@ -13,7 +13,7 @@ from textual import events, work
 from textual.message import Message
 
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.faults import contained
+from jobtui.model.health import contained
 from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview, Place
 from jobtui.render.log_lines import (
     GUTTER_CELLS,

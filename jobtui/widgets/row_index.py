@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sortedcontainers import SortedList
 
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS
 
 Entry = tuple[Any, str]
 """Sort key and id. The keys of one list compare with each other; the id decides between equal ones."""

@@ -9,7 +9,7 @@ import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
-from jobtui.analysis.filter_fields import parse_agent_filter
+from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import LogPlace, log_of
 from jobtui.demo.incidents import Scenario, good_plan
@@ -284,7 +284,7 @@ FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["agents"]
 
 @pytest.mark.parametrize(("text", "found"), FILTERS["pass"].items())
 def test_which_agents_pass(text: str, found: str) -> None:
-    passes = parse_agent_filter(text)
+    passes = AGENT_FIELDS.parse(text)
     assert {name for name, agent in AGENTS.items() if passes(agent)} == set(found.split())
 
 
@@ -292,7 +292,7 @@ def test_which_agents_pass(text: str, found: str) -> None:
 def test_a_mistake_says_where_it_is(text: str) -> None:
     marked, says = FILTERS["mistakes"][text]
     with pytest.raises(FilterError) as raised:
-        parse_agent_filter(text)
+        AGENT_FIELDS.parse(text)
     assert says in str(raised.value)
     assert not marked or text[raised.value.start : raised.value.end] == marked
 

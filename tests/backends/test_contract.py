@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from jobtui.backends.base import Batch, Source
-from jobtui.model.faults import Faults
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import Faults, SourceError
 from tests.backends.engines.rigs import ENGINE_RIGS
 from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig

@@ -7,9 +7,8 @@ import pytest
 from jobtui.backends.base import Batch, Until
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.logs import LogRecord
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.specs import SourceSpec
 from tests.balsam_server import write_login
 from tests.fakes import ScriptedSource

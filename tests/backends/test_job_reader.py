@@ -10,7 +10,7 @@ from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import Nanos, SystemClock
-from jobtui.model.faults import Faults
+from jobtui.model.health import Faults
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Wanted

@@ -16,7 +16,7 @@ from jobtui.backends.log_start import FromStart
 from jobtui.backends.logfile import LogFile
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
-from jobtui.model.source_errors import SourceDenied, SourceMissing
+from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.transport import blocks as file_search
 from jobtui.transport.blocks import Block, BlockReader, Limits, Position, lines_from, offset_of_time
 from jobtui.transport.files import open_file

@@ -13,7 +13,7 @@ import pytest
 
 from jobtui.backends.log_start import FromStart, FromTime, TailBytes
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing
 from jobtui.transport.blocks import Limits
 from tests.backends.log_fakes import Opened, append, inode, open_inodes, rename, write
 from tests.loopback import nobody

@@ -24,9 +24,7 @@ from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip
-from jobtui.model.source_errors import SourceMissing
+from jobtui.model.health import FAULTS, Skip, SourceMissing
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import rotated

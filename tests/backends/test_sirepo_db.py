@@ -12,9 +12,9 @@ import pytest
 from jobtui.backends.sirepo import source as sirepo_source
 from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, read_file
 from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.worker import Worker
 from tests.backends.db_files import FIXTURES, Db, a_record, to_bytes
 from tests.builders import job_id as jid

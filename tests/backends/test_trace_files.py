@@ -6,7 +6,7 @@ import pytest
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.files import TraceFile
-from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.health import SourceError, SourceMissing
 from tests.polling import polled
 from tests.tracing import CAPTURES
 

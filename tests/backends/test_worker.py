@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jobtui.logs.search import SearchFailed, SearchProgram
+from jobtui.model.health import SourceError
 from jobtui.model.pages import query_of
-from jobtui.model.source_errors import SourceError
 from jobtui.transport import worker as workers
 from jobtui.transport.worker import Worker
 from tests.waiting import wait_until

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from msgspec import Meta, convert, defstruct
 
-from jobtui.model.pending import Category
+from jobtui.model.jobs import Category
 from jobtui.model.verdicts import Code
 from tests.excerpts import FIXTURES
 

@@ -18,12 +18,11 @@ from typing import NamedTuple
 import httpx
 import msgspec
 
-from jobtui.analysis.filter import complete, parse
-from jobtui.analysis.filter_fields import parse_agent_filter
+from jobtui.analysis.filter import AGENT_FIELDS, complete, parse
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.find import references
 from jobtui.analysis.times import parse_duration
-from jobtui.analysis.traces.filters import parse_span_filter
+from jobtui.analysis.traces.filters import SPAN_FIELDS
 from jobtui.backends.balsam.login import read_login
 from jobtui.backends.balsam.records import (
     AppRow,
@@ -85,11 +84,11 @@ from jobtui.formats.slurm_nodes import (
     wants_of,
 )
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId, find_trace
 from jobtui.model.job_reader import Unreadable, sbatch_status
 from jobtui.model.journal import Tail
 from jobtui.model.secrets import mask_text, masked_lines
-from jobtui.model.source_errors import SourceError
 from jobtui.recording.database import Damaged, Recording, What, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
@@ -303,7 +302,7 @@ def _recording(path: Path) -> None:
 def _filter(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     complete(text, len(text) // 2)
-    for parse_other in (parse_agent_filter, parse_span_filter):
+    for parse_other in (AGENT_FIELDS.parse, SPAN_FIELDS.parse):
         with suppress(FilterError):
             parse_other(text)
     parsed = parse(text)

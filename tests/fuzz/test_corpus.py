@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS
 from tests.fuzz import __main__ as fuzzing
 from tests.fuzz import damage, whole
 from tests.fuzz.damage import Edit, applied

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from jobtui.cli import main
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS
 from jobtui.session import Session
 from tests.fuzz.damage import INSTEAD, TO_BYTES, Edit, applied, drawn, without_garbage
 from tests.fuzz.worlds import NOW, TRACE, WORLDS, Files

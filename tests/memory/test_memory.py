@@ -15,7 +15,7 @@ from jobtui.analysis.recurrence import kind_of
 from jobtui.memory.database import FILE_NAME, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import Faults
+from jobtui.model.health import Faults
 from jobtui.model.jobs import JobStatus
 from jobtui.model.memory import Finished, Remembered
 from jobtui.recording.database import RecordingError

@@ -14,12 +14,11 @@ from textual.pilot import Pilot
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.model.clock import FixedClock
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError, SourceMissing
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, HeldOp, Op, OpStatus
 from jobtui.model.slurm import Cluster
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK

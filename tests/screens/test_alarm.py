@@ -10,8 +10,7 @@ from jobtui.analysis import alerts
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.app import JobtuiApp
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.faults import Faults
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import Faults, SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.settings import Alarms
 from jobtui.screens import alarm

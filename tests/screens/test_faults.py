@@ -27,7 +27,7 @@ import jobtui.screens
 import jobtui.terminal
 import jobtui.widgets
 from jobtui.app import JobtuiApp
-from jobtui.model.faults import Faults, contained
+from jobtui.model.health import Faults, contained
 from jobtui.render import log_lines
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogScreen

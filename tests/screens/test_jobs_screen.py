@@ -5,8 +5,8 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
+from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.widgets.filter_bar import FilterBar, MistakeLine

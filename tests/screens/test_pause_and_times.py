@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from jobtui.app import JobtuiApp
+from jobtui.model.health import SourceMissing
 from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import JobStatus
-from jobtui.model.source_errors import SourceMissing
 from jobtui.render.text import Zone
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, an_op, job_id

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 
 from jobtui.memory.database import Memory
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import Faults
+from jobtui.model.health import Faults
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import Deviation, Overview
 from jobtui.recording.database import RecordingError

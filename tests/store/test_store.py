@@ -10,11 +10,9 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch, next_delay
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip, SourceState
+from jobtui.model.health import FAULTS, Skip, SourceState, SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Span, SpanLog
 from jobtui.store import store as store_module
 from jobtui.store.condor import CondorBook

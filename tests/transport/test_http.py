@@ -27,9 +27,9 @@ from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.backends.traces.tempo import Tempo
 from jobtui.formats.json_values import as_dict, decoded
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.journal import Head
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Access
 from jobtui.model.traces import TraceSearch
 from jobtui.transport.http import Limits, Requests

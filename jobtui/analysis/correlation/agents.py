@@ -119,7 +119,7 @@ class Agents:
     def __init__(self, origin: Callable[[str], str]) -> None:
         self._origin = origin
         self._tracks: dict[AgentKey, AgentTrack] = {}
-        self._by_process: dict[tuple[str, str | None, int], AgentPrefix] = {}
+        self._by_process: dict[tuple[str, str | None, int | None], AgentPrefix] = {}
         self._logs: dict[tuple[AgentPrefix, str], tuple[str, int]] = {}
         self._lives: dict[str, int] = {}
 
@@ -211,8 +211,6 @@ class Agents:
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
         """The agent whose process wrote a line, if its start line or another one told."""
-        if record.pid is None:
-            return None
         return self._by_process.get((record.source, record.container, record.pid))
 
 

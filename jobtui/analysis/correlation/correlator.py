@@ -24,8 +24,6 @@ import msgspec
 from jobtui.analysis.correlation.agent_lines import SHAPES as AGENT_SHAPES
 from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, place_notes
 from jobtui.analysis.correlation.agents import Agents
-from jobtui.analysis.correlation.driver_lines import HANDLERS as OF_DRIVERS
-from jobtui.analysis.correlation.driver_lines import note_place
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
 from jobtui.analysis.correlation.ops import (
     BYTES_KEPT,
@@ -36,13 +34,12 @@ from jobtui.analysis.correlation.ops import (
     known_agents,
     step_of,
 )
-from jobtui.analysis.correlation.supervisor_lines import HANDLERS as OF_SUPERVISORS
-from jobtui.analysis.correlation.supervisor_lines import STATUS_NEWS
-from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts, read_message
+from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, note_place
+from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import (
@@ -214,10 +211,6 @@ WHY = "its state is known by events, this is what its site wrote"
 @cache
 def site_shapes() -> dict[str, tuple[Component, str]]:
     return {shape.name: (shape.component, shape.step or shape.name) for shape in load(FORMAT).shapes}
-
-
-HANDLERS: Mapping[str, Handler] = {**OF_SUPERVISORS, **OF_DRIVERS}
-"""The handler of each shape. A shape without one says nothing about a job."""
 
 
 _AGENT_SAYS = frozenset({"agent_error", "agent_message"})

@@ -16,10 +16,9 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
-from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Pending, ReasonSeen
 from jobtui.model.memory import Remembered
 from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
-from jobtui.model.pending import Pending, ReasonSeen
 from jobtui.model.settings import KIND as ALARM
 from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
 

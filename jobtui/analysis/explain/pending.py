@@ -6,9 +6,8 @@ import msgspec
 
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339, utc_of
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Category, HeldBy, Job, JobStatus, NodeTally, Pending
 from jobtui.model.numbers import counted
-from jobtui.model.pending import Category, HeldBy, NodeTally, Pending
 from jobtui.model.verdicts import Chain, Code
 
 MOST_TOLD = 3

@@ -25,9 +25,8 @@ from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_ord
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
+from jobtui.model.jobs import BLOCKED, DELETED, Category, Job, JobStatus, Pending
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pending import Category, Pending
 from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 

@@ -40,9 +40,8 @@ from jobtui.model.condor_life import (
     exit_before_retry,
 )
 from jobtui.model.health import SourceHealth, unread
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pending import Category, Pending
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 SYSTEMS = frozenset({CONDOR, JOBSUB})

@@ -28,9 +28,8 @@ from jobtui.analysis.systems.slurm import queued_as
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.health import unread
-from jobtui.model.jobs import JobStatus
+from jobtui.model.jobs import JobStatus, Pending
 from jobtui.model.ops import Component, Step
-from jobtui.model.pending import Pending
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6

@@ -27,10 +27,9 @@ from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.jobs import JobStatus
+from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
-from jobtui.model.pending import Category
 from jobtui.model.slurm import reason_of
 from jobtui.model.verdicts import Code
 

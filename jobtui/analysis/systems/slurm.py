@@ -17,9 +17,8 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import whole
-from jobtui.model.pending import Category, Pending
 from jobtui.model.slurm import (
     ALSO_LOST,
     HELD_STATES,

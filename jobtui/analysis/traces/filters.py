@@ -20,12 +20,9 @@ from jobtui.analysis.filter_syntax import (
     Value,
     Word,
     check_text_op,
-    compile_node,
-    parse_nodes,
     text_test,
     word_test,
 )
-from jobtui.analysis.spelling import nearest
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.model.clock import Nanos
 from jobtui.model.numbers import real
@@ -33,18 +30,7 @@ from jobtui.model.traces import Span, Trace, TraceSummary, growing, is_waited_fo
 
 SpanTest = Callable[[Span], bool]
 
-_TEXTS: Mapping[str, Texts[Span]] = {
-    "name": lambda span: (span.name,),
-    "service": lambda span: (span.service,),
-    "kind": lambda span: (span.kind.value,),
-    "scope": lambda span: (span.scope,),
-    "message": lambda span: (span.message,),
-    "event": lambda span: (event.name for event in span.events),
-    "id": lambda span: (span.span_id,),
-}
 DURATION, ERROR = "dur", "error"
-FIELD_NAMES = (*_TEXTS, DURATION, ERROR)
-"""The fields, as they are written; attributes beside them."""
 _YES: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 _ORDER: Mapping[str, Callable[[int, int], bool]] = {
     "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": ge, "!=": lambda one, other: one != other,
@@ -59,11 +45,6 @@ _UNITS_NS: Mapping[str, int] = {
 }  # fmt: skip
 
 
-def parse_span_filter(text: str) -> SpanTest:
-    """What tells whether a span passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), _word, _comparison)
-
-
 def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
     """The same test, which knows of these spans already, and looks at each other one once."""
     known = {span.span_id: passes(span) for span in spans}
@@ -74,11 +55,6 @@ def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
         return passed
 
     return test
-
-
-def values_of(spans: Iterable[Span], field: str) -> tuple[str, ...]:
-    texts = _TEXTS.get(field)
-    return tuple(dict.fromkeys(text for span in spans for text in texts(span) if text)) if texts else ()
 
 
 def nanos_of(value: Value) -> int:
@@ -102,20 +78,6 @@ def _said(span: Span) -> Iterator[str]:
     for event in span.events:
         yield event.name
         yield from (str(value) for value in event.attributes.values())
-
-
-def _comparison(node: Comparison) -> SpanTest:
-    name = node.field.text.lower()
-    if name == DURATION:
-        return duration_test(node, lambda span: span.duration_ns)
-    if name == ERROR:
-        return error_test(node, lambda span: span.is_error)
-    check_text_op(node, node.field.text)
-    texts = _TEXTS.get(name)
-    if texts is None and (near := nearest(name, FIELD_NAMES)):
-        raise FilterError(node.field.start, node.field.end, f"spans have no field {node.field.text}", near)
-    words = [value.text.lower() for value in node.values]
-    return text_test(texts or _attribute(node.field.text), node.op, words)
 
 
 def _attribute(name: str) -> Texts[Span]:
@@ -149,6 +111,20 @@ def error_test(node: Comparison, is_error: Callable[[Record], bool]) -> Test[Rec
         raise FilterError(value.start, value.end, f"{value.text} is neither yes nor no", "yes")
     is_same = node.op != "!="
     return lambda record: (is_error(record) == wanted) == is_same
+
+
+SPAN_FIELDS: TextFields[Span] = TextFields("spans", {
+    "name": lambda span: (span.name,),
+    "service": lambda span: (span.service,),
+    "kind": lambda span: (span.kind.value,),
+    "scope": lambda span: (span.scope,),
+    "message": lambda span: (span.message,),
+    "event": lambda span: (event.name for event in span.events),
+    "id": lambda span: (span.span_id,),
+}, {
+    DURATION: lambda node: duration_test(node, lambda span: span.duration_ns),
+    ERROR: lambda node: error_test(node, lambda span: span.is_error),
+}, _word, _attribute)  # fmt: skip
 
 
 class Standing(StrEnum):
@@ -213,9 +189,6 @@ def judged(trace: Trace | None, now: Nanos) -> Judged:
     return Judged(Standing.FAILED if found.has_failed else Standing.COMPLETE, failed, user)
 
 
-TraceTest = Callable[[ListedTrace], bool]
-
-
 TRACE_FIELDS: TextFields[ListedTrace] = TextFields("traces", {
     "name": lambda listed: (listed.told.name,),
     "service": lambda listed: (listed.told.service, *listed.told.services),
@@ -225,18 +198,7 @@ TRACE_FIELDS: TextFields[ListedTrace] = TextFields("traces", {
     "id": lambda listed: (listed.told.trace_id,),
     "source": lambda listed: (listed.told.source,),
     "state": lambda listed: (listed.standing.value,),
-}, (DURATION, ERROR))  # fmt: skip
-
-
-def parse_trace_filter(text: str) -> TraceTest:
-    """What tells whether a trace of a list passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), lambda word: word_test(word, TRACE_FIELDS.said), _trace_comparison)
-
-
-def _trace_comparison(node: Comparison) -> Test[ListedTrace]:
-    name = node.field.text.lower()
-    if name == DURATION:
-        return duration_test(node, lambda listed: listed.duration_ns)
-    if name == ERROR:
-        return error_test(node, lambda listed: bool(listed.told.errors))
-    return TRACE_FIELDS.test(node)
+}, {
+    DURATION: lambda node: duration_test(node, lambda listed: listed.duration_ns),
+    ERROR: lambda node: error_test(node, lambda listed: bool(listed.told.errors)),
+})  # fmt: skip

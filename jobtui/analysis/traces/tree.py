@@ -155,24 +155,18 @@ def tops_of(tree: Tree) -> Iterator[tuple[SpanId | None, tuple[Span, ...]]]:
 
 
 def flags_of_span(tree: Tree, span: Span) -> tuple[SpanFlag, ...]:
-    found = []
-    if not span.started_at:
-        found.append(SpanFlag.UNTIMED)
-    if span.ended_at is None:
-        found.append(SpanFlag.OPEN)
-    elif span.ended_at < span.started_at:
-        found.append(SpanFlag.NEGATIVE)
-    elif span.ended_at == span.started_at:
-        found.append(SpanFlag.INSTANT)
-    if span.span_id in tree.twice:
-        found.append(SpanFlag.TWICE)
-    if span.span_id in tree.cut:
-        found.append(SpanFlag.LOOP)
-    elif span.parent_id is not None and span.parent_id not in tree.by_id:
-        found.append(SpanFlag.ORPHAN)
-    if skew_ns(tree, span):
-        found.append(SpanFlag.SKEWED)
-    return tuple(found)
+    is_cut = span.span_id in tree.cut
+    odd = {
+        SpanFlag.UNTIMED: not span.started_at,
+        SpanFlag.OPEN: span.ended_at is None,
+        SpanFlag.NEGATIVE: span.ended_at is not None and span.ended_at < span.started_at,
+        SpanFlag.INSTANT: span.ended_at == span.started_at,
+        SpanFlag.TWICE: span.span_id in tree.twice,
+        SpanFlag.LOOP: is_cut,
+        SpanFlag.ORPHAN: not is_cut and span.parent_id is not None and span.parent_id not in tree.by_id,
+        SpanFlag.SKEWED: skew_ns(tree, span) > 0,
+    }
+    return tuple(flag for flag, applies in odd.items() if applies)
 
 
 def skew_ns(tree: Tree, span: Span) -> int:

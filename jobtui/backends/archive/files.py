@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from jobtui.formats.sarchive import parse_environment, slurm_names, torque_tasks
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, utc_of
+from jobtui.model.health import SourceDenied, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import ArchivedScript, Environment, Outcome, Scheduler, Variable, Wanted, text_of
-from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable
 from jobtui.transport.files import odd_kind
 
 DAY = 86_400 * SECOND

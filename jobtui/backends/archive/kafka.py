@@ -21,9 +21,9 @@ from jobtui.backends.archive.source import Keeper, best, missed
 from jobtui.backends.base import Batch
 from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import read_given
 from jobtui.transport.worker import Worker

@@ -14,7 +14,7 @@ import msgspec
 
 from jobtui.backends.archive.match_child import SIZE_BYTES
 from jobtui.backends.registry import of_kind
-from jobtui.model.faults import contained
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, contained
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import (
     Answer,
@@ -27,7 +27,6 @@ from jobtui.model.scripts import (
     Wanted,
     text_of,
 )
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
 
 ANSWER_S = 30.0
 """How long a place may take."""

@@ -33,9 +33,9 @@ from jobtui.backends.archive.files import (
 )
 from jobtui.backends.base import Batch, Closable, PolledSource
 from jobtui.model.clock import Nanos, SystemClock, to_rfc3339
+from jobtui.model.health import SourceDenied
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
-from jobtui.model.source_errors import SourceDenied
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.worker import Worker
 

@@ -28,9 +28,9 @@ import msgspec
 from jobtui.backends.balsam.client import BALSAM, shown_address
 from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso, time_of_moment, utc_of
 from jobtui.model.commands import Command
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, real_of
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.files import open_regular, read_small
 from jobtui.transport.http import Answer, HttpClient, Limits
 

@@ -39,12 +39,10 @@ from jobtui.backends.balsam.records import (
 from jobtui.backends.base import Batch, merged
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceMissing, rows_of
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
 from jobtui.model.numbers import counted, whole
-from jobtui.model.source_errors import SourceMissing
 from jobtui.model.state_runs import MESSAGE_CHARACTERS, tag_word
 
 STEP_S = 5.0

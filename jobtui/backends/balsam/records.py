@@ -17,8 +17,7 @@ from jobtui.formats.json_values import mended
 from jobtui.model.changes import RUNNING as RUNNING_ALLOCATION
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos, time_of_iso
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import named, numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.numbers import real_of, whole

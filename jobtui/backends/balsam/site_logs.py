@@ -18,8 +18,7 @@ from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import TailBytes
 from jobtui.formats.parser import SiteLogParser
-from jobtui.model.health import Skip
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import Skip, SourceError
 from jobtui.transport.blocks import Limits
 from jobtui.transport.worker import Worker
 

@@ -41,10 +41,9 @@ from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
-from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.state_runs import tag_word
 

@@ -25,8 +25,7 @@ from jobtui.formats.condor_events import GROWING, HEAD_BYTES, EventReader, Form,
 from jobtui.formats.job_output import FactsRead
 from jobtui.model.clock import Nanos
 from jobtui.model.condor import LOG_GAP, CondorFact, Teller
-from jobtui.model.health import Skip
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import Skip, SourceError
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import Look, OpenFile, open_file, rotated
 from jobtui.transport.files import look as look_at

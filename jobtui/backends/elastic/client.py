@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from jobtui.backends.engine import document_of
 from jobtui.formats.json_values import as_dict, as_list, as_text, opened, whole
+from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole_of
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words

@@ -15,8 +15,7 @@ from jobtui.formats.json_values import as_list
 from jobtui.formats.slurm import accounted_job
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.condor import CondorFact
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.journal import Matches

@@ -28,11 +28,10 @@ from jobtui.backends.engine import (
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import as_dict, as_list
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
-from jobtui.model.faults import rows_of
+from jobtui.model.health import SourceError, SourceUnreachable, rows_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.journal import At
-from jobtui.model.source_errors import SourceError, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.unpacking import TooLarge
 

@@ -29,6 +29,7 @@ from typing import NamedTuple, Protocol
 from jobtui.backends.base import next_delay
 from jobtui.formats.journal_export import ExportParser, Raw, entry_of_export
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
 from jobtui.model.journal import (
     At,
     Beside,
@@ -45,7 +46,6 @@ from jobtui.model.journal import (
     own_cursor,
 )
 from jobtui.model.numbers import of_base
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
 
 NEAR_ENTRIES = 16
 """Where an entry is, this many may come before it: other hosts may have sent in the same microsecond."""

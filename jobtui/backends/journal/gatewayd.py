@@ -25,6 +25,7 @@ from jobtui.backends.journal.client import (
     time_cursor,
 )
 from jobtui.model.commands import Command
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.journal import (
     At,
     Beside,
@@ -38,7 +39,6 @@ from jobtui.model.journal import (
     own_cursor,
 )
 from jobtui.model.secrets import mask_text
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.http import Answer, Headers, HttpClient, Limits, Params, ServerKind, Silence
 
 VALUES_ASKED = 100

@@ -10,8 +10,8 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from jobtui.backends.journal.client import NEAR_ENTRIES, Ask, ExportReader, check_field, from_micros
+from jobtui.model.health import SourceError, SourceUnreachable
 from jobtui.model.journal import At, Beside, JournalCondition, JournalEntry, Matches
-from jobtui.model.source_errors import SourceError, SourceUnreachable
 from jobtui.model.specs import LOCAL_JOURNAL
 from jobtui.transport.ssh import ANSWER_BYTES, SILENCE_S, LocalShell, Shell, SshShell, Talk, line_of
 

@@ -17,7 +17,7 @@ import msgspec
 from jobtui.formats.journal_export import MESSAGE_LIMIT
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.faults import rows_of
+from jobtui.model.health import rows_of
 from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place

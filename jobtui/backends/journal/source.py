@@ -20,7 +20,7 @@ from jobtui.backends.journal.records import (
     gap_words,
 )
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceError
 from jobtui.model.journal import (
     At,
     Cursor,
@@ -37,7 +37,6 @@ from jobtui.model.journal import (
 )
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import SourceSpec, Window
 
 KIND = "journald"

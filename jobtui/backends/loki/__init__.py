@@ -16,10 +16,9 @@ from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, R
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
-from jobtui.model.faults import rows_of
+from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import Matches
 from jobtui.model.numbers import whole
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words

@@ -13,8 +13,7 @@ from operator import itemgetter
 
 from jobtui.backends.base import Batch
 from jobtui.backends.sirepo.records import read_job
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip
+from jobtui.model.health import FAULTS, Skip
 from jobtui.model.ids import JID, JobId
 from jobtui.model.jobs import Job
 from jobtui.transport.files import odd_kind

@@ -31,9 +31,9 @@ from jobtui.backends.sirepo.client import (
     read_file,
 )
 from jobtui.backends.sirepo.records import NotARecord, read_detail
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import JobDetail
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import FileId
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system

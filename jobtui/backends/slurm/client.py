@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.source_errors import KINDS, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import KINDS, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport.ssh import (
     KnownFault,
     LocalShell,

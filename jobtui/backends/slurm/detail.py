@@ -58,9 +58,19 @@ from jobtui.formats.slurm_nodes import (
 )
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
-from jobtui.model.jobs import NOT_READ, Job, JobDetail, JobStatus, Run
+from jobtui.model.health import SourceError
+from jobtui.model.jobs import (
+    MOST_HOLDERS,
+    NOT_READ,
+    Category,
+    HeldBy,
+    Job,
+    JobDetail,
+    JobStatus,
+    Pending,
+    Run,
+)
 from jobtui.model.numbers import counted, whole
-from jobtui.model.pending import MOST_HOLDERS, Category, HeldBy, Pending
 from jobtui.model.slurm import (
     ALSO_LOST,
     HELD_STATES,
@@ -71,7 +81,6 @@ from jobtui.model.slurm import (
     SlurmJob,
     reason_of,
 )
-from jobtui.model.source_errors import SourceError
 
 FOR_NODES = frozenset({Category.RESOURCES, Category.PRIORITY, Category.NODES})
 """What jobs wait for that are before others, or after them."""

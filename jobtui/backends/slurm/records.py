@@ -15,12 +15,10 @@ from jobtui.backends.base import Batch
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, queued_job
 from jobtui.model.clock import SECOND, Nanos, seconds_between
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import jid_of_run_dir, system_job_id
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobStatus, ReasonSeen
 from jobtui.model.numbers import whole
-from jobtui.model.pending import ReasonSeen
 from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, reason_of, words_of
 
 OF_SIREPO = "sirepo"

@@ -26,11 +26,11 @@ from jobtui.backends.slurm.detail import Queue, fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, Known
 from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
 from jobtui.model.slurm import SYSTEM, Cluster
-from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.worker import Worker
 

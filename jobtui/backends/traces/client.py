@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.backends.base import PolledSource
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
-from jobtui.model.source_errors import SourceError
+from jobtui.model.health import SourceError
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http

@@ -13,8 +13,7 @@ from jobtui.backends.base import Batch, batch_of, merged
 from jobtui.backends.polled_file import PolledFile
 from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.formats.spans import is_line_of_json
-from jobtui.model.health import Skip
-from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import Look, OpenFile, PackedBytes

@@ -24,10 +24,8 @@ import h11
 
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip
+from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import MOST, whole
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window, is_loopback, listen_place
 from jobtui.model.traces import Span, SpanLog
 from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError

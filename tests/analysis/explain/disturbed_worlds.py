@@ -31,13 +31,12 @@ from jobtui.formats.parser import LogParser
 from jobtui.formats.slurm import SACCT, SQUEUE
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
-from jobtui.model.health import QUIET_S
+from jobtui.model.health import QUIET_S, SourceUnreachable
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Step
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller

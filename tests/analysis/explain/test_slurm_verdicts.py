@@ -11,8 +11,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
 from jobtui.backends.slurm.records import job_of
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.jobs import JobDetail, JobStatus
-from jobtui.model.pending import Category
+from jobtui.model.jobs import Category, JobDetail, JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob, reason_of
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Concern, Verdict

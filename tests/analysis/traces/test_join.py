@@ -7,7 +7,7 @@ import pytest
 
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.analysis.traces.filters import parse_span_filter
+from jobtui.analysis.traces.filters import SPAN_FIELDS
 from jobtui.analysis.traces.job_traces import MOST_STEPS, TraceLink, link_in_lines, span_of, trace_op
 from jobtui.analysis.traces.layout import lay_out
 from jobtui.model.clock import Nanos
@@ -129,12 +129,12 @@ FILTERS = tomllib.loads((FIXTURES / "filters.toml").read_text())["spans"]
 
 @pytest.mark.parametrize(("text", "names"), FILTERS["pass"].items())
 def test_spans_pass_by_what_is_asked(text: str, names: str) -> None:
-    passes = parse_span_filter(text)
+    passes = SPAN_FIELDS.parse(text)
     assert [span.name for span in SPANS if passes(span)] == names.split()
 
 
 @pytest.mark.parametrize(("text", "words"), FILTERS["mistakes"].items())
 def test_a_mistake_is_told_at_its_place(text: str, words: str) -> None:
     with pytest.raises(FilterError, match=re.escape(words)) as caught:
-        parse_span_filter(text)
+        SPAN_FIELDS.parse(text)
     assert 0 <= caught.value.start < caught.value.end <= len(text)

@@ -14,8 +14,8 @@ from jobtui.backends.archive.files import NotRead, read_kept, root_of
 from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Wanted
-from jobtui.model.source_errors import SourceDenied, SourceMissing
 from tests.backends.archive import captured
 from tests.backends.archive.captured import DAY, JOBS, SUBMITTED, archive_in, check, found, look, script_of
 from tests.loopback import nobody

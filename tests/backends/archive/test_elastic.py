@@ -6,8 +6,8 @@ import pytest
 from jobtui.backends.archive.elastic import ElasticArchive
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
-from jobtui.model.source_errors import SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 from tests.backends.archive.elastic_server import INDEX, StrictElastic
 from tests.carried import carried

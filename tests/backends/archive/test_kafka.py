@@ -11,8 +11,8 @@ import pytest
 from jobtui.backends.archive.kafka import EARLY_S, LATE_S, KafkaArchive, Topic
 from jobtui.backends.archive.search import Query, Tally, search
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
-from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, check, documents
 
 confluent_kafka = pytest.importorskip("confluent_kafka")

@@ -16,7 +16,7 @@ from jobtui.backends.balsam import login as logins
 from jobtui.backends.balsam.login import Granted, Login, LoginServer, Method, keep_login, notice, read_login
 from jobtui.backends.balsam.source import open_source
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Window, parse_balsam
 from jobtui.transport.http import HttpClient
 from tests import balsam_server

@@ -17,10 +17,9 @@ from jobtui.backends.balsam.records import BatchJobRow, EventRow, decode_page
 from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
 from jobtui.model.changes import UNLISTED, ReportQuery, StateChange, in_order
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import SourceState
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceState, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.state_runs import by_run
 from tests.analysis.balsam_data import nanos
 from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises

@@ -13,7 +13,6 @@ from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.journal import At, Head
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport.http import Limits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic

@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from jobtui.backends.fetchlog import FetchLog
+from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
 from jobtui.transport.http import Limits
 from tests.carried import carried

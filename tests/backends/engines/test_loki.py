@@ -9,8 +9,8 @@ from jobtui.backends.engine import Doubts, EngineJournal
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.journal import At, Head
-from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import Access
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import LOKI_URL, at_second, backward, forward, journal_line, loki_journal

@@ -11,8 +11,8 @@ import pytest
 
 from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HostPlaces
+from jobtui.model.health import SourceUnreachable
 from jobtui.model.journal import Beside, FollowStart, Head, Matches
-from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.make import Writer, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import MakeReader, Way, each_program, ways
 from tests.backends.journal.reading import Follower, messages, of

@@ -14,8 +14,8 @@ from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.records import LINES_OPEN, SplitLines
 from jobtui.formats.journal_export import MESSAGE_LIMIT, entry_of_export
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceDenied, SourceError
 from jobtui.model.journal import Cursor, JournalEntry, Tail
-from jobtui.model.source_errors import SourceDenied, SourceError
 from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.journal.make import BOOT, START_US, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.reading import all_forward

@@ -11,8 +11,8 @@ import pytest
 
 from jobtui.backends.journal.client import JournalReader
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceMissing
 from jobtui.model.journal import At, Beside, FollowStart, Head, Matches, Tail
-from jobtui.model.source_errors import SourceMissing
 from tests.backends.journal.make import START_US, Writer, by_host, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import MakeReader, Way, each_program
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of

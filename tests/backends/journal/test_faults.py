@@ -13,8 +13,8 @@ from jobtui.backends.journal import gatewayd, journalctl
 from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
 from jobtui.backends.journal.journalctl import JournalctlReader
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.journal import Cursor, Head, Matches
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from jobtui.backends.journal import client
 from jobtui.backends.journal.client import HELD_ENTRIES, ExportReader, LaneFollowing, retry_delay
 from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceDenied, SourceError, SourceUnreachable
 from jobtui.model.journal import Beside, Cursor, FollowStart, Head, JournalEntry, Slice
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
 from tests.waiting import LONG_S, wait_until
 
 GONE = SourceUnreachable("log: gone")

@@ -12,10 +12,10 @@ from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
-from jobtui.model.source_errors import SourceError
 from jobtui.session import Session
 from tests.analysis.captured import seen, true_ops
 from tests.backends.journal.make import needs_journal_tools

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from jobtui.backends.base import LISTS, Batch
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
-from jobtui.model.source_errors import SourceUnreachable
 from jobtui.recording import replay as recorded_logs
 from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter

@@ -23,7 +23,7 @@ from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.formats.slurm_nodes import Wants, gres_of, limit_told, nodes_of, tally_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.pending import Category, NodeTally, Pending
+from jobtui.model.jobs import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
 from tests.backends.slurm.conftest import Reading

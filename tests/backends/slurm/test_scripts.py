@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from jobtui.backends.slurm.client import CommandAnswer, Commands
 from jobtui.backends.slurm.source import below_rule, find_kept, variables_of
+from jobtui.model.health import SourceUnreachable
 from jobtui.model.scripts import Outcome, Variable, Wanted
-from jobtui.model.source_errors import SourceUnreachable
 
 RULE = b"-" * 80
 NOTHING = b"Batch Script for 1\n" + RULE + b"\nNONE\n\n"

@@ -18,10 +18,10 @@ from jobtui.backends.slurm.records import Known
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S
 from jobtui.formats.slurm import SACCT, SQUEUE, time_of
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import LEFT
-from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.verdicts import RELIABLE
 from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.slurm.conftest import Reading

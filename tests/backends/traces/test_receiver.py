@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jobtui.backends.traces import receiver as receiver_module
 from jobtui.backends.traces.receiver import Receiver, Refusal, refuse_browsers
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from tests.backends.traces import sending
 from tests.backends.traces.sending import JSON, PROTOBUF, SPAN, export, listening, raw, send, taken
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
