@@ -8,14 +8,15 @@ Needs tmux and the DejaVu fonts (scripts/screenshots sees to both). Without name
 """
 
 import argparse
+import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
+import msgspec
 from PIL import Image, ImageDraw, ImageFont
 from rich.ansi import AnsiDecoder
 from rich.cells import cell_len
@@ -26,6 +27,7 @@ from rich.terminal_theme import MONOKAI, TerminalTheme
 
 from jobtui.cli import main as run_jobtui
 from tests.commands.running import AT, sources_of
+from tests.excerpts import FIXTURES
 from tests.tmux import Tmux
 
 PLACE = Path(__file__).parents[1] / "screenshots"
@@ -42,82 +44,14 @@ LIVELY_S = 8.0
 """How long the demo runs before its picture is taken, so that something has happened in it."""
 
 
-class Shot(NamedTuple):
-    """One picture: its size in cells, the keys that lead there, and a text that shows it is there.
-
-    A key that begins with `=` stands for typing what follows it. `{BUNDLE}` in the words of the
-    program is the bundle of a captured job.
-    """
-
-    name: str
-    columns: int
-    rows: int
+class Shot(msgspec.Struct, frozen=True):
     shows: str
     keys: tuple[str, ...] = ()
-    words: tuple[str, ...] = ("demo", "--seed", "7")
+    run: str = "demo --seed 7"
+    size: tuple[int, int] = (120, 40)
 
 
-def incident(name: str) -> tuple[str, ...]:
-    return ("demo", "--seed", "7", "--incident", name)
-
-
-FAILED = ("/", "=status:failed system:sirepo", "Enter")
-PENDING = ("/", "=status:pending app:srw", "Enter")
-
-RAN_OFTEN = ("/", "=M1rmjvRL-7hPPvSoU", "Enter", "Enter")
-"""To a job of the demo with good and bad runs."""
-
-TRACING = Path(__file__).parent / "fixtures" / "tracing"
-SPANS = str(Path(__file__).parent / "fixtures" / "tracing" / "job-fail.otlp.json")
-CAPTURED = (*sources_of("local"), "--at", AT)
-
-SHOTS: tuple[Shot, ...] = (
-    Shot("jobs", 120, 40, "!", (), incident("agent-never-starts")),
-    Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
-    Shot("why", 120, 40, "evidence", (*FAILED, "Enter", "w")),
-    Shot("waiting", 120, 40, "await=", (*PENDING, "Enter", "w"), incident("waiting-for-slot")),
-    Shot("never-starts", 120, 40, "evidence", (*PENDING, "Enter", "w"), incident("agent-never-starts")),
-    Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
-    Shot("history", 120, 40, "the last good one", (*RAN_OFTEN, "h")),
-    Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
-    Shot("script", 120, 40, "#SBATCH", ("/", "=mode:sbatch", "Enter", "Enter", "s")),
-    Shot("job-trace", 120, 40, "trace", (*RAN_OFTEN, "T")),
-    Shot("raw", 80, 24, "computeJid", (*RAN_OFTEN, "r")),
-    Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
-    Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
-    Shot("logs-folded", 120, 40, "folded", ("2", "z", "k", "k")),
-    Shot("logs-values", 120, 40, "FIELD", ("2", "c", "j")),
-    Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
-    Shot("charts", 120, 40, "┬", ("4",)),
-    Shot("charts-states", 120, 40, "┬", ("4", "Tab", "Tab", "Tab")),
-    Shot("traces", 120, 40, "traces", ("5",)),
-    Shot("trace", 120, 40, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
-    Shot(
-        "trace-changes",
-        120,
-        40,
-        "missing",
-        ("5", "Space", "Space", "C"),
-        ("--trace-file", SPANS, "--trace-file", str(TRACING / "job-good.otlp.json")),
-    ),
-    Shot("incidents", 120, 40, "single failure", ("7",), CAPTURED),
-    Shot("allocations", 120, 40, "LAUNCHER", ("8",)),
-    Shot("replay", 120, 40, "replay", ("<", "<", "<"), ("replay", "{BUNDLE}")),
-    Shot("filter", 80, 24, "status:failed", FAILED),
-    Shot("columns", 80, 24, "state", ("c",)),
-    Shot("palette", 80, 24, "All jobs", ("C-p",)),
-    Shot("sources", 120, 40, "sirepo_db", ("6",)),
-    Shot("help", 120, 40, "All jobs", ("?",)),
-    Shot("jobs-80x24", 80, 24, "q quit"),
-    Shot("trace-80x24", 80, 24, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
-    Shot("incidents-80x24", 80, 24, "single failure", ("7",), CAPTURED),
-    Shot("jobs-40x10", 40, 10, "q quit"),
-    Shot("job-40x10", 40, 10, "esc", (*FAILED, "Enter")),
-    Shot("logs-40x10", 40, 10, "following", ("2",)),
-    Shot("charts-40x10", 40, 10, "q quit", ("4",)),
-    Shot("jobs-60x1", 60, 1, "●"),
-)
-
+SHOTS = msgspec.toml.decode((FIXTURES / "shots.toml").read_bytes(), type=dict[str, Shot])
 CAPTURE = "docker"
 BUNDLED = "eGO70vz3-COebzySB-heightWeightReport"
 
@@ -130,18 +64,19 @@ def bundled() -> Iterator[str]:
         yield bundle
 
 
-def take(shot: Shot, bundle: str) -> Path:
-    words = (word.format(BUNDLE=bundle) for word in shot.words)
-    with Tmux([sys.executable, "-m", "jobtui", *words], shot.columns, shot.rows) as window:
-        window.wait_text(READY if shot.rows > 1 else shot.shows, timeout_s=30.0)
+def take(name: str, shot: Shot, bundle: str) -> Path:
+    captured = shlex.join((*sources_of("local"), "--at", AT))
+    run = shot.run.format(bundle=bundle, captured=captured, tracing=FIXTURES / "tracing")
+    with Tmux([sys.executable, "-m", "jobtui", *shlex.split(run)], *shot.size) as window:
+        window.wait_text(READY if shot.size[1] > 1 else shot.shows, timeout_s=30.0)
         time.sleep(LIVELY_S)
         for key in shot.keys:
             window.type(key[1:]) if key.startswith("=") else window.keys(key)
             time.sleep(0.3)
         window.wait_text(shot.shows)
         time.sleep(0.5)  # for the paint that follows the one that shows it
-        image = draw(window.styled().rstrip("\n").split("\n"), shot.columns, shot.rows)
-    path = PLACE / f"{shot.name}.png"
+        image = draw(window.styled().rstrip("\n").split("\n"), *shot.size)
+    path = PLACE / f"{name}.png"
     image.quantize(COLOURS).save(path, optimize=True)
     return path
 
@@ -199,13 +134,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*(shot.name for shot in SHOTS), []])
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*SHOTS, []])
     names = parser.parse_args().names
     PLACE.mkdir(exist_ok=True)
     with bundled() as bundle:
-        for shot in SHOTS:
-            if not names or shot.name in names:
-                sys.stderr.write(f"{take(shot, bundle)}\n")
+        for name in names or SHOTS:
+            sys.stderr.write(f"{take(name, SHOTS[name], bundle)}\n")
     return 0
 
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.styles import STYLE_NAMES, mistake_in_style
 from jobtui.theme import THEMES, VARIABLE
+from tests.excerpts import FIXTURES
 from tests.reference import CONFIGURATION
 
 
@@ -98,38 +100,14 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
     assert load({"log": (f"./{text}",)}, {}).sources[0].target == f"./{text}"
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ('srbd = "/db"', 'unknown key "srbd"; did you mean "srdb"?'),
-        ("srdb = 3", "srdb: expected a text or a list of texts, found a number"),
-        ('srdb = ["/a", true]', "found a list with true or false"),
-        ('profile = ["a"]', "profile: expected a text, found a list"),
-        ("since = 2", "since: expected a text"),
-        ('config = "x"', 'unknown key "config"'),
-        ('[profiles.a]\nprofile = "b"', 'unknown key "profile"'),
-        ('[profiles.a]\nlgo = "b"', '2:1: profiles.a: unknown key "lgo"; did you mean "log"?'),
-        ("profiles = 3", "expected tables"),
-        ("[profiles]\na = 3", "profiles.a: expected a table"),
-        ('profile = "prd"\n[profiles.prod]', 'no profile "prd"'),
-        ('log = "supervsor=x"', 'unknown role "supervsor"'),
-        ('log = "server="', "expected a file"),
-        ('srdb = "a\\u0000b"', "expected a directory"),
-        ("srdb = [", "not TOML"),
-        (f"fps = {'9' * 5_000}", ":1: a number of thousands of digits"),
-        (f"fps = 0x{'f' * 5_000}", "fps: expected"),
-        ("fps = 12345678901234567890", "fps: expected"),
-        *((text, "hosts") for text in (
-            "hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1")),
-        *((text, "mounts") for text in (
-            "mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""',
-            "[profiles.p]\nmounts = 1")),
-        *((text, "alarm") for text in (
-            "alarm = 3", '[alarm]\ncommand = "rm -rf ~"', "[alarm]\ncommand = [1]",
-            '[alarm]\ncommand = ["a\\u0000"]', "[alarm]\nbell = 1", "[alarm]\nrest_s = 9",
-            "[alarm]\nrest_s = nan", "[alarm]\nbel = true", "[profiles.p]\nalarm = 1")),
-    ],
-)  # fmt: skip
+MISTAKES = tomllib.loads((FIXTURES / "config_mistakes.toml").read_text())
+HUGE = [
+    [f"fps = {'9' * 5_000}", ":1: a number of thousands of digits"],
+    [f"fps = 0x{'f' * 5_000}", "fps: expected"],
+]
+
+
+@pytest.mark.parametrize(("text", "says"), [*MISTAKES["wrong"], *HUGE])
 def test_a_wrong_file_is_an_error_that_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError) as raised:
         config_of(tmp_path, text)
@@ -271,49 +249,10 @@ def test_a_key_can_be_given_on_one_screen_only() -> None:
 
 
 def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
-    text = (
-        'srbd = "/db"\n'
-        "since = 2\n"
-        "[keys]\n"
-        'cpoy = "c"\n'
-        'sort = "hyper+x"\n'
-        'copy = ["y", "s"]\n'
-        "quit = []\n"
-        "[keys.logs]\n"
-        'columns = "c"\n'
-        "[columns]\n"
-        'jobs = ["state", "agee", "state"]\n'
-        'sort = "names"\n'
-        "revers = true\n"
-        "[colors]\n"
-        'eror = "red"\n'
-        'status.failed = "very red"\n'
-        "[hosts]\n"
-        "a = 1\n"
-        "[alarm]\n"
-        "bel = true\n"
-    )
     with pytest.raises(ConfigError) as raised:
-        config_of(tmp_path, text)
-    assert [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines] == [
-        '1:1: unknown key "srbd"; did you mean "srdb"?',
-        "2:9: since: expected a text, found a number",
-        '4:1: keys: no action "cpoy"; did you mean "copy"?',
-        '5:8: keys.sort: no key is called "hyper+x"; such as g, G, /, F5, ctrl+x, shift+left, enter',
-        '6:8: keys.copy: "s" means both tab-script and copy on job',
-        '6:8: keys.copy: "s" means both copy and log-set on logs',
-        "7:8: keys.quit: quit needs a key",
-        '9:1: keys.logs: no action "columns" on logs; did you mean "command"?',
-        '11:8: columns.jobs: no column "agee"; did you mean "age"?',
-        '11:8: columns.jobs: "state" is there twice',
-        '12:8: columns.sort: no column "names"; did you mean "name"?',
-        '13:1: columns: unknown key "revers"; did you mean "reverse"?',
-        '15:1: colors: no colour is called "eror"; did you mean "error"?',
-        '16:17: colors.status.failed: "very red" is no style; such as "bold red", "#e57373 on black", '
-        '"underline"',
-        "18:5: hosts.a: expected a text, found a number",
-        "20:1: alarm: bel: unknown; there are bell, command, rest_s",
-    ]
+        config_of(tmp_path, MISTAKES["all"]["file"])
+    said = [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines]
+    assert said == MISTAKES["all"]["said"]
 
 
 GOOD_STYLES = ("red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDERLINE", "default")

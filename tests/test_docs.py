@@ -141,7 +141,7 @@ def test_every_picture_is_shown_and_can_be_made_again() -> None:
         for page in DOCUMENTS
         for _, target in PICTURE.findall(page.read_text())
     }
-    names = {f"{shot.name}.png" for shot in SHOTS} | PHOTOGRAPHED_ELSEWHERE
+    names = {f"{name}.png" for name in SHOTS} | PHOTOGRAPHED_ELSEWHERE
     made = {(ROOT / "screenshots" / name).resolve() for name in names}
     assert {path for path in shown if path.parent == ROOT / "screenshots"} <= made
     assert {*(ROOT / "screenshots").glob("*.png")} <= made, "no shot makes them"
