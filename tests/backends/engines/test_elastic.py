@@ -10,6 +10,7 @@ from jobtui.backends.elastic.records import DocumentReader, Preset, fields_of, p
 from jobtui.backends.elastic.source import ElasticEngine
 from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.journal import At, Head
