@@ -1,7 +1,6 @@
 """`bundle`, `record` and `replay`: what was kept answers as the systems did, when they are gone."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -184,44 +183,15 @@ def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_pat
     assert said in ran.err
 
 
-def test_a_recorder_that_is_killed_loses_no_more_than_the_last_second(tmp_path: Path, run: Runner) -> None:
-    shutil.copytree(CAPTURES / "local", tmp_path / "site")
-    flags = ["--srdb", str(tmp_path / "site"), "--log", f"supervisor={tmp_path / 'site/supervisor.log'}"]
+def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path, run: Runner) -> None:
     place = tmp_path / "kept"
-    recorder = subprocess.Popen(
-        [sys.executable, "-m", "jobtui", *flags, "record", str(place)],
-        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    file = place / "recording.jobtui"
-    try:
-        wait_for(lambda: file.exists() and "-wal" in str(os.listdir(place)) and kept(file) > 20)
-    finally:
-        recorder.send_signal(signal.SIGKILL)
-        recorder.wait()
-    jobs = {job["id"]: job["status"] for job in run("jobs", "--json", *flags).json["jobs"]}
-    replayed = {job["id"]: job["status"] for job in run("replay", place, "jobs", "--json").json["jobs"]}
-    assert replayed == jobs
-    jid = "DJouDZ9T-1O1o56MF-activityAnimation"
-    live = run("timeline", jid, "--json", *flags).json["ops"]
-    assert run("replay", place, "timeline", jid, "--json").json["ops"] == live
-
-
-def kept(file: Path) -> int:
-    try:
-        ((count,),) = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True).execute(
-            "SELECT count(*) FROM entry"
-        )
-    except sqlite3.DatabaseError:
-        return 0
-    return int(count)
-
-
-def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path) -> None:
-    place = tmp_path / "kept"
-    words = [sys.executable, "-m", "jobtui", *sources_of("local"), "record", str(place), "--for", "2s"]
-    ran = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert "records kept" in ran.stderr
+    ran = run(*sources_of("local"), "record", place, "--for", "1s")
+    assert ran.code == 0, ran.err
+    assert "records kept" in ran.err
+    live, replayed = (
+        run(*flags, "jobs", "--json").json["jobs"] for flags in (sources_of("local"), ("replay", place))
+    )
+    assert {job["id"]: job["status"] for job in replayed} == {job["id"]: job["status"] for job in live}
     assert [path.name for path in place.iterdir()] == ["recording.jobtui"]
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
