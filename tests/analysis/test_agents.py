@@ -25,6 +25,7 @@ from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, sample
 from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
 from tests.builders import ago, an_agent
 from tests.excerpts import FIXTURES
+from tests.rows import ROWS
 
 HEAVY = ("srw", "multiElectronAnimation")
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
@@ -55,19 +56,7 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
         assert agent.starts - failed == truth[agent.agent]["alive"]
 
 
-@pytest.mark.parametrize(
-    ("capture", "agent", "told"),
-    [
-        ("docker", "t7K7", {"state": "lost", "why": "docker start: non-zero exit=137", "restarts": 0,
-                            "container": "srj-p-VUlhaMOD", "container_id": "14ebb6cea369"}),
-        ("docker", "hOJT", {"state": "killed", "restarts": 1, "container": "srj-p-VUlhaMOD",
-                            "container_id": "b480371a1a8b"}),
-        ("local", "3jJv", {"restarts": 1, "uid": "hZk95g40"}),
-        ("sbatch", "ukUt", {"state": "lost", "why": "the supervisor was restarted"}),
-        ("sbatch", "somG", {"state": "idle", "uid": "3pMDuIiL",
-                            "cluster_log": "/srv/sirepo/hpc/scratch/jdoe/sirepo-dev/job_agent.log"}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("capture", "agent", "told"), ROWS["what became of agents"])
 def test_what_became_of_the_agents_of_a_capture(capture: str, agent: str, told: dict[str, object]) -> None:
     agents = {str(one.agent): one for one in correlate(logs(capture)).agents()}
     assert {name: getattr(agents[agent], name) for name in told} == told

@@ -195,7 +195,7 @@ def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
     assert len(found) == len(truth)
 
 
-SIZES = [(site, seed, few) for site in SITES for seed in (101, 103) for few in (None, FEW_PREFIXES)]
+SIZES = [(site, 101, few) for site in SITES for few in (None, FEW_PREFIXES)]
 
 
 @pytest.mark.parametrize(("site", "seed", "prefixes"), [*SIZES, ("big", 5, FEW_PREFIXES)])

@@ -34,6 +34,7 @@ from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
 from tests.builders import a_job, ago
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 
 def a_script(text: str | bytes, number: str = "7", **variables: str) -> ArchivedScript:
@@ -97,21 +98,7 @@ def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) ->
     assert [output.path for output in outputs_of(made, Wanted("7"))] == paths
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "is_noise"),
-    [
-        ("date 2026-11-20T20:50:23Z", "date 2025-01-02 03:04:05", True),
-        ("run_20261120_2050", "run_20250102_0304", True),
-        ("id 6f1c2a3b-1111-2222-3333-444455556666", "id 00000000-aaaa-bbbb-cccc-ddddeeeeffff", True),
-        ("url http://h:8001/x", "url http://h:43210/x", True),
-        ("--port=8001", "--port=9999", True),
-        ("t=1795207823", "t=1795999999", True),
-        ("out-7.log", "out-8.log", True),
-        ("seed 1000", "seed 1001", False),
-        ("a=b", "a=c", False),
-        ("x 12", "x 13", False),
-    ],
-)
+@pytest.mark.parametrize(("one", "other", "is_noise"), ROWS["noise in scripts"])
 def test_noise_is_folded(one: str, other: str, is_noise: bool) -> None:
     found = diff_scripts(a_script(f"a\n{one}\nb\n", "7"), a_script(f"a\n{other}\nb\n", "8"))
     assert (found.is_same, found.folded) == (is_noise, int(is_noise))

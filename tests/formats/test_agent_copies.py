@@ -18,6 +18,7 @@ from jobtui.formats.agent_copies import (
 )
 from jobtui.formats.sarchive import parse_environment, parse_script, torque_tasks, write_environment
 from jobtui.model.scripts import Scheduler, Variable
+from tests.rows import ROWS
 
 RECORD = "Nov 20 20:47:44  9015     0 sirepo/pkcli/job_agent.py:109:start {'agent_id': 'x'}"
 SECRET = "PZa5LRaHMU5QBE61nU0UKULYJnm2UYT9"
@@ -79,20 +80,7 @@ def the_lines(texts: str) -> list[CopiedLine]:
     return [CopiedLine(at, at, text) for at, text in enumerate(texts)]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "added", "is_gap"),
-    [
-        ("", "abc", "abc", False),
-        ("abc", "abc", "", False),
-        ("abc", "bcd", "d", False),
-        ("abc", "cde", "de", False),
-        ("aaa", "aaaa", "a", False),
-        ("abab", "abab", "", False),
-        ("abc", "xyz", "xyz", True),
-        ("abc", "", "", False),
-        ("abcde", "bc", "bc", True),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "added", "is_gap"), ROWS["what a copy adds"])
 def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str, is_gap: bool) -> None:
     found, gap = added_lines(list(before), the_lines(after))
     assert ("".join(line.text for line in found), gap) == (added, is_gap)

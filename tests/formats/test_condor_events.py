@@ -17,6 +17,7 @@ from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import Teller
 from jobtui.model.condor_life import EVENTS
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
+from tests.rows import ROWS
 
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
 """What JobEventLog of htcondor 25.14 reads, in the zone in which the logs were written."""
@@ -48,12 +49,6 @@ def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
         for theirs, ours in SAME.items():
             if theirs in true["attributes"]:
                 assert fact.values[ours] == str(true["attributes"][theirs]), (fact.what, theirs)
-
-
-def test_a_job_ad_names_its_job_and_its_trace() -> None:
-    (fact,) = facts_in(CONDOR / "job.ad")
-    assert (fact.job, fact.teller, fact.what) == ("81422934.0@jobsub02.fnal.gov", Teller.AD, "ad")
-    assert fact.values["TraceParent"] == "2797255385ce5212c9cf3bdcfac11067"
 
 
 @pytest.mark.parametrize(
@@ -125,17 +120,7 @@ def test_an_event_of_a_kind_nobody_knows_is_a_note() -> None:
     assert (fact.what, fact.job) == ("generic", "7.0")
 
 
-@pytest.mark.parametrize(
-    ("heads", "newest", "days"),
-    [
-        (["11/20"], "2026-11-21", ["2026-11-20"]),
-        (["12/31", "01/01"], "2026-01-01", ["2025-12-31", "2026-01-01"]),
-        (["12/31", "01/01"], "2027-06-01", ["2026-12-31", "2027-01-01"]),
-        (["05/01", "07/01", "02/01"], "2026-06-01", ["2025-05-01", "2025-07-01", "2026-02-01"]),
-        (["02/29", "03/01"], "2026-11-21", ["2024-02-29", "2026-03-01"]),
-        (["07/01/26"], "2020-01-01", ["2026-07-01"]),
-    ],
-)
+@pytest.mark.parametrize(("heads", "newest", "days"), ROWS["logs without years"])
 def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days: list[str]) -> None:
     data = "".join(event(8, f"{head} 10:00:00", "a note") for head in heads).encode()
     changed = read_date(f"{newest} 12:00:00 UTC")
@@ -206,23 +191,7 @@ def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("line", "what", "values"),
-    [
-        ("Fri Jul 19 04:22:22 UTC 2024 7.0@s BEGIN EXECUTION false", "begin_execution", {"exe": "false"}),
-        ("Fri Jul 19 04:22:22 UTC 2024 7.0@s BEGIN EXECUTION ", "begin_execution", {"job": "7.0@s"}),
-        ("Fri Jul 19 04:22:22 UTC 2024 false COMPLETED with exit status 1", "completed", {"status": "1"}),
-        ("Fri Jul 19 04:22:22 UTC 2024 COMPLETED with exit status 0", "completed", {"status": "0"}),
-        ("Fr 19. Jul 04:22:22 CEST 2024 a.sh COMPLETED with exit status 124", "completed", {"status": "124"}),
-        ("signal_exit received signal TERM", "signal", {"signal": "TERM"}),
-        ("jobsub:---- truncated after 1000 bytes--", "truncated", {"bytes": "1000"}),
-        (f"TraceID given: {TRACE.upper()}-ff9c35a8f8c0b21f-01", "names_trace", {"TraceParent": TRACE}),
-        (f"https://jaeger.example.org/trace/{TRACE} is the traceId", "names_trace", {"TraceParent": TRACE}),
-        (f"trace_id={TRACE}", "names_trace", {"TraceParent": TRACE}),
-        *((text, "", {}) for text in ("BEGIN EXECUTIONER", "not COMPLETED with exit status",
-                                      "TRACEPARENT 00-0-0-00", "JobID: none")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "what", "values"), ROWS["lines of an output"])
 def test_a_line_says_what_it_says_and_what_only_looks_so_nothing(
     line: str, what: str, values: dict[str, str]
 ) -> None:

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.formats.job_output import read_date
-from jobtui.formats.levels import level_of
 from jobtui.formats.parser import (
     CONTAINERS_KEPT,
     REPEATS_KEPT,
@@ -26,8 +25,7 @@ from jobtui.formats.parser import (
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
-from jobtui.model.pages import Level
-from tests.formats.captures import CAPTURES, LOGS, NEWEST, name_of, records_of, records_of_blocks
+from tests.formats.captures import CAPTURES, LOGS, name_of, records_of, records_of_blocks
 
 HEAD = "Nov 20 20:34:30 30699     0 "
 SUPERVISOR = "../../venv/lib/python3.11/site-packages/sirepo/job_supervisor.py:1276:__init__ "
@@ -198,13 +196,6 @@ def test_repeats_are_remembered_within_bounds() -> None:
     others = [line.replace(b"S89I", b"%04d" % i) for i, line in enumerate(lines * 2)]
     records_of_blocks([b"".join(others)], parser)
     assert len(records_of_blocks([lines[0]], parser)) == 1
-
-
-def test_the_time_at_the_head_of_a_line() -> None:
-    parser = LogParser("log")
-    assert parser.time_of(f"{HEAD}x.py:1:f m".encode(), NEWEST) == AT
-    assert parser.time_of(b"set -e", NEWEST) is None
-    assert parser.time_of(b"\xff\xff", NEWEST) is None
 
 
 def test_a_message_with_its_time_from_a_journal() -> None:
@@ -423,16 +414,6 @@ def test_lines_that_name_a_job_become_records(name: str) -> None:
         assert lines[one.line - 1].endswith(one.text)
         assert one.at is not None
         assert one.at == read_time(lines[one.line - 1][:23])
-
-
-def test_what_went_wrong_stands_out() -> None:
-    levels = {one.shape: level_of(one.text) for one in records("service") + records("mpi_mode")}
-    assert levels == {
-        "site_advanced": Level.PLAIN,
-        "site_app_failed": Level.ERROR,
-        "launcher_stashed": Level.WARNING,
-        "launcher_unusable": Level.ERROR,
-    }
 
 
 def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from jobtui.formats.schema import (
     text_of,
 )
 from tests.formats.captures import LOGS, name_of, records_of
+from tests.rows import ROWS
 
 FORMATS = ("sirepo", "known")
 SAMPLED = (*FORMATS, "condor", "jobsub", "balsam_site")
@@ -97,17 +98,7 @@ fields = { n = "3" }
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ('component = "agent"', 'component = "printer"', "shape 'widget'.*printer"),
-        (r"(?P<n>\d+)", r"(?P<n>\d+", "shape 'widget'.*missing \\)"),
-        (r"(?P<n>\d+)", "{nowhere}", "shape 'widget'.*nowhere"),
-        ('heads = ["widget"]', 'heads = ["*"]', "shape 'widget'.*funcs"),
-        ("pattern = ", "patern = ", "shape 'widget'.*pattern"),
-        ("[[shape]]", "[[shape]", ""),  # it is no TOML
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "why"), ROWS["faults of a format file"])
 def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
     assert old in GOOD
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
@@ -150,33 +141,7 @@ JOB = "_ComputeJob(a u=a a ["
 LONGEST = 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("start", "again"),
-    [
-        (OP, ") enter="),
-        (OP, f") enter= {JOB}"),
-        (OP, f") situation= stack= {JOB}"),
-        (DRIVER, "]) _Op(run, abcd, internal_error="),
-        (DRIVER, "]) _Op(run, abcd, internal_error=) runDir= "),
-        ("assigned driver=" + DRIVER, "]) to op=" + OP),
-        (JOB, "]) cancel="),
-        (JOB, "]) prepare_send failed op=" + OP),
-        ("new status=x " + JOB, "])"),
-        ("exception=", " op=" + OP),
-        ("exception=", " handler= content="),
-        ("exception=", " jobCmd=a simType=a"),
-        ("ignore ", " op=" + OP),
-        ("error=", " op=" + OP),
-        ("cmd=a cname=srj-s-a error=", " cmd="),
-        ("cmd=(", ") stdin="),
-        ("msg={", "} error"),
-        ("reply=", " computeJid="),
-        ("{", "'agent_id': '"),
-        ("unexpected run_op=", " so error on new req="),
-        ("start ip= uri=", " proto= ref="),
-        ("INFO:tornado.access:200 GET ", " ("),
-    ],
-)
+@pytest.mark.parametrize(("start", "again"), ROWS["hostile messages"])
 def test_a_hostile_message_takes_bounded_time(start: str, again: str) -> None:
     message = start + again * (LONGEST // len(again)) + "~"
     before = time.process_time()

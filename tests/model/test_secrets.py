@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_document, mask_line, mask_text, masked_lines
+from tests.rows import ROWS
 
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"
@@ -212,20 +213,7 @@ def test_a_key_is_masked_up_to_where_it_ends_in_lines() -> None:
     assert [*masked_lines(cut)] == ["echo", begin, MASK, *cut[3:]], "a key that was cut off hides no more"
 
 
-@pytest.mark.parametrize(
-    ("line", "is_masked"),
-    [
-        ("wJ4kQz9LmX2vB7nR", True),
-        ("  'wJ4kQz9LmX2vB7nR8sT1'\r", True),
-        ("wJ4kQz9LmX2vB7nR8sT1+/aa==", True),
-        ("an entry\nwJ4kQz9LmX2vB7nR", True),
-        ("wJ4kQz9LmX2vB7nR is done", False),
-        ("Job1CompletedSuccessfully", False),
-        ("/scratch/User12/JobA1/x", False),
-        ("3f2a9c0d4b5e6f708192a3b4", False),
-        ("================", False),
-    ],
-)
+@pytest.mark.parametrize(("line", "is_masked"), ROWS["ends of a key"])
 def test_a_line_that_may_end_a_key_is_masked(line: str, is_masked: bool) -> None:
     masked = mask_line(line)
     assert ("wJ4k" not in masked) if is_masked else masked == line

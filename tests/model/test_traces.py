@@ -92,7 +92,3 @@ def test_of_two_that_tell_of_one_trace_the_one_that_knows_more_stands() -> None:
     found = TraceList(traces=(told(1, "a", 3), told(2, "a", 3)), awaited=frozenset("b"))
     before = (told(1, "b", 7), told(2, "b", 2))
     assert with_awaited(found, before) == (told(2, "a", 3), told(1, "b", 7))
-
-
-def test_when_all_have_answered_nothing_stands_that_was_not_found() -> None:
-    assert with_awaited(TraceList(traces=(told(1, "a"),)), (told(2, "b"),)) == (told(1, "a"),)

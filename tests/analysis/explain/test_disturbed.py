@@ -21,6 +21,7 @@ from tests.analysis.explain.cases import check_incidents_say_the_same
 from tests.analysis.explain.disturbed_worlds import DISTURBANCES, SURE, SYSTEMS, told
 from tests.builders import ago
 from tests.conftest import NOW
+from tests.rows import ROWS
 
 WORLDS = int(os.environ.get("JOBTUI_WORLDS", "5"))
 
@@ -106,15 +107,7 @@ def test_sources_of_which_no_news_came_are_named_in_one_line(logs: tuple[str, ..
     assert line.startswith(words)
 
 
-@pytest.mark.parametrize(
-    ("state", "event", "disagree"),
-    [
-        ("JOB_FINISHED", "FAILED", True),
-        ("RUNNING", "JOB_FINISHED", True),
-        ("JOB_FINISHED", "RUN_DONE", False),
-        ("RUNNING", "RUNNING", False),
-    ],
-)
+@pytest.mark.parametrize(("state", "event", "disagree"), ROWS["a record and its last event"])
 def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event: str, disagree: bool) -> None:
     """An event that is missing does no harm; one of an end that the record does not tell is a dispute."""
     told = tuple(changes(*RAN, event) if event != "RUNNING" else changes(*RAN))

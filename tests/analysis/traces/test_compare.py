@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from jobtui.analysis.traces.compare import Change, StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.tree import Tree, build_tree
 from jobtui.render.traces import CHANGE_COLUMNS, change_words
+from tests.rows import ROWS
 from tests.tracing import a_span, a_trace, captured
 
 WHOLE = 1_000_000
@@ -29,14 +30,7 @@ FAILED_SUBMISSION = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("this", "other", "said"),
-    [
-        ("job-fail", "job-good", FAILED_JOB),
-        ("jobsub-fail-klist", "jobsub-ok", FAILED_SUBMISSION),
-        ("job-good", "job-good", []),
-    ],
-)
+@pytest.mark.parametrize(("this", "other", "said"), ROWS["traces compared"])
 def test_captured_traces_beside_good_ones(this: str, other: str, said: list[str]) -> None:
     assert words(build_tree(captured(this)), build_tree(captured(other))) == said
 

@@ -23,6 +23,7 @@ from tests import balsam_server
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import FOLDER, TOKEN, DeviceLogin, Record, RecordedBalsam, write_login
 from tests.carried import carried
+from tests.rows import ROWS
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
@@ -216,16 +217,7 @@ def test_odd_times_of_a_server_are_bounded(expires_in: float, interval: float, a
     assert all(1.0 <= seconds <= 60.0 for seconds in attempt.slept)
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "says"),
-    [
-        (400, {"detail": "unsupported_grant_type"}, "unsupported_grant_type"),
-        (400, {"detail": [1]}, "not understood"),
-        (400, {}, "refused"),
-        (422, {"detail": [{"loc": ["body"]}]}, "what is no login"),
-        (404, {"detail": "Not Found"}, "does not offer"),
-    ],
-)
+@pytest.mark.parametrize(("status", "body", "says"), ROWS["refusals of a login"])
 def test_other_refusals_are_told_in_one_line(status: int, body: Record, says: str, attempt: Attempt) -> None:
     attempt.device.pending = [(status, body)] * 1_000
     with pytest.raises(SourceError, match=says) as caught:

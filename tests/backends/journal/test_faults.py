@@ -11,10 +11,10 @@ import pytest
 
 from jobtui.backends.journal import gatewayd, journalctl
 from jobtui.backends.journal.client import JournalReader
-from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
+from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.journal import Cursor, Head, Matches
+from jobtui.model.journal import Cursor, Head
 from jobtui.transport import ssh as shell
 from jobtui.transport.ssh import SSH_NAME_BYTES, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
@@ -113,14 +113,6 @@ async def test_credentials_are_sent_and_never_shown() -> None:
         fault = await fault_of(journal)
         assert "hunter2" not in f"{fault}{fault.__cause__}"
     assert "ssh-copy-id" in str(fault)
-
-
-def test_groups_become_as_few_questions_as_can_be() -> None:
-    units: Matches = tuple((("_SYSTEMD_UNIT", f"u{n}"),) for n in range(VALUES_ASKED + 1))
-    both: Matches = ((("A", "1"), ("B", "2")),)
-    assert questions((*units[:3], *both)) == (sum(units[:3], ()), *both)
-    assert [len(params) for params in questions(units)] == [VALUES_ASKED, 1]
-    assert questions(()) == ((),)
 
 
 @pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\r\nX: y", "\0", "ü"])

@@ -29,6 +29,7 @@ from jobtui.store.store import Store
 from tests.backends.slurm.conftest import Reading
 from tests.builders import HOSTILE
 from tests.formats.slurm_captures import CAPTURES
+from tests.rows import ROWS
 from tests.slurm_stand_in import StandIn
 
 CAPTURED: Mapping[str, Any] = json.loads((CAPTURES / "waiting.json").read_text())
@@ -218,19 +219,7 @@ def test_each_node_counts_once(states: list[str], wants: Wants) -> None:
     assert refined(Pending(category=Category.PRIORITY, nodes=tally)).nodes == tally
 
 
-@pytest.mark.parametrize(
-    ("said", "tally", "category"),
-    [("priority", {"total": 2, "free": 1, "full": 1}, "priority"),
-     ("priority", {"total": 2, "no_feature": 2}, "request"),
-     ("priority", {"total": 2, "no_feature": 1, "drained": 1}, "nodes"),
-     ("priority", {"total": 0}, "priority"),
-     ("priority", {"total": 3, "wanted": 2, "full": 1, "too_small": 2}, "request"),
-     ("priority", {"total": 3, "wanted": 2, "full": 1, "down": 2}, "nodes"),
-     # also said of a job of two partitions when nodes of the other one are down or reserved
-     ("nodes", {"total": 3, "wanted": 2, "full": 3}, "resources"),
-     ("nodes", {"total": 3, "wanted": 2, "full": 2, "drained": 1}, "nodes"),
-     ("nodes", {"total": 3, "wanted": 2, "free": 3}, "nodes")],
-)  # fmt: skip
+@pytest.mark.parametrize(("said", "tally", "category"), ROWS["what nodes tell beside the reason"])
 def test_nodes_tell_what_the_reason_hides(said: Category, tally: dict[str, Any], category: str) -> None:
     found = refined(Pending(category=Category(said), nodes=NodeTally(**tally)))
     assert (found.category, found.is_stuck) == (category, category == "request")

@@ -28,6 +28,7 @@ from tests.backends.slurm.conftest import Reading
 from tests.builders import HOSTILE
 from tests.conftest import NOW
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
+from tests.rows import ROWS
 from tests.slurm_stand_in import ACCOUNTED, QUEUED, StandIn
 from tests.waiting import LONG_S
 
@@ -243,12 +244,7 @@ async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(cluster: S
     assert (await Reading().detail("1")).job.exit == "138:0"
 
 
-@pytest.mark.parametrize(
-    ("asked", "nodes", "used", "is_over"),
-    [("100M", "1", "270000K", True), ("100M", "1", "100M", False), ("1G", "1", "1.50G", True),
-     ("1G", "4", "300M", True), ("200Mn", "4", "300M", True), ("100Mc", "1", "300M", False),
-     ("100Mc", "1", "500M", True), ("", "1", "1T", False), ("?", "1", "1T", False)],
-)  # fmt: skip
+@pytest.mark.parametrize(("asked", "nodes", "used", "is_over"), ROWS["memory of a Slurm job"])
 async def test_too_much_memory(cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool) -> None:
     row = {"State": "FAILED", "ExitCode": "0:9", "ReqMem": asked, "NNodes": nodes}
     cluster.accounts(row, {"JobID": "1.batch", "MaxRSS": used, **row})
@@ -265,16 +261,10 @@ async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: S
         assert ("not started" in (detail.job.error or "")) == is_told
 
 
-@pytest.mark.parametrize(
-    ("out", "error", "outputs"),
-    [("/o/%x-%u.%N.%t.%n.%s.%J.%4j.%%.out", "/o/%x-%u.%N.%t.%n.%s.%J.%4j.%%.out",
-      ("/o/beam-jdoe.n3.0.0.batch.1.0001.%.out",)),
-     ("out/a.txt", "../b", ("/home/jdoe/out/a.txt", "/home/b")), ("/dev/null", "/dev/null", ()),
-     ("/dev/null", "/e", ("/e",))],
-)  # fmt: skip
-async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("out", "error", "outputs"), ROWS["output of a Slurm job"])
+async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs: list[str]) -> None:
     cluster.show("1", SHOWN.format(exit="1:0", out=out, error=error))
-    assert (await Reading().detail("1")).outputs == outputs
+    assert [*(await Reading().detail("1")).outputs] == outputs
 
 
 async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
