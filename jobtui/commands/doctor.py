@@ -20,7 +20,8 @@ from jobtui.model.health import FAULTS, SEE, SourceError, SourceHealth, SourceSt
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.specs import LogRole, SourceSpec
-from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.columns import KEPT, TableColumn, fixed, printed
+from jobtui.render.table import paint, table_lines
 from jobtui.render.text import NONE, age, duration, show
 from jobtui.transport.worker import Worker
 
@@ -250,37 +251,26 @@ def _record(finding: Finding) -> dict[str, object]:
     }
 
 
-HEADS = (
-    Head("", least=1),
-    Head("SOURCE", least=12),
-    Head("KIND", least=7, drop=3),
-    Head("STATE", least=7),
-    Head("RECORDS", "right", least=7, drop=1),
-    Head("SKIPPED", "right", least=7),
-    Head("UNKNOWN", "right", least=7),
-    Head("NEWEST", "right", least=6, drop=2),
-)
+FINDING_COLUMNS: tuple[TableColumn[Finding, Nanos], ...] = (
+    TableColumn("fine", "", lambda one, now: "✗" if one.faults else "✓", fixed(1), KEPT,
+                style=lambda one, now: "error" if one.faults else ""),
+    TableColumn("source", "SOURCE", lambda one, now: show(one.source.name), fixed(12), KEPT),
+    TableColumn("kind", "KIND", lambda one, now: one.source.kind, fixed(7), 98),
+    TableColumn("state", "STATE", lambda one, now: one.source.state.value, fixed(7), KEPT,
+                style=lambda one, now: "error" if one.faults else ""),
+    TableColumn("records", "RECORDS", lambda one, now: f"{one.source.records}", fixed(7), 100, "right"),
+    TableColumn("skipped", "SKIPPED", lambda one, now: f"{one.source.skipped}", fixed(7), KEPT, "right",
+                style=lambda one, now: "warning" if one.source.skipped else ""),
+    TableColumn("unknown", "UNKNOWN", lambda one, now: f"{one.seen.unknown_share:.2%}" if one.seen else NONE,
+                fixed(7), KEPT, "right"),
+    TableColumn("newest", "NEWEST",
+                lambda one, now: NONE if one.newest_at is None else age(seconds_between(one.newest_at, now)),
+                fixed(6), 99, "right"),
+)  # fmt: skip
 
 
 def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    rows = []
-    for finding in findings:
-        source = finding.source
-        newest = NONE if finding.newest_at is None else age(seconds_between(finding.newest_at, now))
-        share = NONE if finding.seen is None else f"{finding.seen.unknown_share:.2%}"
-        rows.append(
-            [
-                Cell("✗", "error") if finding.faults else Cell("✓"),
-                Cell(show(source.name)),
-                Cell(source.kind),
-                Cell(source.state.value, "error" if finding.faults else ""),
-                Cell(f"{source.records}"),
-                Cell(f"{source.skipped}", "warning" if source.skipped else ""),
-                Cell(share),
-                Cell(newest),
-            ]
-        )
-    yield from table_lines(HEADS, rows, width, colour)
+    yield from table_lines(*printed(FINDING_COLUMNS, findings, now), width, colour)
     names = SourceNames([finding.source for finding in findings])
     for finding in findings:
         name = names.short(finding.source.name)

@@ -39,8 +39,9 @@ from jobtui.model.ids import (
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import is_same_job
+from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.json_output import fields_of
-from jobtui.render.table import Cell, Head, table_lines
+from jobtui.render.table import table_lines
 from jobtui.render.text import show
 
 LONGEST_NAME = 4_096
@@ -372,13 +373,13 @@ def known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
 
 
 LONGEST_INPUT = 1 << 20
-HEADS = (
-    Head("SCORE", "right", least=5),
-    Head("KIND", least=5),
-    Head("ID", least=12),
-    Head("JOB", least=12, drop=1),
-    Head("WHY", least=12),
-)
+CANDIDATE_COLUMNS: tuple[TableColumn[Candidate, None], ...] = (
+    TableColumn("score", "SCORE", lambda one, look: f"{100 * one.score:.0f} %", fixed(5), KEPT, "right"),
+    TableColumn("kind", "KIND", lambda one, look: one.kind, fixed(5), KEPT),
+    TableColumn("id", "ID", lambda one, look: show(one.id), fixed(12), KEPT),
+    TableColumn("job", "JOB", lambda one, look: show(one.job or ""), fixed(12), 100),
+    TableColumn("why", "WHY", lambda one, look: show(one.why), fixed(12), KEPT),
+)  # fmt: skip
 CSV_COLUMNS = ("score", "kind", "id", "job", "why")
 
 
@@ -391,22 +392,13 @@ async def run(reader: Reader) -> Exit:
         candidates = (*await spans_naming(reader, thing), *candidates)
     given = first(candidates, reader.context)
     records = [candidate_record(candidate) for candidate in given]
-    rows = [
-        [
-            Cell(f"{100 * one.score:.0f} %"),
-            Cell(one.kind),
-            Cell(show(one.id)),
-            Cell(show(one.job or "")),
-            Cell(show(one.why)),
-        ]
-        for one in given
-    ]
+    table = printed(CANDIDATE_COLUMNS, given, None)
     report = Report(
         "find",
         lambda: {"candidates": records},
         CSV_COLUMNS,
         lambda: records,
-        lambda width, colour: table_lines(HEADS, rows, width, colour) if rows else (),
+        lambda width, colour: table_lines(*table, width, colour) if given else (),
     )
     code = Exit.FINE
     if not candidates or candidates[0].score < SURE:

@@ -440,7 +440,7 @@ def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool 
 
 
 def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterator[str]:
-    places = [names.place(line.source, line.line, line.offset, line.cursor) for line in lines]
+    places = list(map(names.place_of, lines))
     width = max(map(len, places), default=0)
     for line, place in zip(lines, places, strict=True):
         at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE

@@ -13,8 +13,10 @@ from jobtui.render.sources import labels
 from jobtui.render.text import show
 
 if TYPE_CHECKING:
+    from jobtui.analysis.timeline import JobLine
     from jobtui.commands.context import Context
     from jobtui.commands.reader import Reader
+    from jobtui.model.ops import Step
 
 
 Row = TypeVar("Row")
@@ -32,15 +34,15 @@ class SourceNames:
             known = self._labels[source] = show(source)
         return known
 
-    def place(self, source: str, line: int, offset: int, cursor: str | None = None) -> str:
+    def place_of(self, one: "Step | JobLine") -> str:
         """Where a line stands: its number, or the byte where it begins when the lines are not counted.
 
         An entry of a journal, which has a cursor, has no such place.
         """
-        name = self.short(source)
-        if cursor is not None:
+        name = self.short(one.source)
+        if one.cursor is not None:
             return name
-        return f"{name}:{line}" if line > 0 else f"{name}@{offset}"
+        return f"{name}:{one.line}" if one.line > 0 else f"{name}@{one.offset}"
 
 
 class Report(NamedTuple):

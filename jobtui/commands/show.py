@@ -19,14 +19,15 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
+from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import detail_record, fields_of, history_records, job_record, text_or_null
 from jobtui.render.runs import ran_s, result_text
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
-from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.table import Cell, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 OUTPUTS = ("run.log", "job.out")
@@ -95,15 +96,16 @@ def _is_there(path: str) -> bool:
         return False
 
 
-RUN_HEADS = (
-    Head("RUN", "right"),
-    Head("STATE", least=9),
-    Head("QUEUED", drop=2, least=19),
-    Head("STARTED", drop=1, least=19),
-    Head("ENDED", drop=3, least=19),
-    Head("TOOK", "right", least=6),
-    Head("WHY", least=12),
-)
+RUN_COLUMNS: tuple[TableColumn[Run, Nanos], ...] = (
+    TableColumn("run", "RUN", lambda run, now: str(run.number), fixed(4), KEPT, "right"),
+    TableColumn("state", "STATE", lambda run, now: f"{GLYPHS[run.status]} {run.status.value}", fixed(9), KEPT,
+                style=lambda run, now: STATUS_STYLES[run.status]),
+    TableColumn("queued", "QUEUED", lambda run, now: time_text(run.queued_at) or NONE, fixed(19), 99),
+    TableColumn("started", "STARTED", lambda run, now: time_text(run.started_at) or NONE, fixed(19), 100),
+    TableColumn("ended", "ENDED", lambda run, now: time_text(run.ended_at) or NONE, fixed(19), 98),
+    TableColumn("took", "TOOK", lambda run, now: duration(ran_s(run, now)), fixed(6), KEPT, "right"),
+    TableColumn("why", "WHY", lambda run, now: result_text(run), fixed(12), KEPT),
+)  # fmt: skip
 
 
 async def run(reader: Reader) -> Exit:
@@ -154,17 +156,7 @@ def _lines(
     yield from fact_lines((*_facts(job, now), *told), width, colour)
     if detail and detail.runs:
         yield ""
-        rows = [
-            [
-                Cell(str(run.number)),
-                Cell(f"{GLYPHS[run.status]} {run.status.value}", STATUS_STYLES[run.status]),
-                *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
-                Cell(duration(ran_s(run, now))),
-                Cell(result_text(run)),
-            ]
-            for run in detail.runs
-        ]
-        yield from table_lines(RUN_HEADS, rows, width, colour)
+        yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)
     if places:
         yield ""
         yield from fact_lines(((p.what, Cell(show(p.described))) for p in places), width, colour)

@@ -19,19 +19,22 @@ from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
+from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.json_output import job_record, op_record, step_record
 from jobtui.render.lanes import Times, folded, op_glyph
-from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import NONE, clock_time, duration, show
+from jobtui.render.table import paint, table_lines
+from jobtui.render.text import clock_time, duration, show
 
-STEP_HEADS = (
-    Head("TIME", least=8),
-    Head("+START", "right", least=6, drop=2),
-    Head("+STEP", "right", least=6, drop=1),
-    Head("WHO", least=6),
-    Head("STEP", least=16),
-    Head("LINE", least=12, drop=3),
-)
+STEP_COLUMNS: tuple[TableColumn[TimelineRow, SourceNames], ...] = (
+    TableColumn("time", "TIME", lambda row, names: clock_time(row.at), fixed(8), KEPT),
+    TableColumn("start", "+START", lambda row, names: duration(row.from_start_s), fixed(6), 99, "right"),
+    TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), fixed(6), 100, "right",
+                style=lambda row, names: "warning" if row.is_gap else "settled"),
+    TableColumn("who", "WHO", lambda row, names: row.lane.value, fixed(6), KEPT),
+    TableColumn("step", "STEP", lambda row, names: _step_words(row), fixed(16), KEPT),
+    TableColumn("line", "LINE", lambda row, names: names.place_of(row.step), fixed(12), 98,
+                style=lambda row, names: "settled"),
+)  # fmt: skip
 CSV_COLUMNS = (
     "op", "name", "agent", "status", "step", "at", "component", "text", "source", "line", "certainty",
 )  # fmt: skip
@@ -101,17 +104,15 @@ def _lines(
         for fold in folds_in(steps):
             shown += [*steps[done : fold.first], folded(steps, fold, Times())]
             done = fold.last + 1
-        rows = [_row(row, names) for row in (*shown, *steps[done:])]
-        yield from (INDENT + line for line in table_lines(STEP_HEADS, rows, inner, colour))
+        table = printed(STEP_COLUMNS, (*shown, *steps[done:]), names)
+        yield from (INDENT + line for line in table_lines(*table, inner, colour))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
     if unlinked:
         yield ""
         yield paint("lines that could not be placed", "heading", colour)
         for step, why in ((line.step, line.why) for line in unlinked):
-            at = clock_time(step.at) if step.at is not None else NONE
-            place = names.place(step.source, step.line, step.offset, step.cursor)
-            yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {place})"
+            yield f"{INDENT}{clock_time(step.at)}  {show(step.text)}  ({show(why)}; {names.place_of(step)})"
 
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:
@@ -136,14 +137,5 @@ def _op_line(op: Op, now: Nanos, colour: bool) -> str:
     return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading", colour)
 
 
-def _row(row: TimelineRow, names: SourceNames) -> list[Cell]:
-    inferred = row.certainty is Certainty.ADJACENT
-    since = NONE if row.since_prev_s is None else duration(row.since_prev_s)
-    return [
-        Cell(clock_time(row.at) if row.at is not None else NONE),
-        Cell(NONE if row.from_start_s is None else duration(row.from_start_s)),
-        Cell(since, "warning" if row.is_gap else "settled"),
-        Cell(row.lane.value),
-        Cell(show(row.text) + (" (inferred)" if inferred else "")),
-        Cell(names.place(row.step.source, row.step.line, row.step.offset, row.step.cursor), "settled"),
-    ]
+def _step_words(row: TimelineRow) -> str:
+    return show(row.text) + (" (inferred)" if row.certainty is Certainty.ADJACENT else "")

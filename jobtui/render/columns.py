@@ -114,10 +114,10 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True):
     cell: Callable[[Record, Look], str]
     cells: Cells
     priority: int
+    align: Align = "left"
     about: str = ""
     sort: Callable[[Record], SortKey] = lambda record: None
     style: Callable[[Record, Look], str] = no_style
-    align: Align = "left"
     keeps_ends: bool = False
     narrow: tuple[Narrow, ...] = ()
     """The widest first."""
@@ -436,17 +436,28 @@ def job_table(
     return filled_table(heads, list(rows), width, colour)
 
 
-HIGHEST_PRIORITY = 100
+HIGHEST_PRIORITY, KEPT = 100, 101
+"""The highest of a column that goes where it is narrow, and that of one that never goes when printed."""
 
 
-def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str]) -> list[Head]:
+def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str] = frozenset()) -> list[Head]:
     """The heads of a table that is printed: the least important column goes first, those `kept` never go."""
-    drops = {one.key: 0 if one.key in kept else HIGHEST_PRIORITY - one.priority + 1 for one in columns}
+    drops = {one.key: 0 if one.key in kept else max(0, KEPT - one.priority) for one in columns}
     return [Head(one.header, one.align, one.cells.least, drops[one.key]) for one in columns]
 
 
 def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Cell]:
     return [Cell(column.cell(record, look), column.style(record, look)) for column in columns]
+
+
+def printed(
+    columns: Sequence[TableColumn[Record, Look]],
+    records: Iterable[Record],
+    look: Look,
+    kept: Set[str] = frozenset(),
+) -> tuple[list[Head], list[list[Cell]]]:
+    """The heads and rows of a table that is printed."""
+    return heads_of(columns, kept), [cells_of(columns, one, look) for one in records]
 
 
 BLANK = frozenset({"", NONE})

@@ -93,10 +93,10 @@ def _size_cell(file: RunFile, look: TimeLook) -> str:
 FILE_COLUMNS: tuple[TableColumn[RunFile, TimeLook], ...] = (
     TableColumn("name", "", lambda file, look: show(file.name), Cells(10, 40, 10_000), 100,
                 style=lambda file, look: "" if file.kind is FileKind.FILE else "settled"),
-    TableColumn("size", "", _size_cell, fixed(7), 60, align="right", style=lambda file, look: "dim"),
+    TableColumn("size", "", _size_cell, fixed(7), 60, "right", style=lambda file, look: "dim"),
     TableColumn("written", "",
                 lambda file, look: "" if file.kind is FileKind.MISSING else look.since(file.written_at),
-                fixed(8), 50, align="right", style=lambda file, look: "dim"),
+                fixed(8), 50, "right", style=lambda file, look: "dim"),
 )  # fmt: skip
 
 

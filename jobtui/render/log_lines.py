@@ -16,7 +16,7 @@ from jobtui.model.secrets import mask_line
 from jobtui.render.columns import Cells, TableColumn, count_column, fixed
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
-from jobtui.render.text import NONE, clock_time, date_time, fit, safe, show, width
+from jobtui.render.text import clock_time, date_time, fit, safe, show, width
 
 TAG_STYLES = tuple(f"source.{number}" for number in range(5))
 """Styles of sources, in the order in which they are first seen; then again from the first."""
@@ -149,10 +149,9 @@ def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:
     room = max(1, cells - 1 - JOB_CLOCK_CELLS - tags_wide - ops)
     text = show(mask_line(line.text[:MOST_SHOWN]))
     sure = line.certainty is not Certainty.ADJACENT
-    at = NONE if line.at is None else clock_time(line.at)
     spans = (
         Span(" ", "", 1),
-        Span(fit(at, JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
+        Span(fit(clock_time(line.at), JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
         Span(fit(tag, tags_wide - 1) + " ", "accent", tags_wide),
         Span(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
         Span(fit(text, room), _style(line) if sure else "dim", room),

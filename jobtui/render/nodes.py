@@ -5,20 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from jobtui.analysis.nodes import STANDINGS, ListedNode
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.numbers import counted
-from jobtui.model.slurm import Cluster, Controller
+from jobtui.model.slurm import Cluster, Controller, Partition
 from jobtui.render.columns import (
+    KEPT,
     Cells,
     TableColumn,
     TimeLook,
-    cells_of,
     count_column,
     fixed,
-    heads_of,
+    printed,
     text_column,
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
-from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.table import filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, duration, show
 
 SIGNS: Mapping[str, tuple[str, str]] = {
@@ -46,7 +46,7 @@ NODE_COLUMNS: tuple[TableColumn[ListedNode, TimeLook], ...] = (
                 align="right", sort=lambda one: -one.node.cpus_used),
     TableColumn("memory", "MEM",
                 lambda one, look: f"{_memory(one.node.memory_used_mb)}/{_memory(one.node.memory_mb)}",
-                Cells(9, 9, 13), 40, align="right", sort=lambda one: -one.node.memory_used_mb),
+                Cells(9, 9, 13), 40, "right", sort=lambda one: -one.node.memory_used_mb),
     text_column("partitions", "PARTITIONS", lambda one: one.node.partitions, Cells(8, 12, 24), 60),
     text_column("gres", "GRES", lambda one: one.node.gres, Cells(6, 8, 20), 35),
     text_column("reason", "REASON", lambda one: one.node.reason, Cells(10, 20, 10_000), 90, style=_style),
@@ -61,30 +61,25 @@ def broken_first(nodes: Iterable[ListedNode]) -> list[ListedNode]:
 
 
 def node_table(nodes: Iterable[ListedNode], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
-    look = TimeLook(now)
-    rows = [cells_of(NODE_COLUMNS, one, look) for one in nodes]
-    return filled_table(heads_of(NODE_COLUMNS, frozenset({"state", "node"})), rows, width, colour)
+    table = printed(NODE_COLUMNS, nodes, TimeLook(now), frozenset({"state", "node"}))
+    return filled_table(*table, width, colour)
 
 
-_PARTITION_HEADS = (
-    Head("PARTITION"), Head("STATE"), Head("NODES", "right"), Head("CPUS", "right"),
-    Head("LIMIT", "right", drop=1), Head("MOST NODES", "right", drop=2),
+PARTITION_COLUMNS: tuple[TableColumn[Partition, None], ...] = (
+    TableColumn("name", "PARTITION", lambda one, look: show(one.name), fixed(4), KEPT),
+    TableColumn("state", "STATE", lambda one, look: show(one.state.lower()), fixed(4), KEPT,
+                style=lambda one, look: "" if one.state == "UP" else "warning"),
+    TableColumn("nodes", "NODES", lambda one, look: str(one.nodes), fixed(4), KEPT, "right"),
+    TableColumn("cpus", "CPUS", lambda one, look: str(one.cpus), fixed(4), KEPT, "right"),
+    TableColumn("limit", "LIMIT", lambda one, look: duration(one.limit_s), fixed(4), 100, "right"),
+    TableColumn("most", "MOST NODES",
+                lambda one, look: NONE if one.most_nodes is None else str(one.most_nodes),
+                fixed(4), 99, "right"),
 )  # fmt: skip
 
 
 def partition_table(cluster: Cluster, width: int | None, colour: bool) -> Iterator[str]:
-    rows = [
-        [
-            Cell(show(one.name)),
-            Cell(show(one.state.lower()), "" if one.state == "UP" else "warning"),
-            Cell(str(one.nodes)),
-            Cell(str(one.cpus)),
-            Cell(NONE if one.limit_s is None else duration(one.limit_s)),
-            Cell(NONE if one.most_nodes is None else str(one.most_nodes)),
-        ]
-        for one in cluster.partitions
-    ]
-    return filled_table(_PARTITION_HEADS, rows, width, colour)
+    return filled_table(*printed(PARTITION_COLUMNS, cluster.partitions, None), width, colour)
 
 
 def controller_words(controller: Controller | None, now: Nanos) -> str:

@@ -194,8 +194,10 @@ class Zone:
         return _broken_down(at).tm_gmtoff
 
 
-def clock_time(at: Nanos, *, millis: bool = False) -> str:
-    """Time of day in the zone of `Zone`, "14:20:31" or "14:20:31.204"."""
+def clock_time(at: Nanos | None, *, millis: bool = False) -> str:
+    """Time of day in the zone of `Zone`, "14:20:31" or "14:20:31.204"; "–" for None."""
+    if at is None:
+        return NONE
     text = time.strftime("%H:%M:%S", _broken_down(at))
     return f"{text}.{at % SECOND // 1_000_000:03d}" if millis else text
 

@@ -160,9 +160,9 @@ CHANGE_COLUMNS: tuple[TableColumn[StepChange, object], ...] = (
                 style=lambda step, look: "settled" if step.change is Change.SAME else ""),
     TableColumn("service", "SERVICE", lambda step, look: show(step.span.service), Cells(10, 18, 24), 50,
                 style=lambda step, look: "dim"),
-    TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 80, align="right"),
-    TableColumn("other", "OTHER", lambda step, look: _taken(step.other), Cells(7, 8, 8), 80, align="right"),
-    TableColumn("longer", "LONGER", _longer, Cells(8, 9, 9), 90, align="right",
+    TableColumn("this", "THIS", lambda step, look: _taken(step.this), Cells(7, 8, 8), 80, "right"),
+    TableColumn("other", "OTHER", lambda step, look: _taken(step.other), Cells(7, 8, 8), 80, "right"),
+    TableColumn("longer", "LONGER", _longer, Cells(8, 9, 9), 90, "right",
                 style=lambda step, look: CHANGES[step.change][1]),
 )  # fmt: skip
 

@@ -119,8 +119,7 @@ def history_line(verdict: Verdict) -> str:
 
 def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
-    at = clock_time(evidence.at) if evidence.at is not None else NONE
-    what = f"{fit(at, 8)}  {show(evidence.what)}  "
+    what = f"{fit(clock_time(evidence.at), 8)}  {show(evidence.what)}  "
     return f"{what}{_end_of(show(_place(evidence)), None if most is None else most - cells_of(what))}"
 
 
@@ -141,8 +140,7 @@ def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
 
 
 def _fact_line(fact: Fact) -> str:
-    at = clock_time(fact.at) if fact.at is not None else NONE
-    return f"{fit(at, 8)}  {show(fact.text)}  {show(_place(fact))}"
+    return f"{fit(clock_time(fact.at), 8)}  {show(fact.text)}  {show(_place(fact))}"
 
 
 def _place(told: Fact | Step) -> str:
