@@ -57,8 +57,7 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     try:
         size = gathering.write(path, about, states_of, _wanted(reader, found, gathering))
     except RecordingError as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
+        return complain(str(error), Exit.NO_SOURCE)
     replay = Command("jobtui", "replay", about=[str(path)]) or "jobtui replay FILE"
     print_lines([f"{show(str(path))}: {size / 1e6:.1f} MB, to be looked at with: {replay}"])
     return reader.settle(Exit.FINE)

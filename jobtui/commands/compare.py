@@ -22,8 +22,7 @@ async def run(reader: Reader) -> Exit:
     """Print the comparison; ATTENTION when what it rests on cannot be believed now."""
     words = reader.context.words
     if len(words) > 2:
-        complain("compare takes one job, or two")
-        return Exit.USAGE
+        return complain("compare takes one job, or two", Exit.USAGE)
     empty: dict[str, object] = {"this": None, "other": None}
     found = await resolve(reader, words[0])
     if found.job is None:

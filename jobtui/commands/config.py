@@ -123,11 +123,9 @@ def run_init(context: Context) -> Exit:
         print_lines(["Nothing was written."])
         return Exit.FINE
     except (EOFError, KeyboardInterrupt):
-        complain("nothing was written")
-        return Exit.INTERRUPTED
+        return complain("nothing was written", Exit.INTERRUPTED)
     except (ConfigError, OSError, ValueError) as error:  # the last for names that no file can have
-        complain(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error))
-        return Exit.USAGE
+        return complain(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error), Exit.USAGE)
 
 
 def _asked(found: Sequence[Discovered]) -> Chosen:

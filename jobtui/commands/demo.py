@@ -38,12 +38,10 @@ def run(context: Context) -> Exit:
         return Exit.FINE
     if incident is not None and incident not in INCIDENTS:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` names them"
-        complain(f"no incident {incident!r}{hint}")
-        return Exit.USAGE
+        return complain(f"no incident {incident!r}{hint}", Exit.USAGE)
     inner = context.invocation.inner
     if inner is not None and inner.command.name not in REPLAYED | REMEMBERED:
-        complain(f"{inner.command.name} is nothing that can be asked of the demo")
-        return Exit.USAGE
+        return complain(f"{inner.command.name} is nothing that can be asked of the demo", Exit.USAGE)
     seed = whole(context.flag("seed"), 1)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)

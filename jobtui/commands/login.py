@@ -33,8 +33,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def run(context: Context) -> Exit:
     if not sys.stdin.isatty():
-        complain("login asks for what it needs: it takes a terminal")
-        return Exit.USAGE
+        return complain("login asks for what it needs: it takes a terminal", Exit.USAGE)
     path = login_path(os.environ, os.path.expanduser("~"))
     try:
         url = _url(context, path)
@@ -44,14 +43,11 @@ def run(context: Context) -> Exit:
         method, granted = _log_in(LoginServer(url))
         keep_login(kept, url, granted, method)
     except ValueError as error:
-        complain(f"no address of a Balsam server: {error}")
-        return Exit.USAGE
+        return complain(f"no address of a Balsam server: {error}", Exit.USAGE)
     except EOFError:
-        complain("nothing was entered: not logged in")
-        return Exit.USAGE
+        return complain("nothing was entered: not logged in", Exit.USAGE)
     except SourceError as error:
-        complain(str(error))
-        return Exit.FAILED
+        return complain(str(error), Exit.FAILED)
     user = user_of(Login(url, granted.access_token, None, kept))
     until = f", until {show(granted.expiration[:19])}Z" if granted.expiration else ""
     print_lines([f"logged in to {show(url)}{user and f' as {show(user)}'}{until}; kept in {show(kept)}"])

@@ -145,8 +145,7 @@ def run(context: Context) -> int:
     try:
         from mcp.server.stdio import stdio_server
     except ImportError:
-        complain("mcp needs the official SDK: pip install 'jobtui[mcp]'")
-        return Exit.USAGE
+        return complain("mcp needs the official SDK: pip install 'jobtui[mcp]'", Exit.USAGE)
 
     async def serve() -> None:
         server = server_of(context)

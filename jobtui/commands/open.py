@@ -129,16 +129,14 @@ def run_serve(context: Context) -> Exit:
     """Serve until interrupted; USAGE for what cannot be served, or where it cannot."""
     first = context.words[0] if context.words else ""
     if first in COMMAND_BY_NAME and first not in DASHBOARDS:
-        complain(f"{first} is no dashboard; serve shows THING, demo or replay")
-        return Exit.USAGE
+        return complain(f"{first} is no dashboard; serve shows THING, demo or replay", Exit.USAGE)
     warn(context)
     if first not in DASHBOARDS and not configured(context):
         return no_source()
     try:
         from jobtui.web.server import DashboardServer
     except ImportError:
-        complain("serve needs textual-serve: pip install 'jobtui[serve]'")
-        return Exit.USAGE
+        return complain("serve needs textual-serve: pip install 'jobtui[serve]'", Exit.USAGE)
     listener = _listener(context.flag("listen") or DEFAULT_PLACE)
     if listener is None:
         return Exit.USAGE

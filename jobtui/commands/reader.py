@@ -355,8 +355,7 @@ def in_filtered(
     try:
         passes = parse(text)
     except FilterError as error:
-        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
-        return Exit.USAGE
+        return complain(f"filter: {error}: {marked(text, error.start, error.end)}", Exit.USAGE)
     return in_session(context, lambda reader: body(reader, passes))
 
 

@@ -53,8 +53,7 @@ def run(context: Context) -> Exit:
         complain(f"{directory}: cannot be recorded into: {error.strerror}; name another directory")
         return Exit.NO_SOURCE
     except (RecordingError, ValueError) as error:  # the last for names that no file can have
-        complain(str(error))
-        return Exit.NO_SOURCE
+        return complain(str(error), Exit.NO_SOURCE)
     recorder, memory = Recorder(writer, SystemClock(), _details(specs)), _memory()
     with closing(memory) if memory is not None else nullcontext(), closing(writer), closing(recorder):
         asyncio.run(_record(context, specs, recorder, memory, for_s))
@@ -116,18 +115,15 @@ REPLAYED = frozenset(
 def run_replay(context: Context) -> Exit:
     inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
     if inner.command.name not in REPLAYED | REMEMBERED | {"remember"}:
-        complain(f"{inner.command.name} is nothing that can be asked of a recording")
-        return Exit.USAGE
+        return complain(f"{inner.command.name} is nothing that can be asked of a recording", Exit.USAGE)
     sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is Kind.SOURCE}
     if named := next((sources[name] for name in inner.settings if name in sources), ""):
-        complain(f"{named} is not taken here: what was recorded has its own sources")
-        return Exit.USAGE
+        return complain(f"{named} is not taken here: what was recorded has its own sources", Exit.USAGE)
     try:
         with closing(RecordingReplay(Path(context.words[0]))) as replay:
             return _run_on(replay, context, inner)
     except RecordingError as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
+        return complain(str(error), Exit.NO_SOURCE)
 
 
 def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exit:

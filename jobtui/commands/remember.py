@@ -165,13 +165,11 @@ def run(context: Context) -> Exit:
         try:
             complain(f"{path}: {'removed' if forget(path) else 'there is none'}")
         except OSError as error:
-            complain(f"{path}: cannot be removed: {error.strerror}")
-            return Exit.FAILED
+            return complain(f"{path}: cannot be removed: {error.strerror}", Exit.FAILED)
         return Exit.FINE
     warn(context)
     if isinstance(context.clock, FixedClock):
-        complain("remember keeps what is known now, so it takes no --at")
-        return Exit.USAGE
+        return complain("remember keeps what is known now, so it takes no --at", Exit.USAGE)
     if (limits := limits_of(context, DEFAULT_MB, LEAST_MB)) is None:
         return Exit.USAGE
     megabytes, for_s = limits
@@ -180,8 +178,7 @@ def run(context: Context) -> Exit:
     try:
         memory = open_memory(megabytes, path)
     except (RecordingError, OSError) as error:
-        complain(str(error))
-        return Exit.NO_SOURCE
+        return complain(str(error), Exit.NO_SOURCE)
     with closing(memory):
         asyncio.run(_remember(context, memory, for_s))
     lost = f", {memory.lost:,} lost" if memory.lost else ""
@@ -241,8 +238,7 @@ def _asked(memory: Memory, ask: Callable[[], Told]) -> Told | Exit:
             return ask()
         complain(NOTHING)
     except ValueError as error:
-        complain(str(error))
-        return Exit.USAGE
+        return complain(str(error), Exit.USAGE)
     except RecordingError as error:
         complain(str(error))
     return Exit.NO_SOURCE
@@ -280,8 +276,7 @@ def run_seen(context: Context) -> Exit:
     )
     print_report(report, context)
     if text and not found.signatures:
-        complain(f"{show(text)}: no such failure is remembered")
-        return Exit.NOT_FOUND
+        return complain(f"{show(text)}: no such failure is remembered", Exit.NOT_FOUND)
     return Exit.ATTENTION if found.sites else Exit.FINE
 
 

@@ -77,14 +77,11 @@ async def _report(reader: Reader) -> Exit:
     try:
         query = query_of(reader.context, what, reader.specs)
     except Ambiguous as error:
-        complain(str(error))
-        return Exit.NOT_FOUND
+        return complain(str(error), Exit.NOT_FOUND)
     except ValueError as error:
-        complain(str(error))
-        return Exit.USAGE
+        return complain(str(error), Exit.USAGE)
     if _plots(reader) and reader.context.format in (OutputFormat.JSON, OutputFormat.CSV):
-        complain("--plot and --svg draw a picture: leave out --json and --csv")
-        return Exit.USAGE
+        return complain("--plot and --svg draw a picture: leave out --json and --csv", Exit.USAGE)
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
     series, times = list[Series](), list[StateTime]()

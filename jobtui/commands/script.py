@@ -70,8 +70,7 @@ def run(context: Context) -> Exit:
     if context.flag("grep") is not None:
         return in_session(context, search)
     if context.flag("user") is not None:
-        complain("--user is for --grep: which scripts of this user contain something")
-        return Exit.USAGE
+        return complain("--user is for --grep: which scripts of this user contain something", Exit.USAGE)
     if not context.words:
         complain("script needs ID: a job of Slurm or Torque, or a computeJid; or --grep RE")
         return Exit.USAGE
@@ -236,8 +235,7 @@ async def search(reader: Reader) -> Exit:
     """Print the scripts that contain it as they are found; NOT_FOUND when there is none."""
     context = reader.context
     if context.words:
-        complain("script takes a job or --grep, not both")
-        return Exit.USAGE
+        return complain("script takes a job or --grep, not both", Exit.USAGE)
     if no_archive(reader):
         return Exit.NO_SOURCE
     await reader.open_archives()

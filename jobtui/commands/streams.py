@@ -69,7 +69,8 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="jobtui.ascii", **({"encoding": "ascii"} if is_ascii else {}))
 
 
-def complain(text: str) -> None:
+def complain(text: str, code: Exit = Exit.FINE) -> Exit:
+    """Say on stderr what is wrong; the exit code that says the same."""
     from jobtui.render.text import show
 
     prepare_streams()
@@ -84,6 +85,7 @@ def complain(text: str) -> None:
         sys.stderr.flush()
     except OSError:
         _detach(sys.stderr.fileno())
+    return code
 
 
 def guarded(write: Callable[[], int]) -> int:
@@ -100,8 +102,7 @@ def guarded(write: Callable[[], int]) -> int:
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
         _detach(sys.stdout.fileno())
-        complain(f"the output cannot be written: {error.strerror}")
-        return Exit.USAGE
+        return complain(f"the output cannot be written: {error.strerror}", Exit.USAGE)
     return code
 
 
@@ -136,8 +137,7 @@ def fault(error: Exception) -> int:
     from jobtui.model.health import FAULTS, SourceError
 
     if isinstance(error, SourceError):  # no thread, for one
-        complain(str(error))
-        return Exit.NO_SOURCE
+        return complain(str(error), Exit.NO_SOURCE)
     FAULTS.note(error, "running the command")
     return say_faults(Exit.FAULT)
 

@@ -164,13 +164,11 @@ def run_wait(context: Context) -> Exit:
     text = (given.values[-1] if given.values and given.origin == "--until" else "") or "done,stuck"
     wanted = tuple(word for word in text.split(",") if word)
     if not wanted or not set(wanted) <= set(UNTIL):
-        complain(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}')
-        return Exit.USAGE
+        return complain(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}', Exit.USAGE)
     length = context.flag("timeout")
     timeout_s = None if length is None else parse_duration(length)
     if length is not None and timeout_s is None:
-        complain(f'"{length}" is no length of time: expected such as 90s, 10m, 2h30m')
-        return Exit.USAGE
+        return complain(f'"{length}" is no length of time: expected such as 90s, 10m, 2h30m', Exit.USAGE)
     return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
 
 

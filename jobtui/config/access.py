@@ -8,7 +8,6 @@ from typing import Any
 from jobtui.backends.registry import servers
 from jobtui.config.file import ConfigError
 from jobtui.grammar import ENVIRONMENT_PREFIX
-from jobtui.model.secrets import mask_text
 from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
 
 FILES = ("bearer_file", "password_file", "api_key_file", "ca_file")
@@ -38,36 +37,23 @@ def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
     return _checked(Access(**named, headers=pairs))
 
 
-def accesses_of(tables: object, base: str, environ: Mapping[str, str]) -> dict[str, Access]:
-    """The access of each server that a table of tables names; files are relative to `base`.
+def access_at(address: str, table: object, base: str, environ: Mapping[str, str]) -> tuple[str, Access]:
+    """The server of an address, and the access that a table says; files are relative to `base`.
 
-    Raises ValueError, in a line that begins with the address.
+    Raises ValueError, as `access_of_table`.
     """
-    if not isinstance(tables, dict):
-        raise ValueError('expected tables ["ADDRESS"]')
-    found = {}
-    for address, table in tables.items():
-        try:
-            access = access_of_table(table, environ)
-            target = parse_server("", address).target
-        except ValueError as error:
-            raise ValueError(f"{mask_text(address)}: {error}") from None
-        for key in FILES:
-            if path := getattr(access, key):
-                place: Any = os.path.join(base, os.path.expanduser(path))
-                access = access._replace(**{key: place})
-        found[target] = access
-    return found
+    access = access_of_table(table, environ)
+    for key in FILES:
+        if path := getattr(access, key):
+            place: Any = os.path.join(base, os.path.expanduser(path))
+            access = access._replace(**{key: place})
+    return parse_server("", address).target, access
 
 
-def holds_secrets(tables: object) -> bool:
-    """Whether what is secret stands in the tables themselves, and not in a variable or file they name."""
-    for table in tables.values() if isinstance(tables, dict) else ():
-        headers = table.get("headers", {})
-        said = [table.get("bearer"), table.get("password"), *headers.values()]
-        if any(isinstance(one, str) and not one.startswith("$") for one in said):
-            return True
-    return False
+def holds_secrets(table: Any) -> bool:
+    """Whether what is secret stands in the table itself, and not in a variable or file that it names."""
+    said = [table.get("bearer"), table.get("password"), *table.get("headers", {}).values()]
+    return any(isinstance(one, str) and not one.startswith("$") for one in said)
 
 
 def with_access(

@@ -83,20 +83,21 @@ def accesses_of_file(
     found: dict[str, Access] = {}
     has_secrets = False
     for keys, tables, holds in file.tables("servers", profile):
-        from jobtui.config.access import accesses_of, holds_secrets  # few have such a table
+        from jobtui.config.access import access_at, holds_secrets  # few have such a table
 
         for address, table in tables.items() if holds else ():
             try:
-                found |= accesses_of({address: table}, file.base, environ)
+                target, found_there = access_at(address, table, file.base, environ)
             except ValueError as error:
                 # Noted at the key that the error begins with, if there is one
-                text = str(error).split(": ", 1)[-1]
+                text = str(error)
                 key = text.partition(":")[0]
                 at = (*keys, address, key)
                 is_of_key = at in file.places.keys
                 file.wrong(at if is_of_key else at[:-1], text.removeprefix(f"{key}: ") if is_of_key else text)
             else:
-                has_secrets = has_secrets or holds_secrets({address: table})
+                found[target] = found_there
+                has_secrets = has_secrets or holds_secrets(table)
     if not (has_secrets and os.stat(file.path).st_mode & OTHERS_MAY):
         return found, ()
     from jobtui.model.commands import Command  # seldom said

@@ -32,10 +32,6 @@ class AgentCommand:
     start: int | None = None
     ended: bool = False
 
-    @property
-    def serial(self) -> int:
-        return self.order.serial
-
     def __str__(self) -> str:
         return (
             f"{self.kind}(a={self.agent} jid={self.jid} o={self.order.prefix} job_cmd={self.job_cmd}"
@@ -57,6 +53,7 @@ class Agent:
     def __init__(self, site: Site, stream: Stream, identity: Identity, exited: Callable[[int], None]) -> None:
         self.site = site
         self.process = site.process(stream, agent=True)
+        self.log = self.process.log
         self.identity = identity
         self.commands: list[AgentCommand] = []
         self._exited = exited
@@ -85,9 +82,6 @@ class Agent:
         self.site.supervisor.accept()
         self.send(Message(agent_id=self.identity.agent_id, name="alive"))
 
-    def log(self, name: str, *values: object) -> str:
-        return self.process.log(name, *values)
-
     def send(self, message: Message) -> None:
         """Send to the supervisor; lost when there is no connection."""
         if self._socket is not None and self.process.alive:
@@ -104,7 +98,7 @@ class Agent:
                 agent_id=self.identity.agent_id,
                 name="run_status_update",
                 jid=command.jid,
-                serial=command.serial,
+                serial=command.order.serial,
                 state=state,
                 start=command.start,
                 **told,
@@ -127,8 +121,8 @@ class Agent:
                         self.destroy(command)
                 self.send(self.reply(order, state="canceled"))
             case "run_status":
-                found = [c for c in self.commands if c.jid == order.request.jid and c.state]
-                message = self.reply(order, state=found[0].state) if found else self.unknown_run(order)
+                found = next((c for c in self.commands if c.jid == order.request.jid and c.state), None)
+                message = self.reply(order, state=found.state) if found else self.unknown_run(order)
                 self.log("run_status", message, order.request.jid)
                 self.send(message)
             case "sbatch_login":
@@ -152,19 +146,10 @@ class Agent:
         self, order: Order, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
     ) -> AgentCommand:
         key = self.site.ids.draw()
-        known = msgspec.structs.asdict(self.identity)
-        text = (
-            str(TABLES["stdin"])
-            .rstrip("\n")
-            .format(
-                slurm="export SIREPO_MPI_IN_SLURM='1'\n" if self.slurm else "",
-                cores=4 if self.identity.kind == "parallel" else 1,
-                run_dir=run_dir,
-                key=key,
-                **known,
-            )
-        )
-        self.log("program", "('/bin/bash', '-l')", text)
+        known = msgspec.structs.asdict(self.identity) | {"run_dir": run_dir, "key": key}
+        known["slurm"] = "export SIREPO_MPI_IN_SLURM='1'\n" if self.slurm else ""
+        known["cores"] = 4 if self.identity.kind == "parallel" else 1
+        self.log("program", "('/bin/bash', '-l')", str(TABLES["stdin"]).rstrip("\n").format(**known))
         command = AgentCommand(
             self.identity.prefix,
             self.site.next_pid(),

@@ -97,17 +97,10 @@ class Op(Order):
             self._slots["cpu"] = driver.cpu_slots
             if self.name in driver.op_slots:
                 self._slots["op"] = driver.op_slots[self.name]
-            settings = self.supervisor.site.settings
-            if driver.untimed or self.name == "cancel":
-                self.max_run_secs = 0.0
-            elif self.name in {"analysis", "io"}:
-                self.max_run_secs = settings.max_secs_analysis
-            elif self.kind == "sequential":
-                self.max_run_secs = settings.max_secs_sequential
-            elif self.request.plan in {"premium", "enterprise"}:
-                self.max_run_secs = settings.max_secs_parallel_paid
-            else:
-                self.max_run_secs = settings.max_secs_parallel
+            if not driver.untimed and self.name != "cancel":
+                is_paid = self.kind == "parallel" and self.request.plan in {"premium", "enterprise"}
+                limit = "analysis" if self.name in {"analysis", "io"} else f"{self.kind}{'_paid' * is_paid}"
+                self.max_run_secs = getattr(self.supervisor.site.settings, f"max_secs_{limit}")
         return await driver.prepare(self)
 
     async def take(self, name: str) -> bool:
@@ -124,20 +117,17 @@ class Op(Order):
             await slots.get()
             self._held.add(name)
             return False
-        self.log("enter", self, reason, self._owner)
+        owner = self.job or f"_Supervisor(api={self.request.api} uid={self.request.uid})"
+        self.log("enter", self, reason, owner)
         self._tell(reason)
         await slots.get()
-        self.log("exit", self, reason, self._owner)
+        self.log("exit", self, reason, owner)
         if self.is_destroyed:
             slots.put(None)
         else:
             self._held.add(name)
         self._tell(None)
         return True
-
-    @property
-    def _owner(self) -> str:
-        return str(self.job) if self.job else f"_Supervisor(api={self.request.api} uid={self.request.uid})"
 
     def _tell(self, reason: str | None) -> None:
         if self.name == "run" and self.job is not None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jobtui.backends.registry import told_apart
 from jobtui.commands.open import of_specs, spelled
 from jobtui.config import load
-from jobtui.config.access import accesses_of, holds_secrets, merged
+from jobtui.config.access import access_at, holds_secrets, merged
 from jobtui.model.clock import from_seconds
 from jobtui.model.ids import answers_to, labels_of, meant_by, named, numbered, system_job_id
 from jobtui.model.job_reader import SbatchStatus, sbatch_status
@@ -71,22 +71,25 @@ def test_what_is_said_above_wins_and_one_login_is_sent() -> None:
 
 
 def test_tables_are_by_address_and_their_files_beside_the_configuration() -> None:
-    tables = {"HTTPS://Jaeger.example.org/x/": {"bearer_file": "token", "ca_file": "/ca.pem"}}
-    assert accesses_of(tables, "/etc/jobtui", {}) == {
-        "https://Jaeger.example.org/x": Access(bearer_file="/etc/jobtui/token", ca_file="/ca.pem")
-    }
+    table = {"bearer_file": "token", "ca_file": "/ca.pem"}
+    assert access_at("HTTPS://Jaeger.example.org/x/", table, "/etc/jobtui", {}) == (
+        "https://Jaeger.example.org/x",
+        Access(bearer_file="/etc/jobtui/token", ca_file="/ca.pem"),
+    )
     wrong: object
-    for wrong in ("x", {"no address": {}}, {f"https://u:{SECRET}@host": {}}, {"https://h": {"x": 1}}):
+    for address, wrong in (
+        ("https://h", "x"), ("no address", {}), (f"https://u:{SECRET}@host", {}), ("https://h", {"x": 1}),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=r"^[^\n]+$") as raised:
-            accesses_of(wrong, "/", {})
+            access_at(address, wrong, "/", {})
         assert SECRET not in str(raised.value)
 
 
 def test_secrets_are_not_in_a_representation_and_their_place_is_known() -> None:
     assert SECRET not in repr(Access(SECRET, "", "", SECRET, (("X", SECRET),)))
-    assert holds_secrets({"https://h": {"bearer": SECRET}})
-    assert holds_secrets({"https://h": {"headers": {"X": SECRET}}})
-    assert not holds_secrets({"https://h": {"bearer": "$X", "headers": {"X": "$Y"}, "bearer_file": "/f"}})
+    assert holds_secrets({"bearer": SECRET})
+    assert holds_secrets({"headers": {"X": SECRET}})
+    assert not holds_secrets({"bearer": "$X", "headers": {"X": "$Y"}, "bearer_file": "/f"})
 
 
 HOSTS = ("https://balsam-dev.alcf.anl.gov", "https://balsam-prod.alcf.anl.gov")
