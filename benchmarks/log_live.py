@@ -18,17 +18,18 @@ from jobtui.model.job_reader import JobReader
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.shared import Shared
 from jobtui.store.store import Store
-from jobtui.terminal.app import LeanApp
-from jobtui.theme import DARK, THEMES
+from jobtui.terminal.app import TerminalApp
+from jobtui.theme import DARK, LAYOUT, THEMES
 
 
-class LogApp(LeanApp[None]):
+class LogApp(TerminalApp[None]):
+    CSS = LAYOUT
+
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.animation_level = "none"
         clock = SystemClock()
-        # Nothing is asked about jobs here
-        store, job_reader = Store(NothingRead(), clock), cast("JobReader", None)
+        store, job_reader = Store(NothingRead(), clock), cast("JobReader", None)  # asked nothing here
         self._path = path
         self._shared = Shared(store, clock, job_reader, logs=SessionLogs(lambda: []))
         for known in THEMES:

@@ -98,17 +98,6 @@ class Action(NamedTuple):
         return ", ".join(sorted(self.places))
 
 
-class Signs:
-    """Whether this process may name keys by signs such as arrows; a terminal may not have them."""
-
-    in_words = False
-
-
-def shown_key(key: str) -> str:
-    shown = SHOWN_KEYS.get(key, key)
-    return key if Signs.in_words and not shown.isascii() else shown
-
-
 _SORTED = frozenset({Place.JOBS, Place.AGENTS, Place.NODES, Place.TRACES, Place.SEEN})
 _PLACES = {
     "everywhere": EVERYWHERE,
@@ -134,6 +123,13 @@ class Keymap:
     """The actions with the keys that hold in this process: those of the table until a user wants others."""
 
     actions = ACTIONS
+    in_words = False
+    """Whether keys have no signs such as arrows, which a terminal may not be able to show."""
+
+
+def shown_key(key: str) -> str:
+    shown = SHOWN_KEYS.get(key, key)
+    return key if Keymap.in_words and not shown.isascii() else shown
 
 
 def actions_at(place: Place) -> Iterator[Action]:

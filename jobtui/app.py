@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.actions import ACTIONS, Keymap, Place, Signs, with_wishes
+from jobtui.actions import ACTIONS, Keymap, Place, with_wishes
 from jobtui.allocator import give_back, share_heaps
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
@@ -31,7 +31,7 @@ from jobtui.store.store import Changes
 from jobtui.terminal.app import TerminalApp
 from jobtui.terminal.driver import TerminalDriver, window_title
 from jobtui.terminal.textual_patches import kept_up
-from jobtui.theme import DARK, PLAIN, THEMES, colors_for, theme_for, with_colors
+from jobtui.theme import DARK, LAYOUT, PLAIN, THEMES, colors_for, theme_for, with_colors
 from jobtui.views import START, Views, ViewsError
 from jobtui.widgets.filter_bar import CommandBar, FilterBar, Mistake
 
@@ -56,22 +56,7 @@ OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 class JobtuiApp(TerminalApp[None]):
     """The dashboard on a session, opened at a job when one is given."""
 
-    CSS = """
-    Toast { padding: 0 1; width: auto; max-width: 90%; margin-top: 0; }
-    CommandPalette { background: $background 80%; }
-    CommandPalette:ansi { background: #000000 0%; }
-    CommandPalette #--container { margin: 0 2; max-width: 110; }
-    CommandPalette SearchIcon { display: none; }
-    CommandPalette #--input { border: none; padding: 0 1; background: $surface; }
-    CommandPalette #--input.--list-visible { border: none; }
-    CommandPalette CommandList {
-        border: none; background: $surface; max-height: 80vh; text-wrap: nowrap; text-overflow: ellipsis;
-        text-style: none; scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%;
-        scrollbar-background: $surface;
-    }
-    CommandPalette CommandList > .option-list--option { text-style: none; }
-    CommandPalette CommandList:ansi > .option-list--option-highlighted { text-style: bold underline; }
-    """
+    CSS = LAYOUT
     TITLE = "jobtui"
 
     def __init__(
@@ -88,7 +73,7 @@ class JobtuiApp(TerminalApp[None]):
         looks = looks or USUAL_LOOKS
         wanted = glyphs_for(looks.glyphs, os.environ, getattr(sys.__stderr__, "encoding", None) or "ascii")
         super().__init__(lowering(wanted))
-        Signs.in_words = wanted is not Glyphs.UNICODE
+        Keymap.in_words = wanted is not Glyphs.UNICODE
         Keymap.actions = with_wishes(looks.keys) if looks.keys else ACTIONS
         self.window_title = window_title(title, os.environ) if looks.title else ""
         self._session = session
@@ -372,20 +357,18 @@ class JobtuiApp(TerminalApp[None]):
         for screen in (*stack, *(kept for kept in self._kept.values() if kept not in stack)):
             screen.pause_ended()
 
-    @work(group="replay")
-    async def action_step(self, seconds: float) -> None:
-        if self._shared.player is None:
-            self.notify(NO_REPLAY, severity="warning")
-            return
-        await self._shared.player.go(Nanos(self._shared.player.at + round(seconds * SECOND)))
-        self.show_all_again()
+    def action_step(self, seconds: float) -> None:
+        self._go_in_time(lambda player: player.go(Nanos(player.at + round(seconds * SECOND))))
+
+    def action_change(self, forward: bool) -> None:
+        self._go_in_time(lambda player: player.go_to_change(forward=forward))
 
     @work(group="replay")
-    async def action_change(self, forward: bool) -> None:
+    async def _go_in_time(self, go: Callable[[Player], Awaitable[None]]) -> None:
         if self._shared.player is None:
             self.notify(NO_REPLAY, severity="warning")
             return
-        await self._shared.player.go_to_change(forward=forward)
+        await go(self._shared.player)
         self.show_all_again()
 
     def play(self) -> None:

@@ -1,4 +1,4 @@
-"""What the names of styles look like: the only place with colours.
+"""Themes: what the names of styles look like. All colours are in `theme.toml`.
 
 Our own dark and light theme, two in the colours of the user's terminal, dark and light, and one without
 colours, in which weight and reverse carry what colour carries elsewhere. Widgets find a style under the theme
@@ -7,95 +7,54 @@ variable `jobtui-<name>`, with a dash for each dot of the name.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pkgutil import get_data
 from typing import Any
 
 from textual.theme import Theme
 
 from jobtui.model.settings import AUTO
+from jobtui.model.tables import tables_of
 
+LAYOUT = (get_data("jobtui", "layout.tcss") or b"").decode()
+"""The stylesheet of every app of ours: where widgets are and how large."""
 VARIABLE = "jobtui-"
+_TABLE = tables_of("jobtui", "theme")
 _DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
-_COLORS: Mapping[str, tuple[str, str, str, str]] = {
-    "text": ("#cdd2da", "#24282f", "default", "default"),
-    "settled": ("#7c8594", "#6a717d", "bright_black", "bright_black"),
-    "faint": ("#363c47", "#cbc8c0", "bright_black", "bright_black"),
-    "accent": ("#7ea6e0", "#1f5fa8", "cyan", "blue"),
-    "good": ("#8fbc8f", "#2e6b34", "green", "green"),
-    "bad": ("#e57373", "#b3261e", "red", "red"),
-    "care": ("#dcae62", "#8a5a00", "yellow", "magenta"),
-    "cursor": ("on #263145", "on #dbe5f3", "not dim default reverse", "not dim default reverse"),
-    "cursor.weak": ("on #1a1d24", "on #f0efe9", "bold", "bold"),
-    "hit": ("not dim #0d0e11 on #dcae62", "on #f3d27a", "black on yellow", "black on yellow"),
-    "selected": ("on #1d2430", "on #e6ecf5", "underline", "underline"),
-    "service.0": ("#7ea6e0", "#1f5fa8", "cyan", "blue"),
-    "service.1": ("#8fbc8f", "#2e6b34", "green", "green"),
-    "service.2": ("#b79ad8", "#6b3fa0", "magenta", "magenta"),
-    "service.3": ("#5fb8b8", "#0f6b70", "blue", "cyan"),
-    "service.4": ("#c8a97e", "#7a5518", "bright_cyan", "red"),
-    "service.5": ("#9aa7bd", "#50607a", "bright_magenta", "black"),
-}
-"""As Rich names them: dark, light, and of the terminal's own on dark and on light."""
 NO_STYLES = frozenset({"text", "faint", "bad", "care"})
 """Colours that only other styles are made of."""
-_SAME: Mapping[str, str] = {
-    "dim": "settled", "rule": "faint", "heading": "settled", "key": "accent", "error": "bad",
-    "warning": "care", "source.0": "accent", "source.1": "good", "source.2": "care", "source.3": "text",
-    "source.4": "settled", "status.running": "good", "status.pending": "text", "status.completed": "settled",
-    "status.failed": "bad", "status.canceled": "settled", "status.missing": "settled",
-    "status.purged": "settled", "status.unknown": "care",
-}  # fmt: skip
-"""Styles that are plain colours."""
 
 
 def _colors(column: int) -> dict[str, str]:
-    return {name: found[column] for name, found in _COLORS.items()}
+    return {name: found[column] for name, found in _TABLE["colors"].items()}
 
 
 def _styles(column: int) -> dict[str, str]:
     colors = _colors(column)
-    return {
-        **{name: color for name, color in colors.items() if name not in NO_STYLES},
-        **{name: colors[same] for name, same in _SAME.items()},
-        "title": f"bold {colors['text']}",
-        "strong": f"bold {colors['text']}",
-        "sorted": f"bold {colors['accent']}",
-        "selection": "reverse",
-        "marked": f"bold {colors['accent']}",
-        "mistake": f"underline {colors['bad']}",
-        "path": "bold",
-        "status.needs_person": f"bold {colors['care']}",
-    }
+    styles = {name: style.format(**colors) for name, style in _TABLE["styles"].items()}
+    return {name: color for name, color in colors.items() if name not in NO_STYLES} | styles
 
 
 def _variables(styles: Mapping[str, str]) -> dict[str, str]:
     return {VARIABLE + name.replace(".", "-"): style for name, style in styles.items()}
 
 
-def _own(name: str, column: int, *, secondary: str, background: str, surface: str, panel: str) -> Theme:
+def _own(name: str, column: int) -> Theme:
     colors = _colors(column)
     return Theme(
-        name=name,
+        name=f"jobtui-{name}",
         primary=colors["accent"],
-        secondary=secondary,
         accent=colors["accent"],
         warning=colors["care"],
         error=colors["bad"],
         success=colors["good"],
         foreground=colors["text"],
-        background=background,
-        surface=surface,
-        panel=panel,
         dark=column == _DARK,
         variables=_variables(_styles(column)),
+        **_TABLE[name],
     )
 
 
-DARK = _own(
-    "jobtui-dark", _DARK, secondary="#5d7ba6", background="#0d0e11", surface="#16181d", panel="#1e2128"
-)
-LIGHT = _own(
-    "jobtui-light", _LIGHT, secondary="#5b7ea8", background="#fbfaf7", surface="#f1efe9", panel="#e7e4dc"
-)
+DARK, LIGHT = _own("dark", _DARK), _own("light", _LIGHT)
 
 
 def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme:
@@ -118,26 +77,13 @@ def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme
 
 ANSI = _native("jobtui-ansi", _styles(_ANSI))
 ANSI_LIGHT = _native("jobtui-ansi-light", _styles(_ANSI_LIGHT), dark=False)
-PLAIN = _native(
-    "jobtui-plain",
-    {
-        **dict.fromkeys(("title", "strong", "sorted", "key", "error", "warning"), "bold"),
-        **dict.fromkeys(("cursor.weak", "marked", "path", "status.failed", "status.needs_person"), "bold"),
-        **dict.fromkeys(("dim", "settled", "rule", "heading"), "dim"),
-        **dict.fromkeys((f"status.{word}" for word in ("completed", "canceled", "missing", "purged")), "dim"),
-        **dict.fromkeys(("selected", "mistake"), "underline"),
-        "cursor": "not dim reverse",
-        "hit": "bold reverse",
-        "selection": "reverse",
-    },
-)
+PLAIN = _native("jobtui-plain", {name: style for style, names in _TABLE["plain"].items() for name in names})
 THEMES = (DARK, LIGHT, ANSI, ANSI_LIGHT, PLAIN)
 SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220", "dumb", ""})
 """Terminals whose own few colours fit better than ours."""
 TRUE_COLORS = ("truecolor", "24bit")
 MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
 """Ends of the names of terminals that have more than 16 colours."""
-IN_256_COLORS = {"cursor": "on #444444", "cursor.weak": "on #1c1c1c", "selected": "on #262626"}
 LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})
 """Backgrounds on which dark letters are read, as `COLORFGBG` numbers them."""
 
@@ -162,7 +108,7 @@ def theme_for(wish: str, environment: Mapping[str, str]) -> str:
 
 def colors_for(environment: Mapping[str, str]) -> Mapping[str, str]:
     """What of our dark theme looks otherwise where there are 256 colours: none of them is a dark blue."""
-    return {} if has_true_colors(environment) else IN_256_COLORS
+    return {} if has_true_colors(environment) else _TABLE["in_256_colors"]
 
 
 def has_true_colors(environment: Mapping[str, str]) -> bool:

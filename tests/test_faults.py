@@ -378,8 +378,8 @@ async def test_a_job_that_cannot_be_explained_costs_no_other(expected_faults: Fa
         await session.catch_up()
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(Gatherer, "sample", sampled)
-            found = await Gatherer.of(session).survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
-        whole = await Gatherer.of(session).survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
+            found = await Gatherer.of(session).survey(Nanos(0), NOW)
+        whole = await Gatherer.of(session).survey(Nanos(0), NOW)
     assert 0 < found.looked_at == whole.looked_at - len(expected_faults)
     assert {fault.stage for fault in expected_faults.all()} == {"explaining"}
 

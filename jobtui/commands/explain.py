@@ -1,8 +1,6 @@
 """`explain ID` and `incidents`: what is wrong with a job, or with all of a time, and what that rests on."""
 
-import asyncio
 from collections.abc import Iterator
-from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incidents, failed_before
@@ -136,5 +134,5 @@ async def run_incidents(reader: Reader) -> Exit:
 
 async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:
     gatherer, grouping = Gatherer.of(reader.session), Grouping()
-    found = await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
+    found = await reader.watched(gatherer.survey(begin, end, grouping))
     return found or grouping.found(gatherer.blind_spots(), min(end, reader.now))

@@ -74,28 +74,25 @@ NAME_CELLS = 16
 """Cells of the names of facts."""
 
 
+def key_of_agent(agent: Agent) -> tuple[str, ...]:
+    return agent.supervisor, agent.driver, agent.kind, f"{agent.uid[:4]} {agent.agent}"
+
+
 class AgentsScreen(TableScreen[Agent]):
     """All agents, and the details of the one under the cursor."""
 
     PLACE = At.AGENTS
     WHAT = "agent"
     COLUMNS = AGENT_COLUMNS
+    KEY = staticmethod(key_of_agent)
     FIELDS = AGENT_FIELDS
     PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
-
-    DEFAULT_CSS = """
-    AgentsScreen TextPane { height: 11; max-height: 35%; }
-    AgentsScreen.-low TextPane, AgentsScreen.-flat TextPane { display: none; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._agents: tuple[Agent, ...] = ()
         self._read_of: tuple[int, ...] = ()
         self._about = TextPane()
-
-    def key_of(self, record: Agent) -> tuple[str, ...]:
-        return record.supervisor, record.driver, record.kind, f"{record.uid[:4]} {record.agent}"
 
     def records(self) -> list[Agent]:
         read = tuple(source.records for source in self.shared.store.sources())

@@ -4,7 +4,6 @@ or end of which the user wants to be told.
 
 import asyncio
 import os
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
@@ -24,7 +23,7 @@ from jobtui.model.verdicts import Code
 from jobtui.render.memory import sites_words
 from jobtui.render.terminal import notification_sequence
 from jobtui.render.text import show
-from jobtui.screens.export import write_sequence
+from jobtui.screens.export import run_quietly, write_sequence
 from jobtui.screens.shared import Shared
 from jobtui.store.store import Store
 
@@ -32,8 +31,6 @@ SITES_S = 300.0
 """How often it checks whether sites deviate."""
 LOOK_S = 2.0
 """How often it checks: time alone may make a job late."""
-
-
 TIMEOUT_S = 30.0
 """A command that takes longer is ended."""
 
@@ -75,32 +72,6 @@ class AlarmCommand:
             )
         elif self._has_failed:
             self._store.apply(self.name, Batch(count=1))
-
-
-async def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:
-    """Run a command with these variables beside those of this program; how it failed, if it did."""
-    nothing = subprocess.DEVNULL
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            env={**os.environ, **facts},
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        return getattr(error, "strerror", None) or str(error)
-    try:
-        async with asyncio.timeout(timeout_s):
-            code = await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return f"was ended after {timeout_s:g} s"
-    if code < 0:
-        return f"was ended by signal {-code}"
-    return None if code == 0 else f"ended with exit code {code}"
 
 
 class Alarm:

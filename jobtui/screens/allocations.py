@@ -21,7 +21,6 @@ class AllocationsScreen(HeadedScreen):
     """The sites, and a table of allocations; stale ones stand out."""
 
     PLACE = Place.ALLOCATIONS
-    DEFAULT_CSS = "AllocationsScreen TextPane { max-height: 40%; }"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)

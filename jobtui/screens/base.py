@@ -3,7 +3,7 @@
 What the first paint does not need is imported in the functions that need it, here and in the other screens.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from jobtui.widgets.text_pane import WrappedText
 
 Record = TypeVar("Record")
+Test = TypeVar("Test")
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
@@ -57,13 +58,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     ALLOW_SELECT = False  # our lines select for themselves, see LineView
     PLACE: ClassVar[Place]
     """Which screen it is in the table of actions."""
-    DEFAULT_CSS = """
-    LiveScreen { overflow: hidden hidden; }
-    LiveScreen.-low RuleLine, LiveScreen.-flat RuleLine { display: none; }
-    LiveScreen.-flat SourceStrip, LiveScreen.-flat KeyLine { display: none; }
-    LiveScreen.-tiny FilterBar { dock: bottom; }
-    LiveScreen.-line Header { display: none; }
-    """
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
 
@@ -81,7 +75,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._pending = NO_CHANGES
         self._flushed_at = 0.0
         self._flush_is_due = False
-        self._notice: NoticeLine | None = None
+        self._notice = NoticeLine()
         self._missed_pause = False
         self._fault_words = ""
 
@@ -207,6 +201,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         self._unsubscribe = self.shared.live.subscribe(self._collect)
         self.set_interval(TICK_S, self._tick)
+        self.mount(self._notice)
         self.show_pause()
 
     def on_unmount(self) -> None:
@@ -228,15 +223,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self._flush()
 
     def show_pause(self) -> None:
-        words = self.shared.notice() or self._fault_words or None
-        if words is not None and self._notice is None:
-            self._notice = NoticeLine(words)
-            self.mount(self._notice)
-        elif words is not None and self._notice is not None:
-            self._notice.words = words
-        elif self._notice is not None:
-            self._notice.remove()
-            self._notice = None
+        self._notice.words = self.shared.notice() or self._fault_words
+        self._notice.set_class(bool(self._notice.words), "-needed")
 
     def say_fault(self, fault: Fault, then: str = "") -> None:
         """Report a fault of jobtui on this screen until it is left."""
@@ -381,13 +369,20 @@ class HeadedScreen(LiveScreen):
         return Taken(self.block(), self.command())
 
 
+def test_of(parse: Callable[[str], Test], text: str) -> tuple[Test | None, Mistake | None]:
+    """What tells which records pass a filter, None when all do; and the mistake in it, which is no filter."""
+    if not text.strip():
+        return None, None
+    from jobtui.analysis.filter_syntax import FilterError  # the first paint has no filter
+
+    try:
+        return parse(text), None
+    except FilterError as error:
+        return None, Mistake(error.start, error.end, show(str(error)))
+
+
 class FilteringScreen(HeadedScreen):
     """A screen of what passes a filter, which is typed above its rule."""
-
-    DEFAULT_CSS = """
-    FilteringScreen.-low RuleLine.-needed { display: block; }
-    FilteringScreen.-tiny Header, FilteringScreen.-tiny NoticeLine { display: none; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -431,6 +426,8 @@ class TableScreen(FilteringScreen, Generic[Record]):
     WHAT: ClassVar[str]
     """What a record is called."""
     COLUMNS: ClassVar[Sequence[Any]]
+    KEY: ClassVar[Any]
+    """Gives of a record by what it is known again when it has changed."""
     FIELDS: "ClassVar[TextFields[Any] | None]" = None
     """The fields of the filter, which are completed."""
     PLACEHOLDER: ClassVar[str]
@@ -441,17 +438,11 @@ class TableScreen(FilteringScreen, Generic[Record]):
 
         super().__init__(shared)
         self._filter_text = ""
-        self._passes = self.parsed("")
-        self._sorted_by: str | None = None
-        self._reverse = False
-        self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.key_of)
+        self._passes: Callable[[Record], bool] | None = None
+        self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.KEY)
 
     def records(self) -> Sequence[Record]:
         """All that there are, in the order that is the usual one."""
-        raise NotImplementedError
-
-    def key_of(self, record: Record) -> Hashable:
-        """By what a record is known again when it has changed."""
         raise NotImplementedError
 
     def parsed(self, text: str) -> Callable[[Record], bool]:
@@ -473,13 +464,12 @@ class TableScreen(FilteringScreen, Generic[Record]):
     def show_all(self) -> None:
         super().show_all()
         table, known = self._table, self.records()
-        table.sorted_by, table.reverse = self._sorted_by, self._reverse
         table.set_empty((f"no {self.WHAT} passes the filter",) if known else self.silence())
-        passing = filter(self._passes, known)
-        table.set_records(sort_records(passing, self.COLUMNS, self._sorted_by, reverse=self._reverse))
+        passing = known if self._passes is None else filter(self._passes, known)
+        table.set_records(sort_records(passing, self.COLUMNS, table.sorted_by, reverse=table.reverse))
         filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
         total = f"{table.count:,} of {self.total()}" if filtered else self.total()
-        order = f"by {self._sorted_by}{', reversed' * self._reverse}" if self._sorted_by else ""
+        order = f"by {table.sorted_by}{', reversed' * table.reverse}" if table.sorted_by else ""
         self._rule.words = " · ".join(filter(None, (filtered, total, *self.words(), order)))
         self._rule.set_class(bool(self._filter_text), "-needed")
         self.show_about()
@@ -500,25 +490,18 @@ class TableScreen(FilteringScreen, Generic[Record]):
         )
 
     def set_filter(self, text: str) -> Mistake | None:
-        from jobtui.analysis.filter_syntax import FilterError  # the first paint has no filter
-
-        mistake = None
-        try:
-            self._passes = self.parsed(text)
-        except FilterError as error:
-            mistake, text = Mistake(error.start, error.end, show(str(error))), ""
-            self._passes = self.parsed(text)
-        self._filter_text = text.strip()
+        self._passes, mistake = test_of(self.parsed, text)
+        self._filter_text = "" if mistake else text.strip()
         self.show_all()
         return mistake
 
     def action_sort(self) -> None:
         keys = (None, *(column.key for column in self.COLUMNS))
-        self._sorted_by = keys[(keys.index(self._sorted_by) + 1) % len(keys)]
+        self._table.sorted_by = keys[(keys.index(self._table.sorted_by) + 1) % len(keys)]
         self.show_all()
 
     def action_reverse(self) -> None:
-        self._reverse = not self._reverse
+        self._table.reverse = not self._table.reverse
         self.show_all()
 
     def action_back(self) -> None:

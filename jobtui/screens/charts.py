@@ -1,6 +1,6 @@
 """The charts: how busy all is, how much gets done, how many jobs are in which state and how long."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from time import monotonic
 
@@ -37,8 +37,6 @@ REPORTS = {
     ChartKind.TIMES: "states",
 }
 """The report that prints the figures of a chart."""
-
-
 REST_S = 1.0
 RESTS = 20
 """Charts are made again after so many seconds, or after so many times as long as making them took."""
@@ -48,7 +46,6 @@ class ChartsScreen(JobsFilteringScreen):
     """One chart at a time, of the jobs that pass a filter."""
 
     PLACE = Place.CHARTS
-    DEFAULT_CSS = "ChartsScreen.-flat TabLine { display: none; }"
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -63,6 +60,10 @@ class ChartsScreen(JobsFilteringScreen):
         self._is_busy = False
         self._tabs = TabLine(KINDS)
         self._view = ChartView(shared.now)
+        window = self._view.window
+        self.action_zoom, self.action_pan = partial(self._go, window.zoom), partial(self._go, window.pan)
+        self.action_whole = partial(self._go, window.show_whole)
+        self.action_window = partial(self._go, window.next_span)
 
     def body(self) -> Iterator[Widget]:
         yield self._tabs
@@ -70,7 +71,6 @@ class ChartsScreen(JobsFilteringScreen):
         yield self._rule
 
     def on_mount(self) -> None:
-        self._strip.sources = self.shared.store.sources()
         self._make()
 
     def take(self, changes: Changes) -> None:
@@ -81,11 +81,9 @@ class ChartsScreen(JobsFilteringScreen):
             self._make()
 
     def tick(self) -> None:
-        self._strip.sources = self.shared.store.sources()
-        self._header.repaint()
+        super().tick()
         if self._is_due:
             self._make()
-        self.show_all()
 
     # Making charts.
 
@@ -144,6 +142,7 @@ class ChartsScreen(JobsFilteringScreen):
     # What is said.
 
     def show_all(self) -> None:
+        super().show_all()
         if (chart := self._chart) is not None:
             self._view.set_chart(chart)
         self._show_words()
@@ -179,20 +178,8 @@ class ChartsScreen(JobsFilteringScreen):
         self._view.move_cursor(columns)
         self._show_words()
 
-    def action_zoom(self, factor: float) -> None:
-        self._view.window.zoom(factor)
-        self._look()
-
-    def action_pan(self, part: float) -> None:
-        self._view.window.pan(part)
-        self._look()
-
-    def action_whole(self) -> None:
-        self._view.window.show_whole()
-        self._look()
-
-    def action_window(self) -> None:
-        self._view.window.next_span()
+    def _go(self, go: Callable[..., None], *given: float) -> None:
+        go(*given)
         self._look()
 
     def _look(self) -> None:

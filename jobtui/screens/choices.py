@@ -337,11 +337,8 @@ class Guide:
         return not self._jump_in_store(text).is_sure
 
     async def seek(self, text: str) -> bool:
-        from jobtui.session.evidence import Gatherer
-
         shared = self._shared
-        gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach)
-        jump = await look_up(text, shared.store, shared.logs.names(), gatherer)
+        jump = await look_up(text, shared.store, shared.logs.names(), shared.gatherer())
         if self.asks_servers(text):
             asked = await self._goals_of_servers(text.strip())
             known = {goal.trace for goal in asked}

@@ -9,7 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textual.app import App
@@ -63,26 +63,39 @@ def write_sequence(app: App[Any], sequence: str) -> None:
 
 async def _through_tmux(screen: Screen[None], text: str) -> None:
     """Make it the newest buffer of tmux, which hands it on to its terminal; it needs no setting for that."""
-    try:
-        tmux = await asyncio.create_subprocess_exec(
-            "tmux",
-            "load-buffer",
-            "-w",
-            "-",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
+    load = ("tmux", "load-buffer", "-w", "-")
+    if await run_quietly(load, {}, TMUX_S, text.encode("utf-8", "replace")) is None:
+        _say_copied(screen, text)
+    else:
         _through_terminal(screen, text)
-        return
+
+
+async def run_quietly(
+    command: Sequence[str], facts: Mapping[str, str], timeout_s: float, typed: bytes = b""
+) -> str | None:
+    """Run a command with these variables beside those of this program; how it failed, if it did."""
     try:
-        async with asyncio.timeout(TMUX_S):
-            await tmux.communicate(text.encode("utf-8", "replace"))
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env={**os.environ, **facts},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await process.communicate(typed)
     except TimeoutError:
-        tmux.kill()
-    then: Callable[[Screen[None], str], None] = _say_copied if tmux.returncode == 0 else _through_terminal
-    then(screen, text)
+        process.kill()
+        await process.wait()
+        return f"was ended after {timeout_s:g} s"
+    code = process.returncode or 0
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return None if code == 0 else f"ended with exit code {code}"
 
 
 def _say_copied(screen: Screen[None], text: str) -> None:
@@ -107,10 +120,8 @@ async def job_report(shared: Shared, job_id: JobId) -> str:
     """What happened to a job as Markdown; "" where no source has a record of it."""
     from jobtui.analysis.explain.verdict import explain
     from jobtui.render.verdicts import PostMortem, post_mortem_lines
-    from jobtui.session.evidence import Gatherer
 
-    gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach)
-    evidence = await gatherer.whole(job_id)
+    evidence = await shared.gatherer().whole(job_id)
     job, detail = evidence.job, evidence.detail
     if job is None:
         return ""

@@ -1,6 +1,5 @@
 """What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from time import monotonic
 
@@ -29,22 +28,18 @@ from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, open_screen
-from jobtui.session.evidence import Gatherer, Reads
+from jobtui.session.evidence import Reads
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 
 WINDOWS_S = (3_600, 6 * 3_600, 24 * 3_600, 7 * 86_400)
 """How far back is looked, in seconds; the third one at first."""
-TURN_S = 0.01
-"""After so long of explaining the rest of the screen has its turn."""
 RENEW_S, SHARE = 5.0, 10
 """It is looked again so often at most, and for no more than one part in so many of the time."""
 EARLY_S = 1.0
 """The same after a look at what was not read to its end yet."""
 JOBS_LISTED = 1_000
-
-
 INCIDENT_COLUMNS: tuple[TableColumn[Incident, TimeLook], ...] = (
     TableColumn("jobs", "JOBS", lambda one, look: f"{len(one.jobs):,}", fixed(5), 100,
                 style=lambda one, look: "error" if one.is_ongoing(look.now) else "warning", align="right"),
@@ -64,12 +59,6 @@ class IncidentsScreen(HeadedScreen):
     """Groups of jobs that failed alike, and the details of the one under the cursor."""
 
     PLACE = Place.INCIDENTS
-
-    DEFAULT_CSS = """
-    IncidentsScreen TextPane { height: 40%; }
-    IncidentsScreen.-low TextPane { height: 20%; }
-    IncidentsScreen.-flat TextPane { display: none; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -116,16 +105,16 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, self._reads)
+        gatherer = self.shared.gatherer(self._reads)
         self._reads = gatherer.reads
         try:
-            begin, rest = self._begin(now), _Slices().rest
-            found, self._earlier = await gatherer.survey(begin, now, rest), None
+            begin = self._begin(now)
+            found, self._earlier = await gatherer.survey(begin, now), None
             if not (found.groups or found.alone):
                 self._earlier = failed_before(store.jobs.values(), begin, now)
             if self._earlier is not None and not self._is_chosen:
                 wide = self._earlier.window_s
-                found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now, rest)
+                found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now)
             self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
             nothing = f"Nothing went wrong in the last {period(self._span_s)}."
@@ -195,13 +184,3 @@ class IncidentsScreen(HeadedScreen):
     def command(self) -> Command:
         window = () if self._since is not None else ("--since", f"{round(self._window_s)}s")
         return self.shared.command(*window, "incidents")
-
-
-class _Slices:
-    def __init__(self) -> None:
-        self._began = monotonic()
-
-    async def rest(self) -> None:
-        if monotonic() - self._began >= TURN_S:
-            await asyncio.sleep(0.001)
-            self._began = monotonic()

@@ -150,13 +150,6 @@ class JobScreen(LiveScreen):
     """A job in tabs, each made when it is first shown."""
 
     PLACE = Place.JOB
-    DEFAULT_CSS = """
-    JobScreen.-tall StepDetail { height: 6; }
-    JobScreen.-low SourceStrip, JobScreen.-low StepDetail, JobScreen.-flat StepDetail { display: none; }
-    JobScreen.-low TabLine, JobScreen.-flat TabLine { display: none; }
-    JobScreen.-low JobFacts { height: 2; }
-    JobScreen.-flat JobFacts { height: 1; }
-    """
     VERTICAL_BREAKPOINTS = [*LiveScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared, job_id: JobId) -> None:

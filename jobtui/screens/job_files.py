@@ -1,7 +1,6 @@
 """The run directory of a job: its files, and what is in one of them, followed while it grows."""
 
 import asyncio
-from collections.abc import Sequence
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,11 +14,11 @@ from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import Judgement, judge_age
 from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import Zone, duration, show
-from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.record_list import FileList
-from jobtui.widgets.row_view import Move, RowView
+from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import TextPane
 
 SLOW_S = 2.0
@@ -30,19 +29,9 @@ class FilesTab(JobTab):
     """Files on the left, the chosen one on the right. Workers read a part of each."""
 
     NAME = "files"
-    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
-    DEFAULT_CSS = """
-    FilesTab #panes { layout: horizontal; height: 1fr; }
-    FilesTab FileList { width: 40; height: 100%; margin: 0 1 0 0; }
-    FilesTab TextPane { width: 1fr; height: 100%; }
-    JobScreen.-narrow FilesTab #panes { layout: vertical; }
-    JobScreen.-narrow FilesTab FileList { width: 100%; height: 40%; margin: 0; }
-    JobScreen.-narrow FilesTab TextPane { width: 100%; height: 1fr; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._subject: Subject | None = None
         self._paths: tuple[str, ...] = ()
         self._outputs: dict[str, list[str]] = {}
         self._listing: RunListing | None = None
@@ -53,14 +42,13 @@ class FilesTab(JobTab):
         self._files = FileList(lambda: TimeLook(shared.now(), relative=not shared.absolute))
         self._text = TextPane()
         self._text.is_active = False
+        self.panes = self._files, self._text
 
     def compose(self) -> ComposeResult:
-        with Container(id="panes"):
-            yield self._files
-            yield self._text
+        yield Container(*self.panes, id="panes")
 
-    def set_subject(self, subject: Subject) -> None:
-        self._subject = subject
+    def show_subject(self) -> None:
+        subject = self.subject
         path = subject.detail.path if subject.detail else None
         agent = self.shared.store.correlation.agent_of(subject.job_id)
         told = subject.detail.directory if subject.detail else None
@@ -90,9 +78,6 @@ class FilesTab(JobTab):
         if self._listed_at is None:
             return None
         return judge_age(max(0.0, seconds_between(self._listed_at, self.shared.now())))
-
-    def panes(self) -> Sequence[RowView]:
-        return self._files, self._text
 
     def open(self) -> None:
         if self._files.record is not None and self._text.paragraphs:
@@ -148,11 +133,11 @@ class FilesTab(JobTab):
             return listing
         self._problem = "no run directory"
         self._shown = None
-        subject = self._subject
+        job = self.subject.job
         words = ["Neither a record nor a log that was read tells where the run directory of this job is."]
         if problems:
             words = ["The run directory cannot be read here:", *problems]
-        elif subject and subject.job and subject.job.mode == CLUSTER_MODE:
+        elif job is not None and job.mode == CLUSTER_MODE:
             words = ["The files of this job are on its cluster; no log that was read says where."]
         self._text.set_text(map(Paragraph, words), follow=True)
         self._text.move(Move.TOP)

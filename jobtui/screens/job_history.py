@@ -1,6 +1,6 @@
 """The runs of a job, and the chosen one beside the last good one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -25,12 +25,11 @@ from jobtui.render.runs import (
 )
 from jobtui.render.spans import Paragraph
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, Taken
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import RecordTable
-from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import TextPane
 
 MARGIN = 3
@@ -54,7 +53,6 @@ async def open_comparison(screen: LiveScreen, job_id: JobId, other: JobId | None
 
 async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Comparison | str:
     from jobtui.analysis.explain.verdict import explain  # the first paint does not need it
-    from jobtui.session.evidence import Gatherer
 
     store = shared.store
     detail = await _record(shared, job_id)
@@ -69,7 +67,7 @@ async def _compared(shared: Shared, job_id: JobId, named: JobId | None) -> Compa
     other = detail if choice.job_id == job_id else await _record(shared, choice.job_id)
     if other is None or (choice.number is not None and not other.runs):
         return "the record of the other run could not be read"
-    gatherer = Gatherer(store, shared.job_reader, shared.now(), shared.reach)
+    gatherer = shared.gatherer()
     verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
     return await gatherer.compared(detail, other, choice, verdicts)
 
@@ -85,8 +83,6 @@ async def _record(shared: Shared, job_id: JobId) -> JobDetail | None:
 
 SIDE_BY_SIDE_CELLS = 70
 """Cells from which there is room for two runs."""
-
-
 LEAST_ROWS = 3
 """With fewer a list has no heading."""
 NEVER = Nanos(1 << 62)
@@ -97,12 +93,6 @@ class HistoryTab(JobTab):
     """Every run of the record. The one under the cursor is the one the other tabs show."""
 
     NAME = "history"
-    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
-    DEFAULT_CSS = """
-    HistoryTab RecordTable { max-height: 40%; }
-    JobScreen.-low HistoryTab RecordTable, JobScreen.-flat HistoryTab RecordTable { max-height: 100%; }
-    JobScreen.-low HistoryTab TextPane, JobScreen.-flat HistoryTab TextPane { display: none; }
-    """
 
     @dataclass
     class Chosen(Message):
@@ -112,22 +102,21 @@ class HistoryTab(JobTab):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._subject: Subject | None = None
         self._runs = RecordTable[Run](
             RUN_COLUMNS, lambda: TimeLook(shared.now(), relative=False), lambda run: run.number
         )
         self._about = TextPane()
         self._about.is_active = False
+        self.panes = self._runs, self._about
 
     def compose(self) -> ComposeResult:
         yield self._runs
         yield RuleLine()
         yield self._about
 
-    def set_subject(self, subject: Subject) -> None:
-        self._subject = subject
-        runs = subject.detail.runs if subject.detail else ()
-        number = subject.run.number if subject.run else None
+    def show_subject(self) -> None:
+        runs = self.subject.detail.runs if self.subject.detail else ()
+        number = self.subject.run.number if self.subject.run else None
         at = next((at for at, run in enumerate(runs) if run.number == number), len(runs) - 1)
         self._runs.set_records(runs, at)
         self._runs.styles.height = max(LEAST_ROWS, len(runs) + self._runs.HEADINGS)
@@ -135,9 +124,6 @@ class HistoryTab(JobTab):
 
     def tick(self) -> None:
         self._runs.repaint()
-
-    def panes(self) -> Sequence[RowView]:
-        return self._runs, self._about
 
     def on_resize(self) -> None:
         self._compare()
@@ -152,9 +138,7 @@ class HistoryTab(JobTab):
         self.post_message(self.Chosen(message.record.number))
 
     def _compare(self) -> None:
-        if (subject := self._subject) is None:
-            return
-        run = self._runs.record
+        subject, run = self.subject, self._runs.record
         if run is None or subject.detail is None:
             nothing = "it never ran, as far as its record tells"
             if subject.detail is None:
@@ -164,9 +148,10 @@ class HistoryTab(JobTab):
         cells = max(1, self.size.width - 3)
         good = subject.good if cells >= SIDE_BY_SIDE_CELLS else None
         facts = side_by_side(run, good, self.shared.now(), cells)
-        self._about.set_text((*facts, Paragraph(), *self._steps(subject, run, good, cells)))
+        self._about.set_text((*facts, Paragraph(), *self._steps(run, good, cells)))
 
-    def _steps(self, subject: Subject, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
+    def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Paragraph]:
+        subject = self.subject
         if good is None or subject.run is None or subject.run.number != run.number:
             return
         if not subject.ops or not subject.good_ops:
@@ -179,5 +164,5 @@ class HistoryTab(JobTab):
         yield from step_lines(pairs, (run.number, good.number), cells)
 
     def open(self) -> None:
-        if self._subject is not None and self._subject.good is not None and not self._subject.good_ops:
-            self.post_message(self.LogsWanted(self._subject.good))
+        if self.subject.good is not None and not self.subject.good_ops:
+            self.post_message(self.LogsWanted(self.subject.good))

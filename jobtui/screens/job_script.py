@@ -29,7 +29,6 @@ from jobtui.render.text import Zone, show
 from jobtui.screens.job_tabs import JobTab, Subject
 from jobtui.screens.shared import Shared
 from jobtui.screens.text import ReadingScreen
-from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import SpanPane
 
 MOST_LINES = 2_000
@@ -53,19 +52,9 @@ class ScriptTab(JobTab):
     NAME = "script"
     COMMAND = ("script",)
     IS_WHOLE = True
-    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
-    DEFAULT_CSS = """
-    ScriptTab #parts { layout: horizontal; height: 1fr; }
-    ScriptTab SpanPane { width: 3fr; height: 100%; }
-    ScriptTab .about { width: 2fr; margin: 0 0 0 1; }
-    JobScreen.-narrow ScriptTab #parts { layout: vertical; }
-    JobScreen.-narrow ScriptTab SpanPane { width: 100%; height: 3fr; }
-    JobScreen.-narrow ScriptTab .about { width: 100%; height: 2fr; margin: 0; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._subject: Subject | None = None
         self._asked: tuple[object, ...] = ()
         self._read: Read | None = None
         self._problem = ""
@@ -73,14 +62,13 @@ class ScriptTab(JobTab):
         self._about = SpanPane()
         self._about.add_class("about")
         self._about.is_active = False
+        self.panes = self._script, self._about
 
     def compose(self) -> ComposeResult:
-        with Container(id="parts"):
-            yield self._script
-            yield self._about
+        yield Container(*self.panes, id="parts")
 
-    def set_subject(self, subject: Subject) -> None:
-        self._subject = subject
+    def show_subject(self) -> None:
+        subject = self.subject
         asked = (subject.job_id, subject.job and subject.job.status, subject.detail is None, Zone.mark())
         if asked != self._asked:
             self._asked = asked
@@ -92,9 +80,6 @@ class ScriptTab(JobTab):
             return self._problem
         script = self._read.answer.script
         return show(script.source) if script is not None else "no script was found"
-
-    def panes(self) -> Sequence[RowView]:
-        return self._script, self._about
 
     def open(self) -> None:
         if self._read is not None and self._read.outputs:
@@ -163,7 +148,7 @@ class ScriptTab(JobTab):
 
     async def _output(self, output: Output) -> Sequence[Paragraph]:
         problem = "its path is not known in full"
-        host = self._subject.job.host if self._subject is not None and self._subject.job is not None else None
+        host = self.subject.job.host if self.subject.job is not None else None
         for path in reached(output.path, host, self.shared.reach):
             directory, name = split(path)
             try:

@@ -1,7 +1,7 @@
 """What the tabs of the job screen share: what they are about, and what a key may do to them."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -28,7 +28,7 @@ from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import JobLog
-from jobtui.widgets.row_view import Move, RowView
+from jobtui.widgets.row_view import PaneGroup
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
 
@@ -58,15 +58,14 @@ class Subject(NamedTuple):
     tracing: "JobTracing | None" = None
 
 
-class JobTab(Container):
-    """One tab of the job screen: shows a `Subject`; moves, opens and copies."""
+class JobTab(PaneGroup):
+    """One tab of the job screen: shows its `subject`; moves, opens and copies."""
 
     NAME: ClassVar[str]
     COMMAND: ClassVar[tuple[str, ...]] = ("show",)
     """The command of jobtui that shows the same, but for the id."""
     IS_WHOLE: ClassVar[bool] = False
     """Whether that command shows the same also where a line is under the cursor."""
-    DEFAULT_CSS = "JobTab { height: 1fr; }"
 
     class Told(Message):
         """Its words have changed."""
@@ -80,28 +79,21 @@ class JobTab(Container):
     def __init__(self, shared: Shared) -> None:
         super().__init__()
         self.shared = shared
+        self.subject = Subject(JobId(""))
+
+    def compose(self) -> ComposeResult:
+        yield from self.panes
 
     def set_subject(self, subject: Subject) -> None:
-        """Show this; what is the same is not painted again."""
+        self.subject = subject
+        self.show_subject()
+
+    def show_subject(self) -> None:
+        """Show what it is about now; what is the same is not painted again."""
         raise NotImplementedError
 
     def tick(self) -> None:
         """Let ages go on."""
-
-    def panes(self) -> Sequence[RowView]:
-        return ()
-
-    def move(self, move: Move) -> None:
-        *first, last = self.panes()
-        is_in_first = first and first[0].display and not last.is_active
-        (first[0] if is_in_first else last).move(move)
-
-    def switch_pane(self) -> None:
-        *first, last = self.panes()
-        if first:
-            to_last = not last.is_active and last.display
-            last.set_active(to_last)
-            first[0].set_active(not to_last)
 
     def open(self) -> None:
         """Open what is under the cursor."""
@@ -142,12 +134,16 @@ class StepTab(JobTab):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._subject: Subject | None = None
         self._detail = StepDetail()
+
+    def compose(self) -> ComposeResult:
+        yield from self.panes
+        yield RuleLine()
+        yield self._detail
 
     def show_step(self, step: Step | None) -> None:
         if step != self._detail.step:
-            self._detail.set_step(step)
+            self._detail.step, self._detail.more = step, ()
             self._read_record(step)
 
     @work(group="record", exclusive=True, description="")
@@ -156,7 +152,7 @@ class StepTab(JobTab):
             return
         found = await self.lines_after(step)
         if self._detail.step is step and (found or self._detail.more):
-            self._detail.set_more(found)
+            self._detail.more = tuple(found)
 
 
 class TimelineTab(StepTab):
@@ -164,42 +160,30 @@ class TimelineTab(StepTab):
 
     NAME = "timeline"
     COMMAND = ("timeline",)
-    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
-    DEFAULT_CSS = """
-    TimelineTab #panes { layout: horizontal; height: 1fr; }
-    TimelineTab OpList { width: 28; height: 100%; }
-    TimelineTab Timeline { width: 1fr; height: 100%; }
-    JobScreen.-narrow TimelineTab #panes { layout: vertical; }
-    JobScreen.-narrow TimelineTab OpList { width: 100%; height: 30%; }
-    JobScreen.-narrow TimelineTab Timeline { width: 100%; height: 1fr; }
-    JobScreen.-narrow.-low TimelineTab OpList, JobScreen.-narrow.-flat TimelineTab OpList { height: 1; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._shows_hidden = False
         self._ops = OpList(shared.now)
         self._timeline = Timeline(shared.now)
+        self.panes = self._ops, self._timeline
 
     def compose(self) -> ComposeResult:
-        with Container(id="panes"):
-            yield self._ops
-            yield self._timeline
+        yield Container(*self.panes, id="panes")
         yield RuleLine()
         yield self._detail
 
-    def set_subject(self, subject: Subject) -> None:
-        self._subject = subject
-        ops = subject.ops
+    def show_subject(self) -> None:
+        ops = self.subject.ops
         shown = [op for op in ops if self._shows_hidden or op.name not in CLUTTER or op.error]
         self._ops.set_ops(shown, hidden=len(ops) - len(shown))
-        self._timeline.set_empty(subject.silence if not ops else ())
+        self._timeline.set_empty(self.subject.silence if not ops else ())
         self._timeline.set_op(self._ops.record, absolute=self.shared.absolute)
         self.show_step(self._timeline.step)
 
     @property
     def words(self) -> str:
-        unlinked = len(self._subject.unlinked) if self._subject else 0
+        unlinked = len(self.subject.unlinked)
         dropped = self.shared.store.correlation.dropped_ops
         words = [f"{unlinked:,} lines name this job and could not be placed"] if unlinked else []
         return " · ".join((*words, *[f"{dropped:,} old ops were dropped"] * bool(dropped)))
@@ -208,13 +192,9 @@ class TimelineTab(StepTab):
         self._ops.tick()
         self._timeline.tick()
 
-    def panes(self) -> Sequence[RowView]:
-        return self._ops, self._timeline
-
     def show_hidden(self) -> None:
         self._shows_hidden = not self._shows_hidden
-        if self._subject is not None:
-            self.set_subject(self._subject)
+        self.show_subject()
 
     def open(self) -> None:
         step, op = self._timeline.step, self._ops.record
@@ -279,22 +259,18 @@ class LogsTab(StepTab):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._log = JobLog()
+        self.panes = (self._log,)
+        self._shown: tuple[object, ...] = ()
 
-    def compose(self) -> ComposeResult:
-        yield self._log
-        yield RuleLine()
-        yield self._detail
-
-    def set_subject(self, subject: Subject) -> None:
-        before, self._subject = self._subject, subject
-        if before is None or (before.ops, before.unlinked) != (subject.ops, subject.unlinked):
+    def show_subject(self) -> None:
+        subject = self.subject
+        shown = subject.ops, subject.unlinked
+        if shown != self._shown:
+            self._shown = shown
             lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
             self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
             self.show_step(self.step_here)
         self._log.set_empty(subject.silence)
-
-    def panes(self) -> Sequence[RowView]:
-        return (self._log,)
 
     def open(self) -> None:
         if (line := self._log.record) is not None:
@@ -325,32 +301,25 @@ class WhyTab(JobTab):
         from jobtui.widgets.text_pane import WhyList  # no first paint needs it
 
         super().__init__(shared)
-        self._subject: Subject | None = None
         self._shown: tuple[Verdict | None, str] | None = None
         self._list = WhyList()
+        self.panes = (self._list,)
 
-    def compose(self) -> ComposeResult:
-        yield self._list
-
-    def set_subject(self, subject: Subject) -> None:
+    def show_subject(self) -> None:
         from jobtui.render.verdicts import why_parts
 
-        self._subject = subject
-        shown = (subject.verdict, Zone.mark())
+        verdict = self.subject.verdict
+        shown = (verdict, Zone.mark())
         if shown != self._shown:
             self._shown = shown
-            self._list.set_text(why_parts(subject.verdict) if subject.verdict is not None else ())
+            self._list.set_text(why_parts(verdict) if verdict is not None else ())
 
     @property
     def words(self) -> str:
-        subject = self._subject
-        if subject is None or subject.run is None or subject.detail is None:
+        run, detail = self.subject.run, self.subject.detail
+        if run is None or detail is None or run.number == detail.runs[-1].number:
             return ""
-        newest = subject.detail.runs[-1].number
-        return "" if subject.run.number == newest else f"about run {newest}, the newest"
-
-    def panes(self) -> Sequence[RowView]:
-        return (self._list,)
+        return f"about run {detail.runs[-1].number}, the newest"
 
     @property
     def copied(self) -> str | None:
@@ -369,7 +338,7 @@ class WhyTab(JobTab):
 
     def _step_of(self, fact: Fact) -> Step | None:
         """The step that a line of evidence is; None for what is a fact of the record."""
-        ops = self.shared.store.correlation.ops_of(self._subject.job_id) if self._subject is not None else ()
+        ops = self.shared.store.correlation.ops_of(self.subject.job_id)
         place = (fact.source, fact.line, fact.cursor, fact.text)
         return next(
             (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == place), None
@@ -406,22 +375,17 @@ class RawTab(JobTab):
         super().__init__(shared)
         self._shown: tuple[JobDetail, str] | None = None
         self._text = TextPane()
+        self.panes = (self._text,)
 
-    def compose(self) -> ComposeResult:
-        yield self._text
-
-    def set_subject(self, subject: Subject) -> None:
-        detail = subject.detail
+    def show_subject(self) -> None:
+        detail = self.subject.detail
         if detail is None:
-            words = subject.problem or "no source has a record of this job"
+            words = self.subject.problem or "no source has a record of this job"
             self._text.set_text([Paragraph(words, "warning")])
             self._shown = None
         elif (detail, Zone.mark()) != self._shown:
             self._shown = (detail, Zone.mark())
             self._format(detail)
-
-    def panes(self) -> Sequence[RowView]:
-        return (self._text,)
 
     @property
     def copied(self) -> str | None:

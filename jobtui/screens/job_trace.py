@@ -8,11 +8,10 @@ from jobtui.model.ids import TraceRef
 from jobtui.render.lanes import CERTAINTY_OF_TRACE
 from jobtui.render.text import show
 from jobtui.render.waterfall import sentence_of, short_id
-from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.trace import TracePane
 from jobtui.screens.trace_reader import JobTracing
-from jobtui.widgets.row_view import Move
 from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall
 
 NONE_FOUND = (
@@ -31,31 +30,33 @@ class TraceTab(JobTab):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._tracing: JobTracing | None = None
         self._picture: Picture | None = None
         self._facts = TraceFacts()
         self._pane = TracePane(shared)
+        self.panes = self._pane.panes
 
     def compose(self) -> ComposeResult:
         yield self._facts
         yield self._pane
 
     def on_mount(self) -> None:
-        self._show()
+        self.show_subject()
 
-    def set_subject(self, subject: Subject) -> None:
-        self._tracing = subject.tracing
-        if self.is_attached:
-            self._show()
+    @property
+    def _tracing(self) -> JobTracing | None:
+        return self.subject.tracing
 
-    def _show(self) -> None:
+    def show_subject(self) -> None:
+        if not self.is_attached:
+            return
         reader = self._tracing.reader if self._tracing else None
         picture = reader.picture if reader else None
         if picture is not None and picture is not self._picture:
             self._picture = picture
             self._pane.set_trace(picture)
         if picture is not None and reader is not None:
-            self._facts.set_facts(sentence_of(picture.found, reader.growing), picture.stages)
+            self._facts.sentence = sentence_of(picture.found, reader.growing)
+            self._facts.stages = picture.stages
         self._pane.waterfall.set_empty(self._silence())
 
     def _silence(self) -> tuple[str, ...]:
@@ -84,12 +85,6 @@ class TraceTab(JobTab):
         left = f"{others:,} other process{'es' * (others != 1)} not shown" if others else ""
         sure = f"{CERTAINTY_OF_TRACE[tracing.link.certainty]}: {show(tracing.link.why)}"
         return " · ".join(filter(None, (short_id(tracing.link.trace_id), sure, left)))
-
-    def move(self, move: Move) -> None:
-        self._pane.move(move)
-
-    def switch_pane(self) -> None:
-        self._pane.switch_pane()
 
     def open(self) -> None:
         tracing = self._tracing

@@ -82,14 +82,13 @@ class JobVerdict:
             self.renew(self._detail)
 
     async def _work(self) -> None:
-        from jobtui.session.evidence import Gatherer, with_memory
+        from jobtui.session.evidence import with_memory
 
         shared = self._shared
         try:
             while self._is_due and (job_id := self.job_id) is not None:
                 self._is_due = False
-                now = shared.now()
-                gatherer = Gatherer(shared.store, shared.job_reader, now, shared.reach, self._reads)
+                gatherer = shared.gatherer(self._reads)
                 self._reads = gatherer.reads
                 if self._reads_record:
                     await self._say(await gatherer.at_hand(job_id), job_id)

@@ -17,8 +17,8 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
-from jobtui.render.text import safe, show
-from jobtui.screens.base import FilteringScreen
+from jobtui.render.text import safe
+from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.job_verdict import JobVerdict, keys_for
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
@@ -125,13 +125,10 @@ class JobLookup:
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
     """The filter that a text is, if any, and the mistake in it."""
     if not text.strip():
-        return None, None
-    from jobtui.analysis.filter import FilterError, parse
+        return None, None  # the first paint has no filter
+    from jobtui.analysis.filter import parse
 
-    try:
-        return parse(text), None
-    except FilterError as error:
-        return None, Mistake(error.start, error.end, show(str(error)))
+    return test_of(parse, text)
 
 
 PREVIEW_S = 0.08
@@ -164,16 +161,6 @@ class JobsScreen(JobsFilteringScreen):
 
     PLACE = Place.JOBS
 
-    DEFAULT_CSS = """
-    JobsScreen.-tiny OneLine { display: block; }
-    JobsScreen WhyList { height: 3; }
-    JobsScreen.-tall WhyList { height: 9; }
-    JobsScreen.-low WhyList { height: 2; max-height: 20%; }
-    JobsScreen.-flat WhyList, JobsScreen.-brief WhyList { display: none; }
-    JobsScreen .-last { display: none; }
-    JobsScreen.-tall .-last { display: block; }
-    JobsScreen.-brief .-last { display: none; }
-    """
     VERTICAL_BREAKPOINTS = [*FilteringScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared) -> None:
@@ -195,8 +182,7 @@ class JobsScreen(JobsFilteringScreen):
         self._why.shows_cursor = False
         self._judged = JobVerdict(self, shared, self._show_why)
         self._judge_timer: Timer | None = None
-        self.action_open, self.action_mark = self._table.open, self._table.toggle
-        self.sort_by = self._table.sort_by
+        self.action_mark, self.sort_by = self._table.toggle_mark, self._table.sort_by
 
     def body(self) -> Iterator[Widget]:
         yield self._one_line
@@ -220,13 +206,13 @@ class JobsScreen(JobsFilteringScreen):
         self._table.apply(jobs, changes.gone)
         self._lookup.note(changes.jobs)
         if self._judged.job_id in changes.jobs:
-            self._judge_soon()
+            self.show_about()
         self._show_surroundings()
 
     def tick(self) -> None:
         self._judged.tick()
         if self._judged.job_id != self._table.cursor_id:
-            self._judge_soon()  # there was no room for it until now
+            self.show_about()  # there was no room for it until now
         if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
@@ -237,8 +223,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.redraw()
         self._show_surroundings()
 
-    @on(JobTable.Highlighted)
-    def _judge_soon(self) -> None:
+    def show_about(self) -> None:
         """Explain the job under the cursor, where there is room, once the cursor rests."""
         if self._table.cursor_id != self._judged.job_id:
             self._show_why()
@@ -264,13 +249,14 @@ class JobsScreen(JobsFilteringScreen):
 
     def action_detail(self) -> None:
         self.toggle_class("-brief")
-        self._judge_soon()
+        self.show_about()
 
     def action_failed(self) -> None:
         self.set_filter("" if self._filter.text == FAILED else FAILED)
 
     def chosen_jobs(self) -> Sequence[JobId]:
-        return sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
+        marked = sorted(JobId(str(job_id)) for job_id in self._table.marked)
+        return marked or [job_id for job_id in (self._table.cursor_id,) if job_id]
 
     @work(group="compare", exclusive=True)
     async def action_compare(self) -> None:
@@ -285,19 +271,18 @@ class JobsScreen(JobsFilteringScreen):
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import job_taken
 
-        job = self._table.job(self._table.cursor_id) if self._table.cursor_id else None
+        job = self._table.record
         taken = await job_taken(self.shared, job, self._row_context()) if job else Taken("")
         words = [self._filter.text] * bool(self._filter.text)
         return taken._replace(command=self.shared.command("jobs", about=words))
 
     def action_sort(self) -> None:
-        key, _ = self._table.sorted_by
+        key = self._table.sorted_by
         keys = (None, *(column.key for column in self.columns))
         self._table.sort_by(keys[(keys.index(key) + 1) % len(keys)] if key in keys else None)
 
     def action_reverse(self) -> None:
-        key, reverse = self._table.sorted_by
-        self._table.sort_by(key, reverse=not reverse)
+        self._table.sort_by(self._table.sorted_by, reverse=not self._table.reverse)
 
     def action_columns(self) -> None:
         open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self.show_view)
@@ -309,8 +294,8 @@ class JobsScreen(JobsFilteringScreen):
     def action_back(self) -> None:
         if self._filter.text:
             self.set_filter("")
-        elif self._table.selected:
-            self._table.clear_selection()
+        elif self._table.marked:
+            self._table.clear_marks()
 
     def edit_filter(self, bar: FilterBar, text: str) -> None:
         """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
@@ -348,16 +333,15 @@ class JobsScreen(JobsFilteringScreen):
         if guide.asks_servers(text) and await guide.seek(text) and self._filter.text == text.strip():
             self.set_filter(before)
 
-    @on(JobTable.Opened)
-    def _open_job(self, message: JobTable.Opened) -> None:
-        open_screen(self.app, Place.JOB, self.shared, message.job_id)
+    def action_open(self) -> None:
+        if (job_id := self._table.cursor_id) is not None:
+            open_screen(self.app, Place.JOB, self.shared, job_id)
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
         table, text = self._table, self._filter.text
         more = self._more
-        key, reverse = table.sorted_by
-        order = "urgent first" if key is None else f"by {key}"
+        order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
         hidden = table.total - table.count
         count = counted(table.total if text else table.count, "job").replace(" ", f"{more} ")
         if text:
@@ -365,13 +349,13 @@ class JobsScreen(JobsFilteringScreen):
         elif hidden:
             count += f", {hidden:,}{more} internal hidden ({key_of('show_hidden')})"
         parts = [
-            f"{len(table.selected):,} marked" if table.selected else "",
+            f"{len(table.marked):,} marked" if table.marked else "",
             f"/{safe(text)}" if text else "",
             count,
-            order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
+            order + (", reversed" if table.reverse else "") + (" …" if table.is_sorting else ""),
         ]
         self._rule.words = " · ".join(filter(None, parts))
-        self._rule.set_class(bool(text or table.selected), "-needed")
+        self._rule.set_class(bool(text or table.marked), "-needed")
 
     def _show_surroundings(self) -> None:
         rows, now = self._table.rows, self.shared.now()
@@ -406,8 +390,8 @@ class JobsScreen(JobsFilteringScreen):
         self.sort_by(view.sort if view.sort in by_key else None, reverse=view.reverse)
 
     def view(self) -> View:
-        key, reverse = self._table.sorted_by
-        return View(self._filter.text, key, reverse, tuple(column.key for column in self.columns))
+        table, columns = self._table, tuple(column.key for column in self.columns)
+        return View(self._filter.text, table.sorted_by, table.reverse, columns)
 
     def _apply_filter(self) -> None:
         self._table.set_filter(self._filter.test(), ages=not self._filter.is_empty)

@@ -59,11 +59,6 @@ COUNTED_LINES = 20_000
 class LogScreen(LiveScreen):
     """Which log is shown, how it goes on, and what the header says. Subclasses give the actions."""
 
-    DEFAULT_CSS = """
-    LogScreen.-low LogHistogram, LogScreen.-flat LogHistogram { display: none; }
-    LogScreen.-line LogHeader { display: none; }
-    """
-
     def __init__(
         self,
         shared: Shared,
@@ -262,7 +257,7 @@ class LogScreen(LiveScreen):
 
     @on(LogView.Moved)
     def _moved(self) -> None:
-        self._histogram.set_place(self._view.place)
+        self._histogram.place = self._view.place
         self._show_status()
         self._show_number()
 

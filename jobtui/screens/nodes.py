@@ -1,6 +1,7 @@
 """The nodes of clusters: why they are down or drained, what runs on them; asked for while this is open."""
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from jobtui.actions import Place
 from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
@@ -25,13 +26,9 @@ class NodesScreen(TableScreen[ListedNode]):
     PLACE = Place.NODES
     WHAT = "node"
     COLUMNS = NODE_COLUMNS
+    KEY = attrgetter("source", "node.name")
     FIELDS = NODE_FIELDS
     PLACEHOLDER = "words, or: is:broken state:drained partition:gpu reason:disk job:1234"
-
-    DEFAULT_CSS = """
-    NodesScreen TextPane { height: 9; max-height: 35%; }
-    NodesScreen.-low TextPane, NodesScreen.-flat TextPane { display: none; }
-    """
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -47,9 +44,6 @@ class NodesScreen(TableScreen[ListedNode]):
 
     def on_unmount(self) -> None:
         self.shared.ask_for_nodes(None)
-
-    def key_of(self, record: ListedNode) -> tuple[str, str]:
-        return record.source, record.node.name
 
     def show_all(self) -> None:
         store = self.shared.store

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from time import monotonic
 
 from textual import work
@@ -27,6 +28,7 @@ class SeenScreen(TableScreen[Seen]):
     PLACE = Place.SEEN
     WHAT = "failure"
     COLUMNS = SEEN_COLUMNS
+    KEY = attrgetter("signature")
     PLACEHOLDER = "words of a failure"
 
     def __init__(self, shared: Shared) -> None:
@@ -54,15 +56,12 @@ class SeenScreen(TableScreen[Seen]):
                     self._problem = str(error)
         self.show_all()
 
-    def records(self) -> Sequence[Seen]:
-        return self._found.signatures
-
-    def key_of(self, record: Seen) -> str:
-        return record.signature
-
     def parsed(self, text: str) -> Callable[[Seen], bool]:
         words = text.casefold()
         return lambda seen: words in seen.signature.casefold()
+
+    def records(self) -> Sequence[Seen]:
+        return self._found.signatures
 
     def silence(self) -> tuple[str, ...]:
         return (show(self._problem),) if self._problem else NOTHING

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jobtui.model.pages import LogBook
     from jobtui.model.traces import TraceClient
     from jobtui.render.columns import Column
+    from jobtui.session.evidence import Gatherer, Reads
 
 
 class Taken(NamedTuple):
@@ -104,6 +105,11 @@ class Shared:
         ends = ("--",) if any(word.startswith("-") for word in about) else ()
         return Command("jobtui", *self.words, *words, *ends, about=about)
 
+    def gatherer(self, reads: "Reads | None" = None) -> "Gatherer":
+        from jobtui.session.evidence import Gatherer
+
+        return Gatherer(self.store, self.job_reader, self.now(), self.reach, reads)
+
     def job_attributes(self) -> tuple[str, ...]:
         from jobtui.model.traces import JOB_ATTRIBUTES
 
@@ -151,8 +157,6 @@ class Shared:
 
 REPLAY_CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
 """The actions that the line of a replay names."""
-
-
 SCREENS: Mapping[str, str] = {
     Place.JOB: "job.JobScreen", Place.TRACE: "trace.TraceScreen", Place.LOGS: "logs.LogsScreen",
     Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",

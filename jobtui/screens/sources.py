@@ -31,16 +31,6 @@ class SourcesScreen(HeadedScreen):
 
     PLACE = Place.SOURCES
 
-    DEFAULT_CSS = """
-    SourcesScreen TextPane { height: 1fr; }
-    SourcesScreen SourceStrip { display: none; }
-    SourcesScreen.-line SourceStrip { display: block; }
-    SourcesScreen.-line RecordTable { display: none; }
-    SourcesScreen RecordTable { max-height: 50%; }
-    SourcesScreen.-low RecordTable, SourcesScreen.-flat RecordTable { max-height: 100%; }
-    SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
-    """
-
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._labels: Mapping[str, str] = {}

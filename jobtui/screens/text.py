@@ -57,14 +57,6 @@ FRAME_ROWS = 3
 class ErrorScreen(ReadingScreen):
     """A sheet at the bottom, as high as its text; scrolled and copied as on other reading screens."""
 
-    DEFAULT_CSS = """
-    ErrorScreen, ErrorScreen:ansi { background: #000000 0%; align: left bottom; }
-    ErrorScreen #sheet { background: $background; width: 100%; height: 100%; max-height: 80%; }
-    ErrorScreen SourceStrip { display: none; }
-    ErrorScreen.-low SourceStrip { display: block; }
-    ErrorScreen.-low #sheet, ErrorScreen.-flat #sheet { max-height: 100%; }
-    """
-
     def __init__(self, shared: Shared, title: str, text: str, taken: Taken | None = None) -> None:
         lines = [Paragraph(safe(line)) for line in mask_text(text).splitlines()]
         super().__init__(shared, title, lines, taken)
@@ -97,8 +89,6 @@ FILTERS = (
     "status:failed  user:vn9m  app:srw,warp  age<10m  dur>1h  %>=90",
     "words are looked for in id, user, name, app and model; -word leaves out; or, ( ) group",
 )
-
-
 TWO_COLUMNS_FROM = 118
 """Cells of the text from which on it has two columns."""
 

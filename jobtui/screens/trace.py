@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Container
 from textual.message import Message
 from textual.widget import Widget
 
 from jobtui.actions import Place
-from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import SPAN_FIELDS, SpanTest, known_test
 from jobtui.analysis.traces.layout import LineKey, ServiceMarks
@@ -22,7 +20,7 @@ from jobtui.render.table import Cell
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import sentence_of, short_id, span_time
-from jobtui.screens.base import FilteringScreen
+from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ReadingScreen
@@ -30,22 +28,13 @@ from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import RuleLine
-from jobtui.widgets.row_view import Move
+from jobtui.widgets.row_view import Move, PaneGroup
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of
 
 
-class TracePane(Container):
+class TracePane(PaneGroup):
     """The waterfall of one trace, its rule, and the details of a span below."""
-
-    SCOPED_CSS = False  # its rules name the classes of screens, which say how much room there is
-    DEFAULT_CSS = """
-    TracePane { height: 1fr; }
-    TracePane Waterfall { height: 1fr; }
-    TracePane TextPane { height: 34%; min-height: 4; }
-    .-low TracePane TextPane, .-flat TracePane TextPane { display: none; }
-    .-low TracePane RuleLine.-needed { display: block; }
-    """
 
     class Filtered(Message):
         """Other spans are shown than before."""
@@ -60,6 +49,8 @@ class TracePane(Container):
         self._failed: frozenset[LineKey] = frozenset()
         self._rule = RuleLine()
         self._detail = TextPane()
+        self._detail.is_active = False
+        self.panes = self.waterfall, self._detail
         self._at: object = None
         self._finding: object = None
         self._place = ""
@@ -79,13 +70,6 @@ class TracePane(Container):
             self._show_failures(picture.found)
         self._find_path()
 
-    def move(self, move: Move) -> None:
-        (self.waterfall if self.waterfall.is_active else self._detail).move(move)
-
-    def switch_pane(self) -> None:
-        to_text = self.waterfall.is_active and self._detail.display
-        self.waterfall.set_active(not to_text)
-
     def next_failure(self, step: int) -> None:
         found = self.waterfall.next_failure(step)
         self._place = f"failure {found[0]:,} of {found[1]:,}" if found else ""
@@ -98,12 +82,8 @@ class TracePane(Container):
 
         What looks at every span of a large trace is done beside the event loop.
         """
-        mistake = None
-        try:
-            passes = SPAN_FIELDS.parse(text) if text.strip() else None
-        except FilterError as error:
-            passes, mistake, text = None, Mistake(error.start, error.end, show(str(error))), ""
-        self.filter_text, self._only_failures = text.strip(), False
+        passes, mistake = test_of(SPAN_FIELDS.parse, text)
+        self.filter_text, self._only_failures = "" if mistake else text.strip(), False
         self._filter(passes)
         return mistake
 
@@ -201,8 +181,6 @@ class TraceScreen(FilteringScreen):
 
     PLACE = Place.TRACE
 
-    DEFAULT_CSS = "TraceScreen.-low SourceStrip { display: none; }"
-
     def __init__(
         self, shared: Shared, trace_id: TraceId, span_id: SpanId | None = None, note: str = ""
     ) -> None:
@@ -210,7 +188,7 @@ class TraceScreen(FilteringScreen):
         self.trace_id = trace_id
         self._span_id = span_id
         self._note = note
-        self._reader = TraceReader(self, shared, trace_id, self._told)
+        self._reader = TraceReader(self, shared, trace_id, self.show_all)
         self._facts = TraceFacts()
         self._main = self._pane = pane = TracePane(shared)
         fall = pane.waterfall
@@ -226,7 +204,6 @@ class TraceScreen(FilteringScreen):
         yield self._rule
 
     def on_mount(self) -> None:
-        self._told()
         self._reader.begin()
 
     @on(TracePane.Filtered)
@@ -240,17 +217,14 @@ class TraceScreen(FilteringScreen):
     def take(self, changes: Changes) -> None:
         if self.trace_id in changes.traces:
             self._reader.changed()
-        self._strip.sources = self.shared.store.sources()
+        super().take(changes)
 
     def tick(self) -> None:
-        self._header.repaint()
-        self._strip.sources = self.shared.store.sources()
+        super().tick()
         self._reader.look()
 
     def show_all(self) -> None:
-        self._told()
-
-    def _told(self) -> None:
+        super().show_all()
         picture, reader = self._reader.picture, self._reader
         notes = [*map(show, reader.notes)]
         if picture is not None:
@@ -258,15 +232,14 @@ class TraceScreen(FilteringScreen):
             if self._span_id is not None:
                 self._pane.waterfall.reveal(self._span_id)
                 self._span_id = None
-            self._facts.set_facts(sentence_of(picture.found, reader.growing), picture.stages)
+            self._facts.sentence = sentence_of(picture.found, reader.growing)
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
             self._pane.waterfall.set_empty((unknown, *notes) if reader.is_read else ())
-            self._facts.set_facts(Cell("" if reader.is_read else "reading …", "dim"), "")
-        counts = picture.counts if picture else ""
+            self._facts.sentence = Cell("" if reader.is_read else "reading …", "dim")
+        self._facts.stages, counts = (picture.stages, picture.counts) if picture else ("", "")
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
         self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))
-        self._strip.sources = self.shared.store.sources()
 
     # Moving, folding, looking.
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from operator import attrgetter
 from time import monotonic
 
 from textual import work
@@ -63,6 +64,7 @@ class TracesScreen(TableScreen[ListedTrace]):
     PLACE = Place.TRACES
     WHAT = "trace"
     COLUMNS = TRACE_COLUMNS
+    KEY = attrgetter("told.trace_id")
     FIELDS = TRACE_FIELDS
     PLACEHOLDER = "words, or: service:fife dur>10m error:yes state:growing name:submit"
 
@@ -78,9 +80,6 @@ class TracesScreen(TableScreen[ListedTrace]):
         self._due_at, self._works, self._has_news = 0.0, False, False
         self._known: dict[TraceId, tuple[int, Judged]] = {}
         self.action_mark = self._table.toggle_mark
-
-    def key_of(self, record: ListedTrace) -> TraceId:
-        return record.told.trace_id
 
     def records(self) -> list[ListedTrace]:
         return newest_first(self._traces)

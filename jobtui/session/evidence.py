@@ -6,9 +6,10 @@ import posixpath
 import re
 import shlex
 import shutil
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -61,7 +62,8 @@ ANALYSIS_LIMIT_S = 144.0
 """How long an analysis or a download may take, as the supervisor is delivered."""
 TEXTS_KEPT = 2_000
 """Records of logs that are remembered when jobs are looked at again and again."""
-JOBS_BETWEEN_RESTS = 256
+TURN_S = 0.01
+"""After so long of looking at all jobs everything else has its turn."""
 MOST_RECALLED = 30
 """Groups and failures of a look at all jobs of which is told whether they were seen before, the first."""
 MOST_ASKED = 30
@@ -527,26 +529,19 @@ class Gatherer:
         evidence = await self.kept(job)
         return sample_of(job, evidence, explain(evidence))
 
-    async def survey(
-        self,
-        since: Nanos,
-        until: Nanos,
-        rest: Callable[[], Awaitable[None]],
-        grouping: Grouping | None = None,
-    ) -> Incidents:
-        """What went wrong between two times. `rest` is called every few milliseconds.
+    async def survey(self, since: Nanos, until: Nanos, grouping: Grouping | None = None) -> Incidents:
+        """What went wrong between two times.
 
         When it is cancelled, what was looked at until then is in `grouping`.
         """
-        grouping = Grouping() if grouping is None else grouping
-        for number, job in enumerate(tuple(self._store.jobs.values())):
-            if number % JOBS_BETWEEN_RESTS == 0:
-                await rest()
+        grouping, began = Grouping() if grouping is None else grouping, monotonic()
+        for job in tuple(self._store.jobs.values()):
+            if monotonic() - began >= TURN_S:
+                await asyncio.sleep(TURN_S / 10)
+                began = monotonic()
             with contained("explaining"):
-                if not is_within(job, since, until):
-                    continue
-                grouping.add(await self.sample(job))
-            await rest()
+                if is_within(job, since, until):
+                    grouping.add(await self.sample(job))
         found = grouping.found(self.blind_spots(), min(until, self._now))
         return await _with_seen(found, self._store, self._job_reader, self._now)
 

@@ -66,8 +66,11 @@ class LeanUpdate(CompositorUpdate):
         return self._canvas.draw(self._update, console._color_system or ColorSystem.TRUECOLOR)
 
 
-class LeanApp(App[Result]):
-    """An app that sends few bytes, and never more than the terminal takes."""
+class TerminalApp(App[Result]):
+    """An app that sends few bytes, never more than the terminal takes, and takes keys one after the other.
+
+    Subclasses say when and how an input opens.
+    """
 
     def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
         super().__init__()
@@ -76,6 +79,10 @@ class LeanApp(App[Result]):
         self._has_painted = False
         self._wants_all = False
         self._is_put_off = False
+        self._typed: deque[events.Key | events.Paste] = deque()
+        self._is_busy = False
+        self._took_at = 0.0
+        self._looks = 0
 
     def _handle_exception(self, error: Exception) -> None:
         FAULTS.note(getattr(error, "error", error), "in the dashboard")
@@ -130,17 +137,6 @@ class LeanApp(App[Result]):
             return False
         is_full = not select([], [thread.fileno()], [], 0)[1]
         return is_full or thread._queue.qsize() > MOST_QUEUED
-
-
-class TerminalApp(LeanApp[Result]):
-    """An app that takes keys and pastes one after the other. Subclasses say when and how an input opens."""
-
-    def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
-        super().__init__(lowering)
-        self._typed: deque[events.Key | events.Paste] = deque()
-        self._is_busy = False
-        self._took_at = 0.0
-        self._looks = 0
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

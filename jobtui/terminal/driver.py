@@ -41,8 +41,6 @@ READ_BYTES = 4_096
 _OFF = ("2004", "2048", "1000", "1003", "1015", "1006", "1004")  # paste, sizes, mouse, focus
 LEAVE = "".join((*(f"\x1b[?{mode}l" for mode in _OFF), "\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h")).encode()
 """What takes back all that the dashboard asks of a terminal."""
-
-
 KEEP_TITLE = "\x1b[22;2t"
 GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
 """Empties the title, and takes the one that was kept: where a terminal keeps none, a shell sets it again."""

@@ -63,10 +63,6 @@ class ChartView(LineView):
         self._lines: list[Line] = []
 
     @property
-    def chart(self) -> Chart | None:
-        return self._chart
-
-    @property
     def is_small(self) -> bool:
         return self.cells < FEWEST_CELLS or self.rows_high < FEWEST_ROWS
 

@@ -27,35 +27,31 @@ class History:
     """History of typed lines. The unfinished line is kept while browsing."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self.lines: list[str] = []
         self._at = 0
         self._draft = ""
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        return tuple(self._lines)
 
     def add(self, line: str) -> None:
         line = line.strip()
         if line:
-            self._lines = [*(before for before in self._lines if before != line), line][-MOST:]
+            self.lines = [*(before for before in self.lines if before != line), line][-MOST:]
         self.begin()
 
     def begin(self) -> None:
-        self._at = len(self._lines)
+        self._at = len(self.lines)
         self._draft = ""
 
     def earlier(self, now: str) -> str:
-        if self._at == len(self._lines):
+        if self._at == len(self.lines):
             self._draft = now
         self._at = max(0, self._at - 1)
-        return self._lines[self._at] if self._lines else now
+        return self.lines[self._at] if self.lines else now
 
     def later(self, now: str) -> str:
-        if self._at >= len(self._lines):
+        if self._at >= len(self.lines):
             return now
         self._at += 1
-        return self._draft if self._at == len(self._lines) else self._lines[self._at]
+        return self._draft if self._at == len(self.lines) else self.lines[self._at]
 
 
 class Mistake(NamedTuple):
@@ -93,13 +89,6 @@ class FilterBar(Vertical):
     ]
     SIGN = "/"
     PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
-
-    DEFAULT_CSS = """
-    FilterBar { height: auto; }
-    FilterBar Horizontal { height: 1; }
-    FilterBar Prompt { width: 3; height: 1; }
-    FilterBar MistakeLine { height: 1; }
-    """
 
     @dataclass
     class Edited(Message):

@@ -17,17 +17,6 @@ Completer = Callable[[str, int], tuple[int, int, Sequence[str]]]
 class FilterInput(Input):
     """An input that takes one safe line, and underlines a mistake."""
 
-    DEFAULT_CSS = """
-    FilterInput, FilterInput:focus {
-        width: 1fr;
-        height: 1;
-        border: none;
-        padding: 0;
-        background: $background;
-        background-tint: $background 0%;
-    }
-    """
-
     def __init__(self, text: str, placeholder: str = "", complete: Completer | None = None) -> None:
         self.underline = Underline()
         super().__init__(

@@ -20,8 +20,6 @@ from jobtui.widgets.row_view import rule
 class RuleLine(LineView):
     """The rule."""
 
-    DEFAULT_CSS = "RuleLine { height: 1; }"
-
     words = Shown("")
 
     def __init__(self, words: str = "") -> None:
@@ -34,8 +32,6 @@ class RuleLine(LineView):
 
 class KeyLine(LineView):
     """Keys with a word each, as many as fit."""
-
-    DEFAULT_CSS = "KeyLine { height: 1; }"
 
     def __init__(self, hints: Sequence[Hint]) -> None:
         super().__init__()
@@ -56,8 +52,6 @@ class KeyLine(LineView):
 
 class TabLine(LineView):
     """Names of tabs."""
-
-    DEFAULT_CSS = "TabLine { height: 1; }"
 
     words = Shown("")
     current = Shown("")
@@ -80,13 +74,7 @@ class TabLine(LineView):
 class NoticeLine(LineView):
     """Words across the screen; not there when there are none."""
 
-    DEFAULT_CSS = "NoticeLine { height: 1; dock: top; }"
-
     words = Shown("")
-
-    def __init__(self, words: str) -> None:
-        super().__init__()
-        self.words = words
 
     def line(self, y: int) -> Line:
         return (Span(fit(f" {self.words}", self.cells), "warning", self.cells),)
@@ -94,8 +82,6 @@ class NoticeLine(LineView):
 
 class SourceStrip(LineView):
     """The sources. Only one that is late or down is coloured."""
-
-    DEFAULT_CSS = "SourceStrip { height: 1; }"
 
     sources = Shown[Sequence[SourceHealth]](())
 
@@ -110,7 +96,6 @@ class SourceStrip(LineView):
 class ProfileLines(LineView):
     """A line for each of several profiles, counted again now and then."""
 
-    DEFAULT_CSS = "ProfileLines { height: auto; }"
     EVERY_TICKS = 5
 
     def __init__(self, states: Callable[[], Sequence[ProfileState]]) -> None:
@@ -142,8 +127,6 @@ class Header(LineView):
     """Title on the left; counts, pace and clock on the right. Where it is narrow the pace goes, then counts
     shrink, then they go.
     """
-
-    DEFAULT_CSS = "Header { height: 1; }"
 
     title = Shown("")
 
@@ -206,8 +189,6 @@ LEAST_CELLS = 12
 
 class OneLine(LineView):
     """The line."""
-
-    DEFAULT_CSS = "OneLine { height: 1; display: none; }"
 
     def __init__(self, now_of: Callable[[Job], Nanos]) -> None:
         super().__init__()

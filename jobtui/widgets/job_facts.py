@@ -27,8 +27,6 @@ FULL_ROWS = 3
 class JobFacts(LineView):
     """The three lines at the top of a job, most important first."""
 
-    DEFAULT_CSS = "JobFacts { height: 3; }"
-
     verdict = Shown[Verdict | None](None)
     """None as long as nobody has looked."""
     cluster = Shown("")

@@ -4,10 +4,12 @@ Single changes are worked in at once. A new order, a new filter and very many ch
 in slices; until that is done the old order is served.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
+
+from sortedcontainers import SortedList
 
 from jobtui.analysis.counts import Tally
 from jobtui.analysis.flags import needs_person
@@ -15,7 +17,6 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, ClockOf, contained, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, status_since
-from jobtui.widgets.row_index import Order, RowIndex
 
 BULK = 4096
 """More changes than this at once rebuild the index."""
@@ -32,6 +33,136 @@ Keep = Callable[[Job], bool]
 LIVE = frozenset(status for status in JobStatus if status.is_live)
 _NEVER_RUN = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _FAR = 1 << 64
+Entry = tuple[Any, JobId]
+"""Sort key and id. The keys of one list compare with each other; the id decides between equal ones."""
+SLICE = 1024
+"""Rows looked at in one slice of a rebuild."""
+RUN = 4096
+"""Rows sorted at once in a rebuild, before runs are merged."""
+
+
+class Order(NamedTuple):
+    """What to show, and in which order.
+
+    `sort` gives a job's key; None puts it last in either direction. `keep` tells whether it is shown at all.
+    """
+
+    sort: Sort
+    reverse: bool = False
+    keep: Keep | None = None
+
+
+class RowIndex:
+    """The shown rows in order. Rows without a key come after all others."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self._entries: dict[str, Entry] = {}
+        self._keyed: SortedList[Entry] = SortedList()
+        self._keyless: SortedList[Entry] = SortedList()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def put(self, job: Job) -> bool:
+        """Take in a new or changed job; whether it came, went or moved."""
+        before = self._entries.get(job.id)
+        if (entry := _entry(job, self.order)) is None:
+            return before is not None and self.discard(job.id)
+        if before is not None and before[0] == entry[0]:
+            return False
+        if before is not None:
+            self._part(before).remove(before)
+        try:
+            self._part(entry).add(entry)
+        except TypeError as error:  # its key does not compare with those of others
+            FAULTS.note(error, "sorting rows")
+            self._keyless.add(entry := (None, job.id))
+        self._entries[job.id] = entry
+        return True
+
+    def discard(self, job_id: str) -> bool:
+        entry = self._entries.pop(job_id, None)
+        if entry is None:
+            return False
+        self._part(entry).remove(entry)
+        return True
+
+    def position(self, job_id: str) -> int | None:
+        entry = self._entries.get(job_id)
+        if entry is None:
+            return None
+        if entry[0] is None:
+            behind: int = self._keyless.index(entry)
+            return len(self._keyed) + behind
+        at: int = self._keyed.index(entry)
+        return len(self._keyed) - 1 - at if self.order.reverse else at
+
+    def window(self, start: int, stop: int) -> list[JobId]:
+        """The ids at the places from `start` up to `stop`, clipped to what there is."""
+        count, start = len(self._keyed), max(0, start)
+        keyed = range(start, min(stop, count))
+        keyless = range(max(0, start - count), min(stop - count, len(self._keyless)))
+        shown = [self._keyed[count - 1 - at if self.order.reverse else at] for at in keyed]
+        return [entry[1] for entry in (*shown, *(self._keyless[at] for at in keyless))]
+
+    def _part(self, entry: Entry) -> "SortedList[Entry]":
+        return self._keyless if entry[0] is None else self._keyed
+
+    @classmethod
+    def rebuilt(cls, jobs: Sequence[Job], order: Order) -> Generator[None, None, "RowIndex"]:
+        """An index over `jobs`, returned after as many slices of a few milliseconds as it takes."""
+        index = cls(order)
+        keyed: list[Entry] = []
+        keyless: list[Entry] = []
+        for entry in _entries(jobs, order):
+            if entry is None:
+                yield
+            else:
+                (keyless if entry[0] is None else keyed).append(entry)
+        index._keyed = SortedList((yield from _sorted(keyed)))
+        yield
+        index._keyless = SortedList((yield from _sorted(keyless)))
+        for part in (keyed, keyless):
+            for at in range(0, len(part), 8 * SLICE):
+                yield
+                index._entries.update((entry[1], entry) for entry in part[at : at + 8 * SLICE])
+        return index
+
+
+def _entries(jobs: Sequence[Job], order: Order) -> Iterator[Entry | None]:
+    """The entries of the shown rows, with a None after each slice."""
+    for at in range(0, len(jobs), SLICE):
+        for job in jobs[at : at + SLICE]:
+            if (entry := _entry(job, order)) is not None:
+                yield entry
+        yield None
+
+
+def _entry(job: Job, order: Order) -> Entry | None:
+    """The entry of a row, None when it is not shown; with a fault of ours it is shown after all others."""
+    try:
+        return (order.sort(job), job.id) if order.keep is None or order.keep(job) else None
+    except Exception as error:  # noqa: BLE001 - it costs this row its place; a `with` would cost the others time
+        FAULTS.note(error, "sorting rows")
+        return (None, job.id)
+
+
+def _sorted(entries: list[Entry]) -> Generator[None, None, list[Entry]]:
+    """`entries` sorted, in slices: short runs first, then merged by twos, one pass of list.sort each."""
+    runs = []
+    for at in range(0, len(entries), RUN):
+        runs.append(sorted(entries[at : at + RUN]))
+        yield
+    while len(runs) > 1:
+        merged = []
+        for at in range(0, len(runs), 2):
+            pair = [entry for run in runs[at : at + 2] for entry in run]
+            pair.sort()
+            merged.append(pair)
+            yield
+        runs = merged
+    return runs[0] if runs else []
 
 
 class _Round:
@@ -60,9 +191,9 @@ class JobRows:
         """The jobs that need a person."""
         self._live: dict[JobId, None] = {}
         self._failed: dict[JobId, None] = {}
-        self._index: RowIndex[Job] = RowIndex(Order(self._urgency))
+        self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
-        self._work: Generator[None, None, RowIndex[Job]] | None = None
+        self._work: Generator[None, None, RowIndex] | None = None
         self._late: set[JobId] = set()
         self._ages = False
         self._is_urgent_first = True
@@ -162,7 +293,7 @@ class JobRows:
         return self._index.position(job_id)
 
     def window(self, start: int, stop: int) -> list[JobId]:
-        return [JobId(row_id) for row_id in self._index.window(start, stop)]
+        return self._index.window(start, stop)
 
     def _take(self, job: Job) -> None:
         before = self.jobs.get(job.id)
@@ -203,7 +334,7 @@ class JobRows:
         self._late.clear()
         self._work = RowIndex.rebuilt(list(self.jobs.values()), self._wanted)
 
-    def _serve(self, index: RowIndex[Job]) -> None:
+    def _serve(self, index: RowIndex) -> None:
         if len(self._late) > BULK:
             self._begin()
             return

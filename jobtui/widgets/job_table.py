@@ -5,9 +5,8 @@ job while rows move. On the first row it stays there until somebody moves it, so
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 
-from textual import events
 from textual.message import Message
 
 from jobtui.model.ids import JobId
@@ -18,12 +17,11 @@ from jobtui.render.columns import (
     MARGIN,
     Column,
     RowContext,
-    TableLines,
     blank_columns,
 )
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
-from jobtui.widgets.row_view import Move, RowView
+from jobtui.widgets.record_list import RecordTable
 
 MOST_KEPT = 400
 """Rows kept drawn at most; a page or a few of them."""
@@ -33,17 +31,10 @@ WORK_EVERY_S = 0.004
 """Pause between two slices of work on a new order."""
 
 
-class JobTable(RowView):
+class JobTable(RecordTable[Job]):
     """Jobs, one a row."""
 
-    @dataclass
-    class Opened(Message):
-        """The user opened a job."""
-
-        job_id: JobId
-
-    class Highlighted(Message):
-        """Another job is under the cursor."""
+    MARGIN = MARGIN
 
     class Recounted(Message):
         """The shown rows or their order changed."""
@@ -51,27 +42,17 @@ class JobTable(RowView):
     def __init__(
         self, context: Callable[[], RowContext], columns: Sequence[Column] = DEFAULT_COLUMNS
     ) -> None:
-        super().__init__()
-        self._row_context = context
+        super().__init__(columns, context, attrgetter("id"))
         self.rows = JobRows(lambda: context().now, lambda *at: context().now_at(*at))
         """All its jobs, their counts, and which of them need a person."""
-        self._sorted_by: str | None = None
-        self._reverse = False
         self._keep: Keep | None = None
         self._ages = False
         self._is_rearranged = True
-        self._held: JobId | None = None
         self._highlighted: JobId | None = None
         self._visible: list[JobId] = []
-        self._columns = tuple(columns)
-        self._blank: frozenset[str] = frozenset()
-        """The keys of the columns that say nothing of the visible jobs."""
-        self._lines = TableLines[Job, RowContext](self._columns, 0, MARGIN)
         self._drawn: dict[JobId, Line] = {}
         self._next_tick = 0
         self._is_working = False
-        self.selected: set[JobId] = set()
-        """The jobs that are marked, shown or not."""
 
     @property
     def count(self) -> int:
@@ -80,6 +61,10 @@ class JobTable(RowView):
     @property
     def total(self) -> int:
         return len(self.rows.jobs)
+
+    @property
+    def record(self) -> Job | None:
+        return self.rows.jobs.get(self.cursor_id) if self.cursor_id is not None else None
 
     @property
     def cursor_id(self) -> JobId | None:
@@ -95,16 +80,8 @@ class JobTable(RowView):
         return [self.rows.jobs[job_id] for job_id in self._visible]
 
     @property
-    def sorted_by(self) -> tuple[str | None, bool]:
-        """Key of the column it is sorted by (None: what a person should see first), whether in reverse."""
-        return self._sorted_by, self._reverse
-
-    @property
     def is_sorting(self) -> bool:
         return self.rows.is_sorting
-
-    def job(self, job_id: JobId) -> Job | None:
-        return self.rows.jobs.get(job_id)
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         jobs = list(changed)
@@ -113,13 +90,13 @@ class JobTable(RowView):
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
         for job_id in gone:
-            self.selected.discard(job_id)
+            self.marked.discard(job_id)
         changed_ids = (*gone, *(job.id for job in jobs))
         is_drawn = any([self._drawn.pop(job_id, None) is not None for job_id in changed_ids])
         self._work_on()
         if moved:
             self._follow()
-            self._look()
+            self._renew_visible()
         if is_drawn or (self._visible, self.cursor - self.top) != seen:
             self.repaint()
         if len(self.rows) != before:
@@ -127,12 +104,12 @@ class JobTable(RowView):
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
         """Sort by a column; None puts first what needs a person."""
-        self._sorted_by, self._reverse = key, reverse
+        self.sorted_by, self.reverse = key, reverse
         self._reorder()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
-        self._lay_out()
+        self._drawn.clear()
         self._reorder()
         self.start_over()
 
@@ -146,7 +123,7 @@ class JobTable(RowView):
         if self.rows.sweep():
             self._follow()
             self.post_message(self.Recounted())
-        context = self._row_context()
+        context = self._look()
         visible = self.visible_jobs
         self._leave_out(only_more=True)
         painted = 0
@@ -164,43 +141,19 @@ class JobTable(RowView):
         self._drawn.clear()
         self.repaint()
 
-    def open(self) -> None:
-        if self.cursor_id is not None:
-            self.post_message(self.Opened(self.cursor_id))
-
-    def toggle(self) -> None:
-        job_id = self.cursor_id
-        if job_id is None:
-            return
-        self.selected ^= {job_id}
-        self._drawn.pop(job_id, None)
+    def toggle_mark(self) -> None:
+        self._drawn.pop(self.cursor_id or JobId(""), None)
+        super().toggle_mark()
         self.post_message(self.Recounted())
-        self.move(Move.DOWN)
 
-    def clear_selection(self) -> None:
-        self.selected.clear()
+    def clear_marks(self) -> None:
+        self.marked.clear()
         self.redraw()
         self.post_message(self.Recounted())
 
-    def move(self, move: Move) -> None:
-        super().move(move)
-        if move is Move.TOP:
-            self._held = None
-
-    def go(self, index: int) -> None:
-        super().go(index)
-        self._held = self.cursor_id
-
-    def on_click(self, event: events.Click) -> None:
-        if event.chain == 2:
-            self.open()
-
     def repaint(self) -> None:
-        self._look()
+        self._renew_visible()
         super().repaint()
-
-    def heading(self, y: int) -> Line:
-        return self._lines.heading(self._sorted_by, reverse=self._reverse)
 
     def row(self, index: int) -> Line:
         at = index - self.top
@@ -211,43 +164,41 @@ class JobTable(RowView):
         if drawn is None:
             if len(self._drawn) >= MOST_KEPT:
                 self._drawn.clear()
-            drawn = self._lines.row(job, self._row_context(), is_marked=job.id in self.selected)
+            drawn = self._lines.row(job, self._look(), is_marked=job.id in self.marked)
             self._drawn[job.id] = drawn
         return drawn
 
     def on_resize(self) -> None:
-        self._lay_out()
+        self._drawn.clear()
         self._is_rearranged = True
         self.keep_in_view()
-        self._look()
-
-    def _lay_out(self) -> None:
-        shown = [one for one in self._columns if one.key not in self._blank]
-        self._lines = TableLines(shown, self.cells, MARGIN)
-        self._drawn.clear()
+        self._renew_visible()
 
     def _leave_out(self, *, only_more: bool) -> None:
         """Leave out columns that say nothing of the visible jobs; with `only_more` none that is shown."""
         columns = [one for one in self._columns if one.key in self._blank] if only_more else self._columns
-        blank = blank_columns(columns, self.visible_jobs, self._row_context())
+        blank = blank_columns(columns, self.visible_jobs, self._look())
         if blank != self._blank:
             self._blank = blank
-            self._lay_out()
+            self._drawn.clear()
 
-    def _look(self) -> None:
+    def _renew_visible(self) -> None:
         self._visible = self.rows.window(self.top, self.top + self.page)
         if self._is_rearranged and self._visible and not self.rows.is_sorting:
             self._is_rearranged = False
             self._leave_out(only_more=False)
+        self._tell()
+
+    def _tell(self) -> None:
         if (under := self.cursor_id) != self._highlighted:
             self._highlighted = under
-            self.post_message(self.Highlighted())
+            self.post_message(self.Highlighted(self.record))
 
     def _reorder(self) -> None:
         self._is_rearranged = True
-        column = next((column for column in JOB_COLUMNS if column.key == self._sorted_by), None)
+        column = next((column for column in JOB_COLUMNS if column.key == self.sorted_by), None)
         self.rows.set_order(
-            column.sort if column else None, reverse=self._reverse, keep=self._keep, ages=self._ages
+            column.sort if column else None, reverse=self.reverse, keep=self._keep, ages=self._ages
         )
         self._work_on()
         self.repaint()
@@ -268,7 +219,7 @@ class JobTable(RowView):
             self.set_timer(WORK_EVERY_S, self._work)
 
     def _follow(self) -> None:
-        at = self.rows.position(self._held) if self._held is not None else 0
+        at = self.rows.position(JobId(self._held)) if isinstance(self._held, str) else 0
         if at is not None:
             self.top += at - self.cursor
             self.cursor = at

@@ -84,8 +84,6 @@ VARIABLE = "jobtui-"
 class LineView(Widget):
     """A stack of lines. Subclasses give `line` and call `repaint` when something may have changed."""
 
-    DEFAULT_CSS = "LineView { height: 1fr; }"
-
     def __init__(self) -> None:
         super().__init__()
         self._painted: dict[int, Line] = {}
@@ -123,7 +121,10 @@ class LineView(Widget):
         line = self._painted.get(y)
         if line is None:
             line = self._painted[y] = self._marked_line(y)
-        return self.strip(line, self.cells)
+        spans = groupby((span for span in line if span.text), key=attrgetter("style"))
+        segments = [Segment("".join(span.text for span in group), self.look(style)) for style, group in spans]
+        last = self.look(line[-1].style if line else "")
+        return Strip(segments, width_of(line)).adjust_cell_length(self.cells, last)
 
     def _marked_line(self, y: int) -> Line:
         """A line with what is selected of it; one that cannot be made says so, and is tried at each paint."""
@@ -183,16 +184,6 @@ class LineView(Widget):
         if self._selection is not None:
             self._selection, self.selected_text = None, ""
             self.repaint()
-
-    def strip(self, line: Line, width: int) -> Strip:
-        """A line with its styles, exactly `width` cells wide and with the background painted."""
-        segments = [
-            Segment("".join(span.text for span in spans), self.look(style))
-            for style, spans in groupby((span for span in line if span.text), key=attrgetter("style"))
-        ]
-        return Strip(segments, width_of(line)).adjust_cell_length(
-            width, self.look(line[-1].style if line else "")
-        )
 
     def look(self, names: str) -> Style:
         """The style of one or several names or attributes; what the theme does not know changes nothing."""

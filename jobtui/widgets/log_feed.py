@@ -2,13 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from jobtui.analysis.log_shapes import continues, goes_on
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Hits, Level, LineSource, LogLine, LogSearch, Page, Place
+from jobtui.model.pages import Level, LineSource, LogLine, LogSearch, Page, Place
 
 KEPT = 1_200
 """Lines held at most; those farthest from the screen are dropped first."""
@@ -88,16 +87,12 @@ class FilteredLines:
         self._source = source
         self._search = search
 
-    @property
-    def _hits(self) -> Hits:
-        return self._search.hits
-
     async def before(self, place: Place, count: int) -> Page:
         """Up to `count` lines with hits before the line that holds `place`. Raises LogUnreadable."""
         lines: list[LogLine] = []
         own = (await self._source.after(place, 1)).lines
         before = own[0].place if own else place
-        while len(lines) < count and (hit := self._hits.last_before(before)) is not None:
+        while len(lines) < count and (hit := self._search.hits.last_before(before)) is not None:
             page = (await self._source.after(hit, 1)).lines
             if not page or page[0].place >= before:
                 break
@@ -107,14 +102,14 @@ class FilteredLines:
             before = near[0].place
         kept = lines[-count:]
         first = kept[0].place if kept else before
-        return Page(tuple(kept), self._hits.last_before(first) is None)
+        return Page(tuple(kept), self._search.hits.last_before(first) is None)
 
     async def after(self, place: Place, count: int) -> Page:
         """Up to `count` lines with hits from the one that holds `place` on. Raises LogUnreadable."""
         lines: list[LogLine] = []
         own = (await self._source.after(place, 1)).lines
         at = own[0].place if own else place
-        while len(lines) < count and (hit := self._hits.next_after(at)) is not None:
+        while len(lines) < count and (hit := self._search.hits.next_after(at)) is not None:
             page = (await self._source.after(hit, TOGETHER)).lines
             if not page or page[-1].end <= at:
                 break
@@ -122,10 +117,10 @@ class FilteredLines:
             at = page[-1].end
         kept = lines[:count]
         last = kept[-1].end if kept else at
-        return Page(tuple(kept), self._hits.next_after(last) is None)
+        return Page(tuple(kept), self._search.hits.next_after(last) is None)
 
     def _is_hit(self, line: LogLine) -> bool:
-        hit = self._hits.next_after(line.place)
+        hit = self._search.hits.next_after(line.place)
         return hit is not None and hit < line.end
 
 
@@ -285,13 +280,6 @@ LAST = 1 << 200
 """A place after every line."""
 
 
-class Filled(NamedTuple):
-    """How far down the lines on the screen moved, and whether any were appended."""
-
-    moved: int
-    appended: bool
-
-
 class LogFeed:
     """A window of lines on one source. `jump` and `fill` raise LogUnreadable."""
 
@@ -318,17 +306,16 @@ class LogFeed:
     def _wants_before(self, first: int) -> bool:
         return len(self.window) > 0 and not self.window.at_begin and first < AHEAD
 
-    async def fill(self, first: int, last: int) -> Filled | None:
-        """Ask for lines beyond `first` .. `last`; None when enough are held."""
+    async def fill(self, first: int, last: int) -> int | None:
+        """Ask for lines beyond `first` .. `last`: how far down these moved; None when enough are held."""
         window = self.window
         if self._wants_after(last):
             page = await self.source.after(window.lines[-1].place, AHEAD)
-            appended = window.append(page)
-            if not appended:
+            if not window.append(page):
                 window.at_end = True
-            return Filled(-window.trim(first, last), appended)
+            return -window.trim(first, last)
         if self._wants_before(first):
             page = await self.source.before(window.lines[0].place, AHEAD)
             moved = window.prepend(page)
-            return Filled(moved - window.trim(first + moved, last + moved), False)
+            return moved - window.trim(first + moved, last + moved)
         return None

@@ -30,7 +30,7 @@ from jobtui.render.sources import judge_age
 from jobtui.render.spans import Line, Span, crop, fitting, padded, rows, styled, width_of
 from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView, Shown
-from jobtui.widgets.log_feed import Filled, LogFeed, LogWindow
+from jobtui.widgets.log_feed import LogFeed, LogWindow
 from jobtui.widgets.row_view import WHEEL_ROWS, Move
 
 DRAWN = 600
@@ -38,11 +38,8 @@ DRAWN = 600
 MORE_LEFT, MORE_RIGHT = "‹", "›"
 NEVER_MORE = 50
 """Rows of one line at most."""
-
-
 SIDE_STEP = 20
 """Cells a step to the left or right goes."""
-PLAIN_LOOK = LineLook()
 
 
 class LogView(LineView):
@@ -57,11 +54,11 @@ class LogView(LineView):
 
         words: str
 
-    def __init__(self, *, look: LineLook = PLAIN_LOOK, id: str | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.bookmarks: set[Place] = set()
         """Lines somebody wants to find again."""
-        self._look = self._drawn_look = look
+        self._look = self._drawn_look = LineLook()
         self._find: Finder | None = None
         self._bodies: dict[tuple[Place, int], Line] = {}
         """Lines as they are drawn, whole."""
@@ -351,19 +348,19 @@ class LogView(LineView):
         try:
             while self._feed is not None and self._window is self._feed.window:
                 feed = self._feed
-                filled = await feed.fill(self._top, self._top + self._visible)
-                if filled is None:
+                moved = await feed.fill(self._top, self._top + self._visible)
+                if moved is None:
                     return
                 if self._window is feed.window:
-                    self._take(filled)
+                    self._take(moved)
         except LogUnreadable as error:
             self.post_message(self.Failed(str(error)))
         finally:
             self._fetching = False
 
-    def _take(self, filled: Filled) -> None:
-        self._top += filled.moved
-        self._cursor += filled.moved
+    def _take(self, moved: int) -> None:
+        self._top += moved
+        self._cursor += moved
         if self.follows:
             self._cursor = len(self._window) - 1
             self._settle()
@@ -411,8 +408,6 @@ class LogStatus(NamedTuple):
 class LogHeader(LineView):
     """Names of the logs on the left, the one that is shown standing out; words and clock on the right."""
 
-    DEFAULT_CSS = "LogHeader { height: 1; }"
-
     status = Shown(LogStatus())
     trail = Shown[tuple[str, ...]](())
     """The screens between the jobs and this one."""
@@ -453,10 +448,8 @@ class LogHeader(LineView):
 class LogHistogram(LineView):
     """Lines and errors over time, with the place of the cursor."""
 
-    DEFAULT_CSS = "LogHistogram { height: 1; }"
-
     overview = Shown(Overview((), 0, 0, complete=False))
-    _place: Place | None = None
+    place = Shown[Place | None](None)
     _drawn: Histogram | None = None
     _drawn_for: tuple[Overview, int] | None = None
 
@@ -464,14 +457,9 @@ class LogHistogram(LineView):
         self._drawn = None
         self.repaint()
 
-    def set_place(self, place: Place | None) -> None:
-        if place != self._place:
-            self._place = place
-            self.repaint()
-
     def line(self, y: int) -> Line:
         before = self._drawn_for
         if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
             self._drawn = Histogram(self.overview, self.cells)
             self._drawn_for = (self.overview, self.cells)
-        return self._drawn.line(self._place)
+        return self._drawn.line(self.place)

@@ -94,6 +94,9 @@ LOOKED_AT = 200
 class RecordTable(RecordList[Record]):
     """Records in columns, which are data. `look` gives what cells depend on beside their record."""
 
+    MARGIN = 1
+    """Cells before the first column."""
+
     def __init__(
         self,
         columns: Sequence[TableColumn[Record, Any]],
@@ -105,7 +108,7 @@ class RecordTable(RecordList[Record]):
         self._look = look
         self._key_of = key_of
         self._blank: frozenset[str] = frozenset()
-        self._drawn: tuple[object, TableLines[Record, Any]] | None = None
+        self._laid_out: tuple[object, TableLines[Record, Any]] | None = None
         self.sorted_by: str | None = None
         self.reverse = False
         self.marked: set[Hashable] = set()
@@ -135,11 +138,11 @@ class RecordTable(RecordList[Record]):
 
     @property
     def _lines(self) -> TableLines[Record, Any]:
-        drawn_for = self.cells, self._blank
-        if self._drawn is None or self._drawn[0] != drawn_for:
+        laid_out_for = self.cells, self._blank, self._columns
+        if self._laid_out is None or self._laid_out[0] != laid_out_for:
             columns = [column for column in self._columns if column.key not in self._blank]
-            self._drawn = drawn_for, TableLines(columns, self.cells)
-        return self._drawn[1]
+            self._laid_out = laid_out_for, TableLines(columns, self.cells, self.MARGIN)
+        return self._laid_out[1]
 
 
 class FileList(RecordTable[RunFile]):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from textual import events
+from textual.containers import Container
 
 from jobtui.render.spans import Line, Span, padded, styled
 from jobtui.render.text import fit, width, wrapped
-from jobtui.widgets.lines import LineView
+from jobtui.widgets.lines import LineView, Shown
 
 WHEEL_ROWS = 3
 
@@ -39,13 +40,14 @@ class RowView(LineView):
 
     HEADINGS = 1
     """Lines of heading; there are none where all of the widget is one or two lines high."""
+    is_active = Shown(True)
+    """Whether the keys that move go to it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.top = 0
         self.cursor = 0
         self.shows_cursor = True
-        self.is_active = True
         self._empty: tuple[str, ...] = ()
 
     @property
@@ -65,10 +67,6 @@ class RowView(LineView):
 
     def row(self, index: int) -> Line:
         raise NotImplementedError
-
-    def set_active(self, is_active: bool) -> None:
-        self.is_active = is_active
-        self.repaint()
 
     def set_empty(self, words: Sequence[str]) -> None:
         """Paragraphs shown while there are no rows; safe to show."""
@@ -124,6 +122,23 @@ class RowView(LineView):
         index = self.top + event.y - self.headings
         if event.y >= self.headings and index < self.count:
             self.go(index)
+
+
+class PaneGroup(Container):
+    """One list or text, or two of which one takes the keys that move. Subclasses give `panes`."""
+
+    panes: Sequence[RowView] = ()
+
+    def move(self, move: Move) -> None:
+        *first, last = self.panes
+        is_in_first = first and first[0].display and not last.is_active
+        (first[0] if is_in_first else last).move(move)
+
+    def switch_pane(self) -> None:
+        *first, last = self.panes
+        if first:
+            to_last = not last.is_active and last.display
+            last.is_active, first[0].is_active = to_last, not to_last
 
 
 def rule(cells: int, text: str = "") -> Line:

@@ -1,6 +1,6 @@
 """The steps of one op as lanes, and the log line of the step under the cursor."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from jobtui.render import lanes
 from jobtui.render.lanes import certainty_words, op_glyph
 from jobtui.render.spans import Line, Span, fitting, padded
 from jobtui.render.text import duration, fit, show, wrapped
-from jobtui.widgets.lines import LineView
+from jobtui.widgets.lines import LineView, Shown
 from jobtui.widgets.record_list import RecordList
 from jobtui.widgets.row_view import RowView
 
@@ -42,21 +42,9 @@ def where(step: Step, *, full: bool = False) -> str:
 class StepDetail(LineView):
     """The line in a few lines of the screen, and a sentence on certainty below it."""
 
-    DEFAULT_CSS = "StepDetail { height: 4; }"
-
-    step: Step | None = None
-    more: tuple[str, ...] = ()
+    step = Shown[Step | None](None)
+    more = Shown[tuple[str, ...]](())
     """The lines that continue its record."""
-
-    def set_step(self, step: Step | None) -> None:
-        if step != self.step:
-            self.more = ()
-        self.step = step
-        self.repaint()
-
-    def set_more(self, lines: Iterable[str]) -> None:
-        self.more = tuple(lines)
-        self.repaint()
 
     def line(self, y: int) -> Line:
         if self.step is None:
@@ -253,21 +241,17 @@ class Timeline(RowView):
 
     def _lay_out(self) -> list[TimelineLine]:
         places: list[TimelineLine] = []
-        at = 0
-        for fold in folds_in(self._rows):
-            places += self._plain(at, fold.first)
-            if self._rows[fold.first].is_gap:
-                places.append(TimelineLine(fold.first, is_gap=True))
-            places.append(TimelineLine(fold.first, fold=fold))
-            at = fold.last + 1
-            if self._rows[fold.first].step in self._unfolded:
-                places += self._plain(fold.first, at)[self._rows[fold.first].is_gap :]
-        return places + self._plain(at, len(self._rows))
-
-    def _plain(self, begin: int, end: int) -> list[TimelineLine]:
-        places: list[TimelineLine] = []
-        for at in range(begin, end):
-            if self._rows[at].is_gap:
+        folds = {fold.first: fold for fold in folds_in(self._rows)}
+        hidden_to = -1
+        for at, row in enumerate(self._rows):
+            fold = folds.get(at)
+            if fold is not None and row.step not in self._unfolded:
+                hidden_to = fold.last
+            is_hidden = at <= hidden_to
+            if row.is_gap and (fold is not None or not is_hidden):
                 places.append(TimelineLine(at, is_gap=True))
-            places.append(TimelineLine(at))
+            if fold is not None:
+                places.append(TimelineLine(at, fold=fold))
+            if not is_hidden:
+                places.append(TimelineLine(at))
         return places

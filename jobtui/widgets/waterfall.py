@@ -31,26 +31,20 @@ from jobtui.render.waterfall import (
     stage_words,
     trace_line,
 )
-from jobtui.widgets.lines import LineView
+from jobtui.widgets.lines import LineView, Shown
 from jobtui.widgets.row_view import RowView
 
 
 class TraceFacts(LineView):
     """One line."""
 
-    DEFAULT_CSS = "TraceFacts { height: 1; }"
-
-    _sentence = Cell("", "")
-    _words = ""
-
-    def set_facts(self, sentence: Cell, words: str) -> None:
-        self._sentence, self._words = sentence, words
-        self.repaint()
+    sentence = Shown(Cell("", ""))
+    stages = Shown("")
 
     def line(self, y: int) -> Line:
-        text, style = self._sentence
+        text, style = self.sentence
         cells = self.cells
-        words = f"   {self._words} " if self._words else ""
+        words = f"   {self.stages} " if self.stages else ""
         if width(words) + width(text) + 1 > cells:
             words = ""
         room = max(0, cells - width(words))
@@ -100,7 +94,7 @@ class Waterfall(RowView):
         self._marks = marks
         self._picture: Picture | None = None
         self._path: tuple[Findings, Path] | None = None
-        self._shown: ShownLines | None = None
+        self._shown = ShownLines()
         self._window = TraceWindow()
         self._view: View | None = None
         self._columns = columns_in(0)
@@ -119,16 +113,16 @@ class Waterfall(RowView):
 
     @property
     def count(self) -> int:
-        return len(self._shown.numbers) if self._shown else 0
+        return len(self._shown.numbers)
 
     @property
     def current(self) -> TraceLine | None:
-        return self._shown.line(self.cursor) if self._shown and self.cursor < self.count else None
+        return self._shown.line(self.cursor) if self.cursor < self.count else None
 
     @property
     def passing(self) -> int | None:
         """How many spans pass the filter, None without one."""
-        return self._shown.passing if self._shown and self._shown.passes is not None else None
+        return self._shown.passing if self._shown.passes is not None else None
 
     @property
     def is_whole(self) -> bool:
@@ -142,7 +136,7 @@ class Waterfall(RowView):
     @property
     def names_above(self) -> tuple[str, ...]:
         """The names of the spans above the line under the cursor, the highest first; outside text."""
-        if self._shown is None or not self.count:
+        if not self.count:
             return ()
         layout = self._shown.layout
         above = (layout.lines[at].span for at in layout.above(self._shown.numbers[self.cursor]))
@@ -152,7 +146,7 @@ class Waterfall(RowView):
         return heading_line(self._view, self._columns) if self._view else ()
 
     def row(self, index: int) -> Line:
-        if self._shown is None or self._view is None:
+        if self._view is None:
             return ()
         number = self._shown.numbers[index]
         is_closed = self._shown.is_closed(self._shown.layout.lines[number].key)
@@ -177,7 +171,7 @@ class Waterfall(RowView):
         self._renew()
 
     def _refold(self) -> None:
-        if self._view is not None and self._shown is not None and self._view.passes is not self._shown.passes:
+        if self._view is not None and self._view.passes is not self._shown.passes:
             self._renew()
         self.keep_in_view()
         self.repaint()
@@ -185,7 +179,7 @@ class Waterfall(RowView):
     def _renew(self) -> None:
         self._drawn.clear()
         self._view = None
-        if self._picture is not None and self._shown is not None:
+        if self._picture is not None:
             found, self._columns = self._picture.found, columns_in(self.cells)
             waits = found.waits if self.squeezes else ()
             self._view = View(
@@ -216,7 +210,7 @@ class Waterfall(RowView):
         tree = picture.found.tree
         self._marks.meet(tree.services)
         self._window.set_trace(tree.started_at or 0, tree.ended_at or 1)
-        if self._shown is None or is_other:
+        if is_other:
             self._shown = ShownLines(picture.layout)
             self._window.show_whole()
             self._begin(picture)
@@ -230,15 +224,14 @@ class Waterfall(RowView):
 
     def set_filter(self, passes: SpanTest | None) -> None:
         """Show only spans that pass and what is above them, or all."""
-        if self._shown is not None:
-            key = self._key
-            self._shown.set_filter(passes)
-            self._stay_at(key)
-            self._renew()
-            self._tell()
+        key = self._key
+        self._shown.set_filter(passes)
+        self._stay_at(key)
+        self._renew()
+        self._tell()
 
     def fold(self) -> None:
-        if self._shown is None or not self.count:
+        if not self.count:
             return
         if self._shown.close(self.cursor):
             self._refold()
@@ -246,7 +239,7 @@ class Waterfall(RowView):
             self.go(above)
 
     def unfold(self) -> bool:
-        if self._shown is None or not self.count or not self._shown.open(self.cursor):
+        if not self.count or not self._shown.open(self.cursor):
             return False
         self._refold()
         return True
@@ -254,14 +247,12 @@ class Waterfall(RowView):
     def toggle_fold(self) -> bool:
         if self.unfold():
             return True
-        if self._shown is None or not self.count or not self._shown.close(self.cursor):
+        if not self.count or not self._shown.close(self.cursor):
             return False
         self._refold()
         return True
 
     def toggle_all(self) -> None:
-        if self._shown is None:
-            return
         key = self._key
         self._shown.toggle_all()
         self._stay_at(key)
@@ -270,7 +261,7 @@ class Waterfall(RowView):
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
         """Go to the next span that failed, whatever hides it: which one of how many; None when none did."""
-        if self._shown is None or self.found is None:
+        if self.found is None:
             return None
         keys = failed_keys(self.found)
         key = self._shown.next_of(keys, self.cursor, step)
@@ -281,11 +272,10 @@ class Waterfall(RowView):
         return sorted(keys, key=lambda one: at.get(one, 0)).index(key) + 1, len(keys)
 
     def reveal(self, key: LineKey) -> None:
-        if self._shown is not None:
-            index = self._shown.reveal(key)
-            self._refold()
-            if index is not None:
-                self.go(index)
+        index = self._shown.reveal(key)
+        self._refold()
+        if index is not None:
+            self.go(index)
 
     def zoom(self, factor: float) -> None:
         if self._view is not None:
@@ -299,7 +289,7 @@ class Waterfall(RowView):
 
     def zoom_to_line(self) -> None:
         line = self.current
-        if self._shown is not None and line is not None and line.span is not None:
+        if line is not None and line.span is not None:
             last = self._shown.layout.lasts[self._shown.numbers[self.cursor]]
             self._window.show(line.span.started_at, max(end_of(line.span), last))
             self._renew()
@@ -351,7 +341,7 @@ class Waterfall(RowView):
         self.cursor = self.top = 0
         self._path = None if self._path and self._path[0] is not picture.found else self._path
         first = first_to_read(picture.found)
-        index = self._shown.reveal(first) if self._shown and first else None
+        index = self._shown.reveal(first) if first else None
         if index is not None:
             self.cursor = index
             self.top = max(0, index - 2 * self.page // 3)
@@ -365,7 +355,7 @@ class Waterfall(RowView):
             self._begin(picture)
 
     def _stay_at(self, key: LineKey | None) -> None:
-        index = self._shown.index_of(key) if self._shown and key else None
+        index = self._shown.index_of(key) if key else None
         if index is not None:
             self.top += index - self.cursor
             self.cursor = index

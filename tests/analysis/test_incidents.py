@@ -1,6 +1,5 @@
 """Failures grouped by how they went and what they share, and the line or event each is found by."""
 
-import asyncio
 from math import comb
 
 import msgspec
@@ -230,7 +229,7 @@ async def survey(
     store: Store, job_reader: StillJobReader | None = None, reads: Reads | None = None
 ) -> Incidents:
     gatherer = Gatherer(store, job_reader or StillJobReader(), NOW, reads=reads)
-    return await gatherer.survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
+    return await gatherer.survey(Nanos(0), NOW)
 
 
 async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:

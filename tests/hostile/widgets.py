@@ -71,7 +71,7 @@ from jobtui.widgets.record_list import (
     RecordList,
     RecordTable,
 )
-from jobtui.widgets.row_view import RowView
+from jobtui.widgets.row_view import PaneGroup, RowView
 from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList, WrappedText
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from jobtui.widgets.waterfall import TraceFacts, Waterfall, path_of, picture_of
@@ -83,7 +83,7 @@ AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, WrappedText})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, WrappedText, PaneGroup})
 """What others are made of; by themselves they show nothing."""
 
 
@@ -207,10 +207,24 @@ def one_line(text: str) -> Case:
 
 def a_step_detail(text: str) -> Case:
     def tell(detail: StepDetail) -> None:
-        detail.set_step(hostile(Step, text))
-        detail.set_more([show(text)] * 2)
+        detail.step, detail.more = hostile(Step, text), (show(text), show(text))
 
     return case(StepDetail(), tell)
+
+
+def a_notice(text: str) -> Case:
+    def tell(notice: NoticeLine) -> None:
+        notice.words = show(text)
+
+    return case(NoticeLine().add_class("-needed"), tell)
+
+
+def some_trace_facts(text: str) -> Case:
+    def tell(facts: TraceFacts) -> None:
+        found = study_trace(a_hostile_trace(text))
+        facts.sentence, facts.stages = sentence_of(found, text), stage_words(found)
+
+    return case(TraceFacts(), tell)
 
 
 def choices(text: str) -> list[Choice]:
@@ -231,13 +245,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
             ]
         ),
     ),
-    TraceFacts: lambda text: case(
-        TraceFacts(),
-        lambda one: one.set_facts(
-            sentence_of(study_trace(a_hostile_trace(text)), text),
-            stage_words(study_trace(a_hostile_trace(text))),
-        ),
-    ),
+    TraceFacts: some_trace_facts,
     Waterfall: a_waterfall,
     SpanPane: lambda text: case(
         SpanPane(),
@@ -277,7 +285,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     LogPrompt: lambda text: typed_into(LogPrompt(), text),
     LogView: lambda text: case(LogView(), lambda view: view.show(HostileLines(text))),
     MistakeLine: lambda text: case(MistakeLine(), lambda line: line.set_words(show(text), "error")),
-    NoticeLine: lambda text: case(NoticeLine(show(text))),
+    NoticeLine: a_notice,
     OneLine: one_line,
     OpList: lambda text: case(
         OpList(now), lambda one: one.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)

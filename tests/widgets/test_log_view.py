@@ -65,7 +65,8 @@ async def shown(
     size: tuple[int, int] = (40, 10),
     look: LineLook = WHOLE,
 ) -> AsyncIterator[tuple[LogView, Pilot[None]]]:
-    view = LogView(look=look)
+    view = LogView()
+    view.set_look(look)
     app: App[None] = WidgetApp(view)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()

@@ -5,12 +5,12 @@ import itertools
 import pytest
 from textual import _time
 
-from jobtui.terminal.app import LeanApp
+from jobtui.terminal.app import TerminalApp
 from tests.waiting import wait_until
 
 
 async def test_one_that_is_held_up_while_it_begins_still_fires(monkeypatch: pytest.MonkeyPatch) -> None:
-    app: LeanApp[None] = LeanApp()
+    app: TerminalApp[None] = TerminalApp()
     called: list[str] = []
     async with app.run_test():
         looks = itertools.count(_time.get_time(), 0.012)  # less than what timers that repeat wait
@@ -23,7 +23,7 @@ async def test_one_that_is_held_up_while_it_begins_still_fires(monkeypatch: pyte
 
 @pytest.mark.parametrize("wait_s", [0.0, -0.001, -5.0])
 async def test_one_that_was_due_before_it_began_fires_at_once(wait_s: float) -> None:
-    app: LeanApp[None] = LeanApp()
+    app: TerminalApp[None] = TerminalApp()
     called: list[str] = []
     async with app.run_test():
         app.screen.set_timer(wait_s, lambda: called.append("screen"))
@@ -33,7 +33,7 @@ async def test_one_that_was_due_before_it_began_fires_at_once(wait_s: float) -> 
 async def test_one_that_fires_again_and_again_leaves_out_what_it_missed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    app: LeanApp[None] = LeanApp()
+    app: TerminalApp[None] = TerminalApp()
     called: list[float] = []
     async with app.run_test():
         before = _time.get_time

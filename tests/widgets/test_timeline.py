@@ -19,7 +19,7 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus
 from jobtui.render.chart import Drawn, draw_chart, legend_lines
 from jobtui.render.lanes import op_glyph
-from jobtui.theme import DARK
+from jobtui.theme import DARK, LAYOUT
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
@@ -30,7 +30,7 @@ from tests.widgets.widget_app import WidgetApp, text_of, watch
 
 
 class Panes(WidgetApp):
-    CSS = "OpList { width: 30; } Timeline { width: 1fr; } StepDetail { dock: bottom; }"
+    CSS = f"{LAYOUT} OpList {{ width: 30; }} Timeline {{ width: 1fr; }} StepDetail {{ dock: bottom; }}"
 
     def __init__(self, clock: FixedClock) -> None:
         super().__init__()
@@ -96,18 +96,18 @@ async def test_the_line_behind_a_step_with_its_place_and_certainty_without_secre
     step = a_step(text="new status=error _ComputeJob(x)", line=88214, certainty=Certainty.JID)
     secret = "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK"
     async with panes.run_test(size=(80, 20)) as pilot:
-        panes.detail.set_step(step)
+        panes.detail.step = step
         await pilot.pause()
         lines = text_of(panes.detail)
         assert lines[0] == " supervisor.log:88214  new status=error _ComputeJob(x)"
         assert lines[1] == " sure: the line names the job"
-        panes.detail.set_step(msgspec.structs.replace(step, text="word " * 200))
+        panes.detail.step = msgspec.structs.replace(step, text="word " * 200)
         assert "…" in text_of(panes.detail)[2]
         told = f"start {{'agent_id': '{secret}', 'sim_db_file_server_token': '{secret[::-1]}'}}"
-        panes.detail.set_step(a_step(text=told))
+        panes.detail.step = a_step(text=told)
         assert "start" in text_of(panes.detail)[0]
         assert not any(one in "".join(text_of(panes.detail)) for one in (secret, secret[::-1]))
-        panes.detail.set_step(None)
+        panes.detail.step = None
         assert text_of(panes.detail) == ["", "", "", ""]
 
 

@@ -13,13 +13,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from jobtui.terminal.textual_patches import patch_textual
-from jobtui.theme import DARK, THEMES
+from jobtui.theme import DARK, LAYOUT, THEMES
 from jobtui.widgets.lines import LineView
 from tests.waiting import wait_until
 
 
 class WidgetApp(App[None]):
     """Shows a widget, and keeps the messages of ours that reach it."""
+
+    CSS = LAYOUT
 
     def __init__(self, *widgets: Widget, theme: str = DARK.name) -> None:
         patch_textual()

@@ -199,6 +199,9 @@ class Layout(NamedTuple):
         return self.ends[index] > index + 1
 
 
+NO_LINES = Layout((), (), (), (), (), (), {})
+
+
 def lay_out(found: Findings) -> Layout:
     """The lines of a trace. Takes time in proportion to its spans."""
     failed = (failure.span for failure in found.failures)
@@ -318,7 +321,7 @@ def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[boo
 class ShownLines:
     """The lines of a layout that are shown, by their numbers in it."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout = NO_LINES) -> None:
         self.layout = layout
         self.numbers: list[int] = []
         self.passing = 0
