@@ -26,7 +26,17 @@ from jobtui.transport.blocks import (
     first_time,
     offset_of_time,
 )
-from jobtui.transport.files import ByteSource, FileId, Look, OpenFile, look, open_file, rotated
+from jobtui.transport.files import (
+    ByteSource,
+    FileId,
+    Look,
+    OpenFile,
+    look,
+    open_file,
+    packed_allowance,
+    rotated,
+)
+from jobtui.transport.unpacking import Allowance
 
 TAIL_BYTES = 32 << 20
 PACKED_RATIO = 10
@@ -159,18 +169,19 @@ def _names(path: Path) -> list[tuple[Path, FileId]]:
 
 
 def _open_all(path: Path) -> LogFiles:
-    present, older = open_file(path), []
+    allowance = packed_allowance()
+    present, older = open_file(path, allowance), []
     for each in rotated(path):
         with suppress(SourceError):  # it has another name by now
             seen = look(each)
             if seen.size:
-                older.append(_open(each, seen))
+                older.append(_open(each, seen, allowance))
     return LogFiles(present, older)
 
 
-def _open(path: Path, seen: Look) -> RotatedFile:
+def _open(path: Path, seen: Look, allowance: Allowance) -> RotatedFile:
     try:
-        opened = open_file(path)
+        opened = open_file(path, allowance)
     except SourceError as error:
         return RotatedFile(path, seen, None, error)
     return RotatedFile(path, opened.look(), opened)

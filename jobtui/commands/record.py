@@ -139,9 +139,8 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
     with TemporaryDirectory(prefix="jobtui-replay-") as place:
         made = with_memory(made, Path(place)) if inner.command.name in REMEMBERED else made
         code = Exit(runner(inner.command.name)(made))
-    if damaged := replay.recording.damaged:
-        entries = "1 entry is" if damaged == 1 else f"{damaged:,} entries are"
-        complain(f"{replay.recording.path}: {entries} damaged, and left out")
+    for said in replay.recording.left_out():
+        complain(f"{replay.recording.path}: {said}")
     return code
 
 

@@ -26,7 +26,7 @@ import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceError
+from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
@@ -37,18 +37,28 @@ from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import open_regular, read_small
-from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Unpacker, UnpackError
+from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Allowance, TooLarge, Unpacker, UnpackError
 
 LEVEL = 6
 LARGEST_BYTES = 256 << 20
 SMALL_BYTES = 4 << 20
 """No entry is larger, unpacked, than the first; nor than the second and `RATIO` times what it is packed."""
+WHOLE_RATIO = 25
+WHOLE_BYTES = 128 << 20
+"""Entries may be the first times as large as they are packed, and all of a recording the second more."""
+AT_ONCE_BYTES = 1 << 20
+NEWEST_BYTES = 8 << 20
+"""So many bytes, packed, are delivered at a time, and of a log at first; one entry more."""
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 class Damaged(ValueError):
     """An entry cannot be read. The text says why."""
+
+
+class TooMuch(Damaged):
+    """An entry is left out, as what was read before it became so large."""
 
 
 class NotPacked(ValueError):
@@ -84,14 +94,12 @@ TYPES: Mapping[What, Any] = {
 def packed(value: object) -> bytes:
     """A value with its secrets masked, as bytes. Raises NotPacked for what JSON cannot hold.
 
-    What is bytes in it, as scripts are, was masked before: in base64 it looks like a key.
+    What is bytes in it, as scripts are, was masked before: in base64 it looks like a key. What has so little
+    variety that it would be taken for an attack is padded.
     """
     try:
         text = encoded(mask_document(msgspec.to_builtins(value, builtin_types=(bytes,))))
-        data = zlib.compress(text, LEVEL)
-        if len(text) > SMALL_BYTES + len(data) * RATIO:
-            data = zlib.compress(text, 0)  # of so little variety that it would be taken for an attack
-        return data
+        return zlib.compress(text, LEVEL).ljust(len(text) // WHOLE_RATIO + 1, b"\0")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise NotPacked(f"cannot be kept: {error}") from error
 
@@ -111,13 +119,16 @@ def storable(text: str) -> str:
     return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def unpacked(what: What, data: bytes) -> Any:
+def unpacked(what: What, data: bytes, allowance: Allowance | None = None) -> Any:
     """The value again, of the type that `TYPES` says. Raises Damaged."""
-    unpacker = Unpacker(HTTP_PACKINGS["deflate"], LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
+    most = min(LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
+    unpacker = Unpacker(HTTP_PACKINGS["deflate"], most, allowance)
     try:
         text = b"".join(unpacker.feed(data))
         unpacker.end()
         return msgspec.json.decode(text, type=TYPES[what])
+    except TooLarge as error:
+        raise TooMuch("is too large when unpacked") from error
     except UnpackError as error:
         raise Damaged(f"an entry {str(error).removeprefix('it ')}") from error
     except msgspec.MsgspecError as error:
@@ -173,7 +184,8 @@ RECORDING = Layout(
     APPLICATION_ID, VERSION, SCHEMA, "recording",
     "name a file made by bundle or the directory of record", "name another directory", "records",
 )  # fmt: skip
-ENTRIES = "SELECT seq, at, what, body FROM entry WHERE source = ?"
+ENTRIES = "SELECT seq, CAST(at AS INTEGER), what, CAST(body AS BLOB) FROM entry WHERE source = ?"
+"""Columns of SQLite hold values of any type, whatever was declared."""
 DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises on a damaged file; the latter where its own message quotes bytes of it."""
 
@@ -214,6 +226,9 @@ class Recording:
     def __init__(self, path: Path) -> None:
         self.path = _file_of(path)
         self._damaged: set[int] = set()
+        self._too_much: set[int] = set()
+        self._large: set[int] = set()
+        self._allowance = Allowance(WHOLE_BYTES, WHOLE_RATIO)
         self._db = opened(self.path)
         about = dict(self._rows("SELECT name, value FROM about")).get("about", "")
         try:
@@ -227,9 +242,12 @@ class Recording:
         for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
             self._logs.setdefault(source, []).append(name)
 
-    @property
-    def damaged(self) -> int:
-        return len(self._damaged)
+    def left_out(self) -> Iterator[str]:
+        """What could not be read until now, in words."""
+        for seqs, why in ((self._damaged, "damaged"), (self._too_much, "too large when unpacked")):
+            if seqs:
+                entries = "1 entry is" if len(seqs) == 1 else f"{len(seqs):,} entries are"
+                yield f"{entries} {why}, and left out"
 
     @property
     def begins_at(self) -> Nanos | None:
@@ -243,22 +261,30 @@ class Recording:
         return self._sources.get((kind, name))
 
     def delivered(self, source: int, after: int, until: Nanos, most: int) -> list[Entry]:
+        """What a source delivered next, at most so many; none when there is no more."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND seq > ? AND at <= ? ORDER BY seq LIMIT ?"
         rows = self._rows(sql, source, What.BATCH, What.FAILURE, after, until, most)
-        return list(self._entries(rows))
+        return list(self._deliveries(_within(rows, AT_ONCE_BYTES)))
 
     def newest(self, source: int, until: Nanos, most: int) -> list[Entry]:
-        """The last so many things that a source delivered up to a time, in the order in which they came."""
+        """The last things that a source delivered up to a time, in the order in which they came."""
         sql = f"{ENTRIES} AND what IN (?, ?) AND at <= ? ORDER BY seq DESC LIMIT ?"
         rows = self._rows(sql, source, What.BATCH, What.FAILURE, until, most)
-        return list(self._entries(rows))[::-1]
+        return list(self._deliveries(_within(rows, NEWEST_BYTES)))[::-1]
+
+    def has_before(self, source: int, seq: int) -> bool:
+        """Whether a source delivered something before an entry."""
+        sql = "SELECT seq FROM entry WHERE source = ? AND what IN (?, ?) AND seq < ? LIMIT 1"
+        return any(self._rows(sql, source, What.BATCH, What.FAILURE, seq))
 
     def logs(self, sources: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
 
     def early_jobs(self, source: int, until: Nanos) -> tuple[Job, ...]:
         """Jobs as they were when what was delivered of them was dropped."""
-        sql = "SELECT 0, at, ?, body FROM job WHERE source = ? AND at <= ?"
+        sql = (
+            "SELECT -rowid, CAST(at AS INTEGER), ?, CAST(body AS BLOB) FROM job WHERE source = ? AND at <= ?"
+        )
         rows = self._rows(sql, What.JOB, source, until)
         return tuple(entry.value for entry in self._entries(rows))
 
@@ -294,12 +320,37 @@ class Recording:
     def _moment(self, sql: str, *values: object) -> Nanos | None:
         return next((Nanos(at) for (at,) in self._rows(sql, *values) if at is not None), None)
 
-    def _entries(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Entry]:
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Entry]:
+        for row in rows:
+            with suppress(Damaged):
+                yield self._entry(*row)
+
+    def _deliveries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Entry]:
+        """The same of what sources delivered; one that cannot be read is a batch that counts it."""
         for seq, at, what, body in rows:
             try:
-                yield Entry(seq, Nanos(at), What(what), unpacked(What(what), body))
-            except (Damaged, ValueError, TypeError):
-                self._damaged.add(seq)
+                yield self._entry(seq, at, what, body)
+            except Damaged as error:
+                skip = Skip(f"{self.path}: entry {seq}", str(error))
+                yield Entry(seq, Nanos(at), What.BATCH, Batch(skipped=(skip,), skip_count=1))
+
+    def _entry(self, seq: int, at: int, what: str, body: bytes) -> Entry:
+        """One entry. What it takes of the allowance counts once, however often it is read. Raises Damaged."""
+        if seq in self._too_much:
+            raise TooMuch("is too large when unpacked")
+        left = self._allowance.left
+        allowance = Allowance(LARGEST_BYTES) if seq in self._large else self._allowance
+        try:
+            return Entry(seq, Nanos(at), What(what), unpacked(What(what), body, allowance))
+        except TooMuch:
+            self._too_much.add(seq)
+            raise
+        except (ValueError, TypeError) as error:
+            self._damaged.add(seq)
+            raise Damaged(str(error)) from error
+        finally:
+            if self._allowance.left != left:
+                self._large.add(seq)
 
     def _rows(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         limit_time(self._db)
@@ -309,6 +360,15 @@ class Recording:
             raise RecordingError(
                 f"{self.path}: damaged: {error}; what it is a copy of may be whole"
             ) from error
+
+
+def _within(rows: Iterable[tuple[Any, ...]], most_bytes: int) -> Iterator[tuple[Any, ...]]:
+    """Rows until their bodies, which come last, have more bytes than that."""
+    for row in rows:
+        yield row
+        most_bytes -= len(row[-1])
+        if most_bytes < 0:
+            return
 
 
 def _file_of(path: Path) -> Path:

@@ -82,6 +82,7 @@ class ReplayedSource:
         self._opened = opened
         self._recording, self._worker, self._clock = opened
         self._seq = -1
+        self._failure = ""
         self._read_to: Nanos | None = None
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -96,7 +97,7 @@ class ReplayedSource:
 
     def _next(self, *, first: bool) -> Batch:
         if first:
-            self._seq = -1
+            self._seq, self._failure = -1, ""
         self._read_to = self._clock.now()
         if self.number is None:
             return Batch()
@@ -106,12 +107,13 @@ class ReplayedSource:
         # What is gone in one batch may be there again in the next
         ends = (at + 1 for at, one in enumerate(entries) if one.what is What.BATCH and one.value.gone)
         taken = entries[: next(ends, len(entries))]
-        more = len(entries) == AT_ONCE or len(taken) < len(entries)
+        if taken:
+            self._failure = str(taken[-1].value) if taken[-1].what is What.FAILURE else ""
+        elif self._failure:
+            raise SourceUnreachable(self._failure)
         self._seq = taken[-1].seq if taken else max(0, self._seq)
-        if taken and taken[-1].what is What.FAILURE and not more:
-            raise SourceUnreachable(str(taken[-1].value))
         batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is What.BATCH]
-        return msgspec.structs.replace(merged(batches), cursor=str(self._seq), more=more)
+        return msgspec.structs.replace(merged(batches), cursor=str(self._seq), more=bool(taken))
 
 
 class ReplayedJobs(ReplayedSource):
@@ -460,7 +462,7 @@ class ReplayedLines(Lines):
         if source not in self._seqs:
             newest = self._recording.newest(source, until, ENTRIES_AT_FIRST)
             self._seqs[source] = newest[-1].seq if newest else 0
-            self.begins_late |= len(newest) == ENTRIES_AT_FIRST
+            self.begins_late |= bool(newest) and self._recording.has_before(source, newest[0].seq)
             yield from newest
         while entries := self._recording.delivered(source, self._seqs[source], until, ENTRIES_AT_ONCE):
             self._seqs[source] = entries[-1].seq

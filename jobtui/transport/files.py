@@ -12,6 +12,7 @@ import os
 import re
 import select
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole
-from jobtui.transport.unpacking import FILE_PACKINGS, TooLarge, Unpacker, UnpackError
+from jobtui.transport.unpacking import FILE_PACKINGS, Allowance, TooLarge, Unpacker, UnpackError
 
 PIPE_S = 5.0
 """How long whoever writes a pipe that a user named may take for all of it."""
@@ -108,7 +109,7 @@ CHUNK_BYTES = 1 << 20
 PACKED_CHUNK_BYTES = 1 << 16
 UNPACKED_BYTES = 64 << 20
 MOST_RATIO = 100
-"""A packed file is unpacked up to so much, or so many times its size: a log packs to a tenth or so."""
+"""A packed file is unpacked to so many times its size, and so much beyond: a log packs to a tenth or so."""
 
 
 class FileId(NamedTuple):
@@ -178,25 +179,26 @@ class PackedBytes(ByteSource):
     """The text inside a packed file. Reading on is cheap, reading back starts again.
 
     `broken` says why the text ends early, None while all is well: what is damaged, or what unpacks to far
-    more than a log would.
+    more than a log would. Several files may share an allowance.
     """
 
-    def __init__(self, fd: int, opener: Callable[[], Any]) -> None:
+    def __init__(self, fd: int, opener: Callable[[], Any], allowance: Allowance) -> None:
         self._file = os.fdopen(os.dup(fd), "rb")
-        self._opener = opener
+        self._opener, self._allowance = opener, allowance
         self.size = os.fstat(fd).st_size
-        self._most = max(UNPACKED_BYTES, MOST_RATIO * self.size)
         self._begin()
 
     def _begin(self) -> None:
         self.broken: str | None = None
         self._start, self._window = 0, b""
+        self._unpacker = Unpacker(self._opener, sys.maxsize, self._allowance)
         self._steps = self._unpacked()
 
     def read(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes from `offset` of the text on. Raises OSError."""
         if offset < self._start:
             self._file.seek(0)
+            self._unpacker.give_back()
             self._begin()
         while self._start + len(self._window) < offset + size and (more := self._more()):
             passed = min(max(0, offset - self._start), len(self._window))
@@ -209,16 +211,15 @@ class PackedBytes(ByteSource):
         self._file.close()
 
     def _unpacked(self) -> Iterator[bytes]:
-        unpacker = Unpacker(self._opener, self._most, free_bytes=self._most)
         while data := self._file.read(PACKED_CHUNK_BYTES):
-            yield from filter(None, unpacker.feed(data))
-        unpacker.end()
+            yield from filter(None, self._unpacker.feed(data))
+        self._unpacker.end()
 
     def _more(self) -> bytes:
         try:
             return next(self._steps, b"")
-        except TooLarge:
-            self.broken = f"it unpacks to more than {self._most >> 20} MB, no more of it is read"
+        except TooLarge as error:
+            self.broken = f"{error}, no more of it is read"
         except UnpackError as error:
             self.broken = str(error)
         return b""
@@ -227,11 +228,11 @@ class PackedBytes(ByteSource):
 class OpenFile:
     """A regular file opened for reading. `source` gives its bytes, unpacked when it is packed."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, allowance: Allowance) -> None:
         self.plain = PlainBytes(fd)
         begin = self.plain.read(0, max(map(len, FILE_PACKINGS)))
         opener = next((opener for magic, opener in FILE_PACKINGS.items() if begin.startswith(magic)), None)
-        self.packed = None if opener is None else PackedBytes(fd, opener)
+        self.packed = None if opener is None else PackedBytes(fd, opener, allowance)
         self.id = self.look().id
 
     @property
@@ -267,7 +268,12 @@ def look_quietly(path: Path) -> Look | None:
         return None
 
 
-def open_file(path: Path) -> OpenFile:
+def packed_allowance() -> Allowance:
+    """What packed files that are read as one may unpack to, beside what is usual."""
+    return Allowance(UNPACKED_BYTES, MOST_RATIO)
+
+
+def open_file(path: Path, allowance: Allowance | None = None) -> OpenFile:
     """Open the regular file at `path`. Never blocks on a pipe. Raises SourceError."""
     look(path)
     try:
@@ -275,7 +281,7 @@ def open_file(path: Path) -> OpenFile:
     except OSError as error:
         raise source_error(error, path) from error
     try:
-        return OpenFile(fd)
+        return OpenFile(fd, allowance or packed_allowance())
     except (OSError, SourceError) as error:
         os.close(fd)
         why = error if isinstance(error, OSError) else OSError(None, str(error))

@@ -11,6 +11,16 @@ FREE_BYTES = 16 << 20
 """So much is unpacked whatever the ratio is."""
 
 
+class Allowance:
+    """What may be unpacked beyond `ratio` times what is packed, `left` bytes, by all that share it.
+
+    So many small things become no more than one large one would.
+    """
+
+    def __init__(self, left: int = FREE_BYTES, ratio: int = RATIO) -> None:
+        self.left, self.ratio = left, ratio
+
+
 def _xz() -> Any:
     import lzma  # each costs the start of the program only where it is used
 
@@ -60,20 +70,18 @@ class TooLarge(UnpackError):
 
 
 class Unpacker:
-    """Unpacks one body or file, given in pieces, up to `most_bytes`.
+    """Unpacks one body or file, given in pieces, up to `most_bytes` and as far as the allowance goes.
 
-    `opener` makes what unpacks one stream, None for what is not packed. `free_bytes` are unpacked whatever
-    the ratio is.
+    `opener` makes what unpacks one stream, None for what is not packed.
     """
 
     def __init__(
-        self, opener: Callable[[], Any] | None, most_bytes: int, free_bytes: int = FREE_BYTES
+        self, opener: Callable[[], Any] | None, most_bytes: int, allowance: Allowance | None = None
     ) -> None:
         self._opener = opener
-        self._most, self._free = most_bytes, free_bytes
+        self._most, self._allowance = most_bytes, allowance or Allowance()
         self._stream: Any = None
-        self.taken = 0
-        self.given = 0
+        self.taken = self.given = self._beyond = 0
 
     @classmethod
     def of_body(cls, packing: str, most_bytes: int) -> "Unpacker":
@@ -123,9 +131,19 @@ class Unpacker:
         self.given += len(step)
         if self.given > self._most:
             raise TooLarge(f"it has more than {_size(self._most)}")
-        if self._opener is not None and self.given > max(self._free, RATIO * self.taken):
-            raise TooLarge(f"it becomes more than {RATIO} times as large as it is packed")
+        if self._opener is not None:
+            self._draw(max(0, self.given - self._allowance.ratio * self.taken))
+            if self._beyond and self._allowance.left < 0:
+                raise TooLarge(f"it becomes more than {self._allowance.ratio} times as large as it is packed")
         return step
+
+    def _draw(self, beyond: int) -> None:
+        self._allowance.left -= beyond - self._beyond
+        self._beyond = beyond
+
+    def give_back(self) -> None:
+        """Let others have what it took of the allowance, as what was unpacked will be unpacked again."""
+        self._draw(0)
 
 
 def _size(count: int) -> str:

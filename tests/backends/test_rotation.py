@@ -11,7 +11,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, Skip, SourceMissing
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
-from jobtui.transport.files import rotated
+from jobtui.transport.files import open_file, rotated
 from tests.backends.log_fakes import QUICK, KeepingParser
 from tests.polling import Reading
 
@@ -349,11 +349,19 @@ async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, endi
 async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    monkeypatch.setattr(file_access, "UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(file_access, "UNPACKED_BYTES", 3 << 20)
     path = tmp_path / f"x.log.1{ending}"
-    path.write_bytes(PACK[ending](b"@1 the same line\n" * 250_000))
-    reading = await read_whole(path)
-    most = max(1 << 20, file_access.MOST_RATIO * path.stat().st_size)
-    read = sum(len(text) + 1 for text in reading.texts)
-    assert read <= most + file_access.CHUNK_BYTES
-    assert "unpacks to more than" in reading.skips[-1].why
+    path.write_bytes(PACK[ending](b"@1 the same line\n" * 500_000))
+    (tmp_path / "x.log").write_bytes(b"@2 the present one\n")
+    for log, number in ((path, 1), (tmp_path / "x.log", 4)):  # of one log or many: they share what is allowed
+        reading = await read_whole(log, start=FromStart(Nanos(0)))
+        most = (3 << 20) + file_access.MOST_RATIO * number * path.stat().st_size
+        read = sum(len(text) + 1 for text in reading.texts)
+        assert 3 << 20 < read <= most + number * file_access.CHUNK_BYTES
+        assert "times as large as it is packed" in reading.skips[-1].why
+        for copy in range(2, 5):
+            (tmp_path / f"x.log.{copy}{ending}").write_bytes(path.read_bytes())
+    with closing(open_file(path)) as opened:
+        assert opened.packed is not None
+        begins = [(opened.packed.read(1 << 20, 9), opened.packed.read(0, 9)) for _ in range(9)]
+    assert (len(set(begins)), opened.packed.broken) == (1, None)  # what is read again counts once

@@ -45,13 +45,15 @@ def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB
     return path
 
 
+def replayed_source(recording: Recording, worker: Worker, second: int) -> ReplayedSource:
+    source = OpenRecording(recording, worker, ReplayClock(Nanos(NOW + second * SECOND)))
+    return ReplayedSource(source, "logfile", "a.log", recording.source("logfile", "a.log"))
+
+
 def replayed(path: Path, second: int = 0) -> list[Batch]:
     """What the source of a recording delivers up to a second."""
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
-        clock = ReplayClock(Nanos(NOW + second * SECOND))
-        source = OpenRecording(recording, worker, clock)
-        number = recording.source("logfile", "a.log")
-        return asyncio.run(polled(ReplayedSource(source, "logfile", "a.log", number)))
+        return asyncio.run(polled(replayed_source(recording, worker, second)))
 
 
 def numbers(path: Path, second: int = 0) -> list[int]:

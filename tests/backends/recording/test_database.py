@@ -23,9 +23,20 @@ from jobtui.recording.database import Damaged, Recording, RecordingError, What, 
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
-from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers, replayed, written
+from tests.backends.recording.files import (
+    MB,
+    NOW,
+    about,
+    lines,
+    noise,
+    numbers,
+    replayed,
+    replayed_source,
+    written,
+)
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
+from tests.polling import polled
 from tests.tracing import a_span
 from tests.waiting import wait_for
 
@@ -51,11 +62,15 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
     assert packed(again) == packed(kept)  # masked once, it is not changed again
 
 
-def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
+def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = written(tmp_path / "r", (What.BATCH, lines(1), 0), (What.BATCH, lines(2), 10))
     assert (numbers(path, 5), numbers(path, 10)) == ([1], [1, 2])
-    entries = [(What.BATCH, lines(n), n) for n in range(1, 180)]
-    assert numbers(written(tmp_path / "many", *entries), 1_000) == list(range(1, 180))
+    path = written(tmp_path / "many", *((What.BATCH, lines(n), n) for n in range(1, 180)))
+    assert numbers(path, 1_000) == list(range(1, 180))
+    monkeypatch.setattr("jobtui.recording.database.AT_ONCE_BYTES", 100)
+    assert [len(batch.records) for batch in replayed(path, 1_000)] == [1] * 179 + [0]
 
 
 def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
@@ -66,7 +81,7 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
         (What.BATCH, Batch(gone=(job.id,)), 1),
         (What.BATCH, batch(job), 2),
     )
-    first, second = replayed(path, 5)
+    first, second, _ = replayed(path, 5)
     assert first.gone == (job.id,)
     assert second.jobs == (job,)
 
@@ -74,8 +89,12 @@ def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     failure = (What.FAILURE, "no answer", 10)
     path = written(tmp_path / "r", (What.BATCH, lines(1), 0), failure, (What.BATCH, lines(2), 20))
-    with pytest.raises(SourceUnreachable, match="no answer"):
-        replayed(path, 15)
+    with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
+        source = replayed_source(recording, worker, 15)
+        assert asyncio.run(source.poll(None)).more
+        for _ in range(3):
+            with pytest.raises(SourceUnreachable, match="no answer"):
+                asyncio.run(source.poll("1"))
     assert numbers(path, 20) == [1, 2]
 
 
@@ -137,6 +156,38 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
 def test_an_entry_that_is_none_is_damaged(data: bytes, said: str) -> None:
     with pytest.raises(Damaged, match=said):
         unpacked(What.BATCH, data)
+
+
+@pytest.mark.parametrize("bad", [{10}, {60}, set(range(1, 60)), {2, 51, 100, 179}])
+@pytest.mark.parametrize("body", [b"x", "text", 7, zlib.compress(b"[]"), zlib.compress(bytes(6 << 20))])
+def test_what_is_damaged_or_grows_costs_itself_and_is_counted(
+    tmp_path: Path, bad: set[int], body: object
+) -> None:
+    path = written(tmp_path / "r", *((What.BATCH, lines(n), n) for n in range(1, 180)))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.executemany("UPDATE entry SET body = ? WHERE seq = ?", [(body, seq) for seq in bad])
+    batches = replayed(path, 1_000)
+    assert {one.line for batch in batches for one in batch.records} == set(range(1, 180)) - bad
+    assert sum(batch.skip_count for batch in batches) == len(bad)
+
+
+def test_all_entries_together_unpack_to_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 9 * MB)
+    path = written(tmp_path / "r", *((What.BATCH, lines(n), n) for n in range(1, 40)))
+    honest = path.stat().st_size
+    with closing(sqlite3.connect(path)) as db, db:
+        grown = zlib.compress(b"{}".ljust(3 * MB), 9)
+        db.execute("UPDATE entry SET body = ? WHERE seq % 2", (grown,))
+    with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
+        for _ in range(2):  # what was read once may be read again
+            batches = asyncio.run(polled(replayed_source(recording, worker, 1_000)))
+            counts = [(len(batch.records), batch.skip_count) for batch in batches]
+            assert [sum(count) for count in zip(*counts, strict=True)] == [19, 17]
+        assert list(recording.left_out()) == ["17 entries are too large when unpacked, and left out"]
+    even = written(tmp_path / "even", (What.BATCH, lines(*[1] * 30_000), 1))
+    assert even.stat().st_size > honest
+    monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 0)
+    assert len(numbers(even, 5)) == 30_000  # what a recorder wrote is within it always
 
 
 @pytest.fixture(autouse=True)
