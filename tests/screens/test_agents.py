@@ -55,26 +55,6 @@ async def on_row(scene: Scene, pilot: Pilot[None], prefix: str) -> None:
     await wait_until(lambda: f"agent           {prefix}," in text(scene.app), pilot)
 
 
-async def test_what_went_wrong_comes_first_and_all_about_an_agent_is_said_below() -> None:
-    async with on_agents() as (scene, pilot):
-        assert shown(scene) == ["XGv8", "t7K7", "new1", "WUt4", "ukUt", "hOJT", "old9"]
-        await wait_until(lambda: "7 agents · 2 lost or never came" in text(scene.app), pilot)
-        assert "did not connect within 8 s" in text(scene.app)
-        assert "supervisor.log" in screen_text(scene.app)[1]  # how old the data is
-        await on_row(scene, pilot, "t7K7")
-        lost = "lost for 2m10s: docker start: non-zero exit=137"
-        for words in (lost, "v4.example.org", "[hosts]", COMMAND[:60]):
-            assert words in text(scene.app)
-        await on_row(scene, pilot, "WUt4")
-        assert f"run pb5u of {FAILED}, sent 59s ago" in text(scene.app)
-        await pilot.press("s", "s", "s")
-        assert table_of(scene).sorted_by == "agent"
-        assert shown(scene) == sorted(shown(scene), key=str.lower)
-        await pilot.press("S")
-        assert shown(scene) == sorted(shown(scene), key=str.lower, reverse=True)
-        await wait_until(lambda: "by agent, reversed" in text(scene.app), pilot)
-
-
 async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
     path = CAPTURE / "supervisor.log"
     session = Session([LogFile(path)], FixedClock(NOW))

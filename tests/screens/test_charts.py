@@ -30,14 +30,6 @@ async def test_what_runs_is_counted_and_goes_on() -> None:
         await wait_until(lambda: "4 jobs running, 2 jobs waiting" in text(scene.app), pilot)
 
 
-async def test_each_chart_has_its_turn() -> None:
-    signs = ("jobs done since", "jobs done per minute", "jobs in each state", "HALF WITHIN", "jobs running")
-    async with read(size=SIZE) as (_, pilot):
-        await pilot.press("4")
-        for sign in signs:
-            await press(pilot, "tab", until=sign)
-
-
 async def test_a_filter_says_whose_changes_count() -> None:
     async with read(size=SIZE) as (scene, pilot):
         await press(pilot, "4", until="3 jobs running")

@@ -11,45 +11,14 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.screens.text import HelpScreen
 from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.record_list import RecordTable
-from jobtui.widgets.text_pane import TextPane
 from tests.screens.captured import CAPTURED, app_on, on, until
 from tests.screens.scene import FAILED, Scene, jobs, prompt, read, say
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text, text, text_of
-
-
-async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
-    async with read() as (scene, pilot):
-        await press(pilot, "6", until=SourcesScreen)
-        listed, about = scene.app.screen.query_one(RecordTable), scene.app.screen.query_one(TextPane)
-        await wait_until(lambda: len(text_of(listed)) > 3, pilot)
-        _, first, second, third, *_ = text_of(listed)
-        assert "db" in first
-        assert "88,214" in second
-        assert "down" in third
-        await press(pilot, "j", until=lambda: "line 7: cut off" in "\n".join(text_of(about)))
-        await press(pilot, "j", until=lambda: "no such file" in "\n".join(text_of(about)))
-        await press(pilot, "t", until=lambda: "read 21:00:00Z" in "\n".join(text_of(listed)))
-
-
-async def test_help_begins_with_the_keys_of_the_screen() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(80, 60)) as pilot:
-        await press(pilot, "2", "question_mark", until=HelpScreen)
-        lines = [line.strip() for line in screen_text(scene.app)]
-        assert "On this screen (logs)" in lines[3:5]
-        assert any(line.endswith("Search a text; ~ before it: a regular expression") for line in lines[4:10])
-        assert "Go to" in lines
-        await pilot.resize_terminal(120, 40)
-        await wait_until(lambda: "needs a person" in "\n".join(screen_text(scene.app)), pilot)
-        legend = "\n".join(screen_text(scene.app))
-        assert "On this screen (logs)" in legend
-        assert "what wants care" in legend
+from tests.widgets.widget_app import press, screen_text, text
 
 
 async def test_sources_are_as_they_were_left_and_no_way_around_makes_the_stack_grow() -> None:

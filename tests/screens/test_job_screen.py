@@ -44,25 +44,6 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
     return screen
 
 
-async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        screen = await ready(scene, pilot)
-        lines = screen_text(scene.app)
-        assert lines[0].startswith(f" jobs › {FAILED}")
-        assert "run 3 of 3" in lines[0]
-        assert "✗ failed 2m ago" in lines[0]
-        assert lines[1].startswith(" Its program failed 3s after it started: no such element: crystal3.")
-        assert lines[1].endswith("45 % sure")  # the scene leaves out steps that a real op has
-        assert "OPS 3  1 hidden" in "\n".join(lines)
-        assert "╰" in "\n".join(lines)
-        detail = screen.query_one(StepDetail)
-        await wait_until(lambda: "supervisor.log:88214" in "".join(text_of(detail)), pilot)
-        assert text_of(detail)[2] == " sure: the line names the job"
-        await press(pilot, "t", until="20:59:00")
-        assert "✗ failed at 20:58:00Z" in screen_text(scene.app)[0]
-
-
 async def test_another_op_another_timeline_and_its_line() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:

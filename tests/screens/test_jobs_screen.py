@@ -10,13 +10,13 @@ from jobtui.model.jobs import JobStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.widgets.filter_bar import FilterBar, MistakeLine
-from jobtui.widgets.frame import Header, RuleLine, SourceStrip
+from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.text_pane import WhyList
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, see
+from tests.screens.scene import Scene, jobs, on_jobs, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of, watch
 
@@ -41,38 +41,6 @@ async def test_it_paints_before_any_source_has_answered() -> None:
         for source in (scene.db, scene.log, scene.dead):
             source.go_on()
         await ready(scene, pilot)
-
-
-async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        shown = [job.id for job in table.visible_jobs]
-        assert shown[:2] == [job_id(1), job_id(2)]
-        assert shown[-1] == job_id(9)
-        assert job_id(10) not in shown
-        await see(scene.app, pilot, "9 jobs, 1 internal hidden (x)")
-        await press(pilot, "x", until=lambda: table.count == 10)
-        strip = scene.app.screen.query_one(SourceStrip)
-        await wait_until(lambda: "agent.log down: no such file" in text_of(strip)[0], pilot)
-        assert [span.style for span in strip.line(0) if "down" in span.text] == ["error"]
-
-
-async def test_the_job_under_the_cursor_is_explained_below_the_table() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        pane = scene.app.screen.query_one(WhyList)
-        await press(pilot, "F", until=lambda: 0 < table.count < 9)
-        assert {job.status for job in table.visible_jobs} <= {
-            JobStatus.FAILED,
-            JobStatus.PENDING,
-            JobStatus.RUNNING,
-        }
-        while table.cursor_id != FAILED:
-            await pilot.press("j")
-        await wait_until(lambda: "program_failed" in text_of(pane)[0], pilot)
-        assert FAILED in text_of(pane)[0]
-        assert "no such element: crystal3" in text_of(pane)[1]
-        await press(pilot, "d", until=lambda: not pane.display)
-        await press(pilot, "d", until=lambda: pane.display)
-        await press(pilot, "F", until=lambda: table.count == 9)
 
 
 @pytest.mark.parametrize(("size", "at"), [((120, 40), 1), ((80, 24), 1), ((40, 10), 0)])

@@ -11,17 +11,6 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
-async def test_the_ends_of_all_logs_come_first_then_each() -> None:
-    async with on_logs(CAPTURED) as (app, pilot):
-        await until(
-            app, pilot, "all · supervisor.log · server.log", "following", "20:36:01 supervisor", "errors 39"
-        )
-        await press(pilot, "tab", until="errors 39 of 1,431 lines")
-        assert "20:36:01 canceling after reload" in text(app)
-        await press(pilot, "tab", until="errors 0 of 270 lines")
-        await press(pilot, "shift+tab", "shift+tab", until="of 1,701 lines")
-
-
 async def test_a_search_goes_to_the_nearest_line_and_counts() -> None:
     async with on_logs(CAPTURED[:1]) as (app, pilot):
         await until(app, pilot, "of 1,431 lines")

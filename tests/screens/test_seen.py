@@ -161,15 +161,6 @@ def names(scene: Scene) -> list[str]:
     return [one.node.name for one in scene.app.screen.query_one(RecordTable).records]
 
 
-async def test_what_a_person_must_look_at_comes_first() -> None:
-    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
-        await press(pilot, *NAMED, until=NodesScreen)
-        await wait_until(lambda: names(scene) == ["v1", "v2", "v3", "v4"], pilot)
-        assert "2 down or drained" in text(scene.app)
-        assert "7 messages for slurmdbd waiting" in text(scene.app)
-        assert "disk: replace sda" in text(scene.app)
-
-
 async def test_a_filter_narrows_them() -> None:
     async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
         await press(pilot, *NAMED, until=NodesScreen)

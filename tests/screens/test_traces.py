@@ -24,7 +24,6 @@ from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, TracesScreen, rest_s
 from jobtui.session import Session
-from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
@@ -58,30 +57,6 @@ def here(app: JobtuiApp) -> str:
     if line is None:
         return ""
     return line.run.name if line.run else line.span.name if line.span else str(line.missing)
-
-
-async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
-    async with on_files() as (app, pilot):
-        await press(pilot, "5", until="2 traces · 1 failed · 1 with errors")
-        table = app.screen.query_one(RecordTable)
-        row = next(line for line in screen_text(app) if "hardWork.step: RuntimeError" in line)
-        assert row.split()[:2] == ["✗", "failed"]
-        assert JOB_OF_SPANS[:8] in row
-        assert "◌ incomplete" in text(app)
-        while table.record is None or table.record.told.trace_id != FAILED_TRACE:
-            await pilot.press("j")
-        await press(pilot, "enter", until="Fail flag triggered. Failing executable now.")
-        assert here(app) == "hardWork.step"
-        shown = screen_text(app)
-        assert shown[2].startswith(
-            " ✗ hardWork.step step=7: RuntimeError: fail flag triggered at step 7 of 10"
-        )
-        assert "fife 1.7s · waited 12s · tracingJob 6.7s" in shown[2]
-        assert any("nothing ran" in line and line.endswith("12s") for line in shown)
-        assert any(line.startswith("✗T") and "hardWork.step" in line for line in shown)
-        assert any("hardWork.step  × 6" in line for line in shown)
-        await pilot.press("escape")
-        assert isinstance(app.screen, TracesScreen)
 
 
 async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
