@@ -387,6 +387,8 @@ class FilteringScreen(HeadedScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self.filters = History()
+        self.filter_text = ""
+        """The filter that holds, "" when all is shown."""
 
     def filter_bar(self) -> FilterBar:
         raise NotImplementedError
@@ -419,6 +421,12 @@ class FilteringScreen(HeadedScreen):
             return  # a command, for the app
         await self.close_filter(message.bar, message.bar.before if message.text is None else message.text)
 
+    def action_back(self) -> None:
+        if self.filter_text:
+            self.set_filter("")
+        else:
+            super().action_back()
+
 
 class TableScreen(FilteringScreen, Generic[Record]):
     """A table of the records that pass a filter, sorted by a column; `show_all` redraws it."""
@@ -437,7 +445,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
         from jobtui.widgets.record_list import RecordTable
 
         super().__init__(shared)
-        self._filter_text = ""
         self._passes: Callable[[Record], bool] | None = None
         self._main = self._table = RecordTable[Record](self.COLUMNS, self.look, self.KEY)
 
@@ -467,15 +474,15 @@ class TableScreen(FilteringScreen, Generic[Record]):
         table.set_empty((f"no {self.WHAT} passes the filter",) if known else self.silence())
         passing = known if self._passes is None else filter(self._passes, known)
         table.set_records(sort_records(passing, self.COLUMNS, table.sorted_by, reverse=table.reverse))
-        filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
+        filtered = f"/{safe(self.filter_text)}" if self.filter_text else ""
         total = f"{table.count:,} of {self.total()}" if filtered else self.total()
         order = f"by {table.sorted_by}{', reversed' * table.reverse}" if table.sorted_by else ""
         self._rule.words = " · ".join(filter(None, (filtered, total, *self.words(), order)))
-        self._rule.set_class(bool(self._filter_text), "-needed")
+        self._rule.set_class(bool(self.filter_text), "-needed")
         self.show_about()
 
     def command(self) -> Command:
-        return self.shared.command(self.PLACE, about=[self._filter_text] * bool(self._filter_text))
+        return self.shared.command(self.PLACE, about=[self.filter_text] * bool(self.filter_text))
 
     def complete(self, text: str, cursor: int) -> Completion:
         from jobtui.screens.command_table import complete_fields
@@ -486,12 +493,12 @@ class TableScreen(FilteringScreen, Generic[Record]):
 
     def filter_bar(self) -> FilterBar:
         return FilterBar(
-            self._filter_text, history=self.filters, completer=self.complete, placeholder=self.PLACEHOLDER
+            self.filter_text, history=self.filters, completer=self.complete, placeholder=self.PLACEHOLDER
         )
 
     def set_filter(self, text: str) -> Mistake | None:
         self._passes, mistake = test_of(self.parsed, text)
-        self._filter_text = "" if mistake else text.strip()
+        self.filter_text = "" if mistake else text.strip()
         self.show_all()
         return mistake
 
@@ -503,9 +510,3 @@ class TableScreen(FilteringScreen, Generic[Record]):
     def action_reverse(self) -> None:
         self._table.reverse = not self._table.reverse
         self.show_all()
-
-    def action_back(self) -> None:
-        if self._filter_text:
-            self.set_filter("")
-        else:
-            super().action_back()

@@ -94,7 +94,7 @@ class ChartsScreen(JobsFilteringScreen):
     @property
     def _is_made(self) -> bool:
         """Whether the chart is made of what was counted last, by the filter that holds."""
-        is_counted = self._charts_of is self._material and self._counted == self._filter.text
+        is_counted = self._charts_of is self._material and self._counted == self.filter_text
         return is_counted and self._kind in self._charts
 
     @property
@@ -116,7 +116,7 @@ class ChartsScreen(JobsFilteringScreen):
         began, must_count = monotonic(), self._is_due
         try:
             while must_count or not self._is_made:
-                if must_count or self._counted != self._filter.text:
+                if must_count or self._counted != self.filter_text:
                     must_count = False
                     await self._count()
                 if (material := self._material) is not None:
@@ -130,8 +130,8 @@ class ChartsScreen(JobsFilteringScreen):
         self.show_all()
 
     async def _count(self) -> None:
-        self._is_stale, counted_by, store = False, self._filter.text, self.shared.store
-        keeps = None if self._filter.is_empty else self._filter.test()
+        self._is_stale, counted_by, store = False, self.filter_text, self.shared.store
+        keeps = None if self.passes_all else self.job_test()
         of_jobs = kinds_that_give(Gives.JOBS)
         is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
         now = self.shared.now()
@@ -154,8 +154,8 @@ class ChartsScreen(JobsFilteringScreen):
 
     def _words(self) -> Iterator[str]:
         chart, window = self._chart, self._view.window
-        if self._filter.text:
-            yield f"/{safe(self._filter.text)}"
+        if self.filter_text:
+            yield f"/{safe(self.filter_text)}"
         if chart is not None:
             yield counted(chart.jobs, "job")
         if self._kind is not ChartKind.TIMES:
@@ -206,16 +206,14 @@ class ChartsScreen(JobsFilteringScreen):
         bar.set_mistake(parsed(text)[1])
 
     def set_filter(self, text: str) -> Mistake | None:
-        before = self._filter.text
-        mistake = self._filter.set(text)
-        if self._filter.text != before:
+        before = self.filter_text
+        mistake = super().set_filter(text)
+        if self.filter_text != before:
             self._make()
         return mistake
 
     def action_back(self) -> None:
-        if self._filter.text:
-            self.set_filter("")
-        elif self._view.window.cursor is not None:
+        if not self.filter_text and self._view.window.cursor is not None:
             self._view.window.cursor = None
             self._look()
         else:

@@ -12,7 +12,6 @@ from textual.widget import Widget
 from jobtui.actions import Place, key_of
 from jobtui.analysis.counts import profile_states
 from jobtui.analysis.flags import differing
-from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
@@ -32,39 +31,6 @@ if TYPE_CHECKING:
     from jobtui.analysis.explain.verdict import Disputes
     from jobtui.analysis.filter import Filter, FilterContext
     from jobtui.analysis.late_jobs import Lateness
-
-
-class JobFilter:
-    """The filter of jobs; one with a mistake in it is no filter."""
-
-    def __init__(self, now: Callable[[], Nanos], context: "Callable[[], FilterContext]") -> None:
-        self._now = now
-        self._context = context
-        self._filter: Filter | None = None
-        self.text = ""
-        self.shows_hidden = False
-
-    @property
-    def is_empty(self) -> bool:
-        return self._filter is None or self._filter.is_empty
-
-    def set(self, text: str) -> Mistake | None:
-        """Filter by this text; returns the mistake in it, which means no filter."""
-        self._filter, mistake = parsed(text)
-        self.text = "" if mistake else text.strip()
-        return mistake
-
-    def test(self) -> Callable[[Job], bool] | None:
-        """What tells which jobs are shown, None when all are."""
-        chosen, now = self._filter, self._now
-        if chosen is None or chosen.is_empty:
-            return None if self.shows_hidden else lambda job: not job.is_quasi
-        context = self._context()
-        if not self.shows_hidden:
-            return lambda job: chosen.matches(job, now(), context)
-        return lambda job: chosen.matches(
-            msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job, now(), context
-        )
 
 
 class JobLookup:
@@ -147,13 +113,35 @@ class JobsFilteringScreen(FilteringScreen):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
         self._lookup = JobLookup(shared)
-        self._filter = JobFilter(shared.now, self._lookup.context)
+        self._filter: Filter | None = None
+        self.shows_hidden = False
+
+    @property
+    def passes_all(self) -> bool:
+        return self._filter is None or self._filter.is_empty
+
+    def set_filter(self, text: str) -> Mistake | None:
+        self._filter, mistake = parsed(text)
+        self.filter_text = "" if mistake else text.strip()
+        return mistake
+
+    def job_test(self) -> Callable[[Job], bool] | None:
+        """What tells which jobs are shown, None when all are."""
+        chosen, now = self._filter, self.shared.now
+        if chosen is None or chosen.is_empty:
+            return None if self.shows_hidden else lambda job: not job.is_quasi
+        context = self._lookup.context()
+        if not self.shows_hidden:
+            return lambda job: chosen.matches(job, now(), context)
+        return lambda job: chosen.matches(
+            msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job, now(), context
+        )
 
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
 
         completer = partial(complete_filter_at, known=self.known_values())
-        return FilterBar(self._filter.text, history=self.filters, completer=completer)
+        return FilterBar(self.filter_text, history=self.filters, completer=completer)
 
 
 class JobsScreen(JobsFilteringScreen):
@@ -252,7 +240,7 @@ class JobsScreen(JobsFilteringScreen):
         self.show_about()
 
     def action_failed(self) -> None:
-        self.set_filter("" if self._filter.text == FAILED else FAILED)
+        self.set_filter("" if self.filter_text == FAILED else FAILED)
 
     def chosen_jobs(self) -> Sequence[JobId]:
         marked = sorted(JobId(str(job_id)) for job_id in self._table.marked)
@@ -273,7 +261,7 @@ class JobsScreen(JobsFilteringScreen):
 
         job = self._table.record
         taken = await job_taken(self.shared, job, self._row_context()) if job else Taken("")
-        words = [self._filter.text] * bool(self._filter.text)
+        words = [self.filter_text] * bool(self.filter_text)
         return taken._replace(command=self.shared.command("jobs", about=words))
 
     def action_sort(self) -> None:
@@ -288,11 +276,11 @@ class JobsScreen(JobsFilteringScreen):
         open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self.show_view)
 
     def action_show_hidden(self) -> None:
-        self._filter.shows_hidden = not self._filter.shows_hidden
+        self.shows_hidden = not self.shows_hidden
         self._apply_filter()
 
     def action_back(self) -> None:
-        if self._filter.text:
+        if self.filter_text:
             self.set_filter("")
         elif self._table.marked:
             self._table.clear_marks()
@@ -330,7 +318,7 @@ class JobsScreen(JobsFilteringScreen):
         from jobtui.screens.choices import Guide
 
         guide = Guide(self.app, self.shared)
-        if guide.asks_servers(text) and await guide.seek(text) and self._filter.text == text.strip():
+        if guide.asks_servers(text) and await guide.seek(text) and self.filter_text == text.strip():
             self.set_filter(before)
 
     def action_open(self) -> None:
@@ -339,7 +327,7 @@ class JobsScreen(JobsFilteringScreen):
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        table, text = self._table, self._filter.text
+        table, text = self._table, self.filter_text
         more = self._more
         order = "urgent first" if table.sorted_by is None else f"by {table.sorted_by}"
         hidden = table.total - table.count
@@ -377,7 +365,7 @@ class JobsScreen(JobsFilteringScreen):
         self.call_after_refresh(self._show_why)
 
     def set_filter(self, text: str) -> Mistake | None:
-        mistake = self._filter.set(text)
+        mistake = super().set_filter(text)
         self._apply_filter()
         return mistake
 
@@ -391,10 +379,10 @@ class JobsScreen(JobsFilteringScreen):
 
     def view(self) -> View:
         table, columns = self._table, tuple(column.key for column in self.columns)
-        return View(self._filter.text, table.sorted_by, table.reverse, columns)
+        return View(self.filter_text, table.sorted_by, table.reverse, columns)
 
     def _apply_filter(self) -> None:
-        self._table.set_filter(self._filter.test(), ages=not self._filter.is_empty)
+        self._table.set_filter(self.job_test(), ages=not self.passes_all)
 
     def _row_context(self) -> RowContext:
         return RowContext(

@@ -181,7 +181,7 @@ class TracesScreen(TableScreen[ListedTrace]):
             open_screen(self.app, Place.TRACE_CHANGES, self.shared, *ids)
 
     def action_back(self) -> None:
-        if self._table.marked and not self._filter_text:
+        if self._table.marked and not self.filter_text:
             self._table.marked.clear()
             self._table.repaint()
         else:
