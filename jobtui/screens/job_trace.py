@@ -7,12 +7,12 @@ from jobtui.actions import Place
 from jobtui.model.ids import TraceRef
 from jobtui.render.lanes import CERTAINTY_OF_TRACE
 from jobtui.render.text import show
-from jobtui.render.waterfall import sentence_of, short_id
+from jobtui.render.waterfall import short_id
 from jobtui.screens.job_tabs import JobTab
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.trace import TracePane
 from jobtui.screens.trace_reader import JobTracing
-from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall
+from jobtui.widgets.waterfall import Waterfall
 
 NONE_FOUND = (
     "No trace of this job was found: no line of its logs names one, nor its record; no span names the job.",
@@ -30,14 +30,11 @@ class TraceTab(JobTab):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._picture: Picture | None = None
-        self._facts = TraceFacts()
         self._pane = TracePane(shared)
         self.panes = self._pane.panes
 
     def compose(self) -> ComposeResult:
-        yield self._facts
-        yield self._pane
+        yield from (self._pane.facts, self._pane)
 
     def on_mount(self) -> None:
         self.show_subject()
@@ -50,18 +47,13 @@ class TraceTab(JobTab):
         if not self.is_attached:
             return
         reader = self._tracing.reader if self._tracing else None
-        picture = reader.picture if reader else None
-        if picture is not None and picture is not self._picture:
-            self._picture = picture
-            self._pane.set_trace(picture)
-        if picture is not None and reader is not None:
-            self._facts.sentence = sentence_of(picture.found, reader.growing)
-            self._facts.stages = picture.stages
+        if reader is not None and reader.picture is not None:
+            self._pane.set_trace(reader.picture, reader.growing)
         self._pane.waterfall.set_empty(self._silence())
 
     def _silence(self) -> tuple[str, ...]:
         tracing = self._tracing
-        if self._picture is not None:
+        if self._pane.trace_id is not None:
             return ("no span passes the filter",)
         if self.shared.trace_client is None:
             return NOT_CONFIGURED

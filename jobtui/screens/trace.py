@@ -34,7 +34,7 @@ from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys
 
 
 class TracePane(PaneGroup):
-    """The waterfall of one trace, its rule, and the details of a span below."""
+    """The waterfall of one trace, its rule, and the details of a span below; `facts` belong above it."""
 
     class Filtered(Message):
         """Other spans are shown than before."""
@@ -43,6 +43,7 @@ class TracePane(PaneGroup):
         super().__init__()
         self.shared = shared
         shared.marks = shared.marks or ServiceMarks()
+        self.facts = TraceFacts()
         self.waterfall = Waterfall(shared.marks)
         self.filter_text = ""
         self._only_failures = False
@@ -63,7 +64,8 @@ class TracePane(PaneGroup):
     def on_mount(self) -> None:
         self.show_words()
 
-    def set_trace(self, picture: Picture) -> None:
+    def set_trace(self, picture: Picture, growing: str) -> None:
+        self.facts.sentence, self.facts.stages = sentence_of(picture.found, growing), picture.stages
         self.waterfall.set_trace(picture)
         self.waterfall.set_empty(("no span passes the filter",))
         if self._only_failures and failed_keys(picture.found) != self._failed:
@@ -189,7 +191,6 @@ class TraceScreen(FilteringScreen):
         self._span_id = span_id
         self._note = note
         self._reader = TraceReader(self, shared, trace_id, self.show_all)
-        self._facts = TraceFacts()
         self._main = self._pane = pane = TracePane(shared)
         fall = pane.waterfall
         self.action_switch_pane, self.action_toggle_fold = pane.switch_pane, fall.toggle_fold
@@ -199,9 +200,7 @@ class TraceScreen(FilteringScreen):
         self.action_path, self.action_squeeze = pane.toggle_path, fall.toggle_squeeze
 
     def body(self) -> Iterator[Widget]:
-        yield self._facts
-        yield self._pane
-        yield self._rule
+        yield from (self._pane.facts, self._pane, self._rule)
 
     def on_mount(self) -> None:
         self._reader.begin()
@@ -228,16 +227,15 @@ class TraceScreen(FilteringScreen):
         picture, reader = self._reader.picture, self._reader
         notes = [*map(show, reader.notes)]
         if picture is not None:
-            self._pane.set_trace(picture)
+            self._pane.set_trace(picture, reader.growing)
             if self._span_id is not None:
                 self._pane.waterfall.reveal(self._span_id)
                 self._span_id = None
-            self._facts.sentence = sentence_of(picture.found, reader.growing)
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
             self._pane.waterfall.set_empty((unknown, *notes) if reader.is_read else ())
-            self._facts.sentence = Cell("" if reader.is_read else "reading …", "dim")
-        self._facts.stages, counts = (picture.stages, picture.counts) if picture else ("", "")
+            self._pane.facts.sentence = Cell("" if reader.is_read else "reading …", "dim")
+        counts = picture.counts if picture else ""
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
         self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))
 
