@@ -210,34 +210,27 @@ def answer_to(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = 
     """The body of the answer to a request that was taken in; `why` says what was left out of it."""
     why = _in_words(why)
     if encoding is Encoding.JSON:
-        partial = {"partialSuccess": {_REJECTED[signal]: str(rejected), "errorMessage": why}} if why else {}
-        return json.dumps(partial).encode()
+        said = {"partialSuccess": {_REJECTED[signal]: str(rejected), "errorMessage": why}} if why else {}
+        return json.dumps(said).encode()
     if not why:
         return b""
-    # The only field of each response is its partial success, of which these are the first two fields
-    counted = b"\x08" + _encoded_varint(rejected) if rejected else b""
-    return _field(1, counted + _field(2, why.encode()))
+    # The responses to all three have the same fields under the same numbers
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+
+    partial = service.ExportTracePartialSuccess(rejected_spans=rejected, error_message=why)
+    return service.ExportTraceServiceResponse(partial_success=partial).SerializeToString()
 
 
 def status_of_error(code: int, message: str, encoding: Encoding) -> bytes:
     message = _in_words(message)
     if encoding is Encoding.JSON:
         return json.dumps({"code": code, "message": message}).encode()
-    return b"\x08" + _encoded_varint(code) + _field(2, message.encode())
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTracePartialSuccess
+
+    # Numbered as the fields of google.rpc.Status
+    return ExportTracePartialSuccess(rejected_spans=code, error_message=message).SerializeToString()
 
 
 def _in_words(text: str) -> str:
     shown = "".join(sign if sign.isprintable() else " " for sign in mask_text(text[: 4 * WORDS]))
     return " ".join(shown.split())[:WORDS]
-
-
-def _field(number: int, data: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + _encoded_varint(len(data)) + data
-
-
-def _encoded_varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])

@@ -34,13 +34,13 @@ VALUES_MOST = 1_000
 EVENT_END = "\n..."
 
 
-class Preset(NamedTuple):
+class Preset(msgspec.Struct, frozen=True):
     """How documents are written. `fields` are those that each of ours may have there, the likeliest first."""
 
     name: str
     gives: str
     time: str
-    fields: Mapping[str, tuple[str, ...]]
+    fields: dict[str, tuple[str, ...]] = {}
     reads: str = ""
 
     def paths_of(self, field: str) -> Iterator[str]:
@@ -51,16 +51,7 @@ class Preset(NamedTuple):
 @cache
 def presets() -> Mapping[str, Preset]:
     tables = tables_of("jobtui.backends.elastic", "presets")
-    return {
-        name: Preset(
-            name,
-            table["gives"],
-            table["time"],
-            {field: tuple(paths) for field, paths in table.get("fields", {}).items()},
-            table.get("reads", ""),
-        )
-        for name, table in tables.items()
-    }
+    return {name: msgspec.convert({**table, "name": name}, Preset) for name, table in tables.items()}
 
 
 def value_at(document: Document, path: str) -> object:

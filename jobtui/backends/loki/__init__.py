@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import blake2b
-from typing import NamedTuple
 from urllib.parse import quote
+
+import msgspec
 
 from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows, document_of
 from jobtui.backends.journal.source import Journal, wanted_of
@@ -41,14 +42,14 @@ _SIGNS = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _SELECTOR = re.compile(r'\{(?:[^"`}]|"(?:[^"\\]|\\.)*"|`[^`]*`)*\}')
 
 
-class LokiPreset(NamedTuple):
+class LokiPreset(msgspec.Struct, frozen=True):
     """How journals are written. `fields` are the labels that each of their fields may be in."""
 
     name: str
     selector: str
     stage: str
     is_json: bool
-    fields: Mapping[str, tuple[str, ...]]
+    fields: dict[str, tuple[str, ...]]
 
 
 def preset_of(options: str) -> LokiPreset:
@@ -58,9 +59,8 @@ def preset_of(options: str) -> LokiPreset:
     name = (found["preset"] or "journald") if found else ""
     if found is None or name not in tables:
         raise ValueError(f'expected ?query={{job="..."}}, perhaps after ?preset={"|".join(tables)}&')
-    table = tables[name]
-    fields = {field: tuple(labels) for field, labels in table["fields"].items()}
-    return LokiPreset(name, found["query"] or table["selector"], table["stage"], table["is_json"], fields)
+    selector = found["query"] or tables[name]["selector"]
+    return msgspec.convert({**tables[name], "name": name, "selector": selector}, LokiPreset)
 
 
 def query_of(preset: LokiPreset, matches: Matches) -> str:

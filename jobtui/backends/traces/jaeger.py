@@ -26,8 +26,8 @@ from jobtui.backends.traces.client import (
 )
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
-from jobtui.model.clock import Clock, Nanos, to_rfc3339
-from jobtui.model.health import FAULTS, SourceError, SourceMissing
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.faults import FAULTS
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.specs import SourceSpec, Window
@@ -225,10 +225,8 @@ class Jaeger(AskedServer):
 
     kind = "jaeger"
 
-    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
-        super().__init__(server, usual, clock)
-        self._api: V3 | V1 | None = None
-        self._needs_service = False
+    _api: V3 | V1 | None = None
+    _needs_service = False
 
     async def read(self, *, begins: bool) -> Batch:
         try:

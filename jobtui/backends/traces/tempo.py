@@ -23,8 +23,9 @@ from jobtui.backends.traces.client import (
 )
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import attributes_of, telemetry_of
-from jobtui.model.clock import SECOND, Clock, Nanos, to_rfc3339
-from jobtui.model.health import Skip, rows_of
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
 from jobtui.model.specs import SourceSpec, Window
@@ -47,10 +48,8 @@ class Tempo(AskedServer):
 
     kind = "tempo"
 
-    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
-        super().__init__(server, usual, clock)
-        self._most_hours: int | None = None
-        """So many hours it searches at once, None as long as it has not refused more."""
+    _most_hours: int | None = None
+    """So many hours it searches at once, None as long as it has not refused more."""
 
     async def read(self, *, begins: bool) -> Batch:
         now = self._clock.now()
