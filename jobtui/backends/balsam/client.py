@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from jobtui.backends.balsam.records import SYSTEM, Decoded, decode_page
 from jobtui.model.clock import SystemClock, seconds_between, time_of_mail
 from jobtui.model.ids import named
+from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, Limits, ServerKind
 
 LIMITS = Limits(silence_s=40.0, whole_s=80.0, connections=2)
@@ -27,12 +28,7 @@ PAGE_ROWS = 5_000
 LARGE_BYTES = 1 << 16
 """A body from this size on is decoded in a thread."""
 
-BALSAM = ServerKind(
-    "Balsam",
-    login="type `jobtui login balsam`, or `balsam login`",
-    forbidden="the token may not read this",
-    address="is this the address of a Balsam server?",
-)
+BALSAM = ServerKind(**tables_of("jobtui.backends", "servers")["balsam"])
 
 Parameters = Mapping[str, str | int | Sequence[str] | Sequence[int]]
 Row = TypeVar("Row")

@@ -15,6 +15,7 @@ from jobtui.model.health import SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole_of
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.tables import tables_of
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, ServerKind, in_words
 
@@ -55,13 +56,8 @@ class ElasticClient(HttpClient):
     def __init__(self, url: str, access: Access = NO_ACCESS, variable: str = "ELASTIC") -> None:
         name = url.rstrip("/")
         root, _, self._index = name.partition("?")[0].rpartition("/")
-        kind = ServerKind(
-            "Elasticsearch",
-            login=f"put one into [servers] of the configuration file, or into JOBTUI_{variable}_BASIC",
-            forbidden="the login needs `read` on the index",
-            address="is this the address of Elasticsearch, with an index?",
-            explain=_known_refusal,
-        )
+        kind = ServerKind(**tables_of("jobtui.backends", "servers")["elastic"], explain=_known_refusal)
+        kind = kind._replace(login=kind.login.format(variable=variable))
         super().__init__(root, kind, name=name, access=access, limits=LIMITS)
         self._points: tuple[str, ...] = POINTS
 

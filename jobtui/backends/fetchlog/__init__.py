@@ -19,6 +19,7 @@ from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.specs import NO_ACCESS, Access, SourceSpec, Window
+from jobtui.model.tables import tables_of
 from jobtui.transport.http import Answer, HttpClient, Limits, ServerKind
 from jobtui.transport.unpacking import FILE_PACKINGS, Unpacker, UnpackError
 
@@ -32,12 +33,7 @@ JOBS_KEPT = 4
 GOOD_FOR_S = 60.0
 """How long an archive is taken for what is there now: a job that runs goes on writing."""
 ARCHIVE_KIND = "application/gzip, application/x-gzip, application/octet-stream, */*;q=0.1"
-FETCHLOG = ServerKind(
-    "fetchlog",
-    login="put the token of the experiment into [servers] of the configuration file, as bearer_file",
-    forbidden="the token is of another experiment, or may not read logs",
-    address="is this the address of fetchlog, such as JOBSUB_FETCHLOG_URL has it?",
-)
+FETCHLOG = ServerKind(**tables_of("jobtui.backends", "servers")["fetchlog"])
 
 
 class _File(NamedTuple):

@@ -28,13 +28,7 @@ LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
-LOKI = ServerKind(
-    "Loki",
-    login="put one into [servers] of the configuration file, or into JOBTUI_LOKI_BASIC; a Loki with tenants "
-    "wants the header X-Scope-OrgID",
-    forbidden="the login may not read logs there",
-    address="is this the address of Loki, without /loki/api?",
-)
+LOKI = ServerKind(**tables_of("jobtui.backends", "servers")["loki"])
 
 
 _SIGNS = re.compile(r"([\\.+*?()|\[\]{}^$])")

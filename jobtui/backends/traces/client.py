@@ -8,6 +8,7 @@ from jobtui.formats.json_values import Document, as_dict, as_list, as_text, deco
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import SourceError
 from jobtui.model.specs import NO_ACCESS, Access, Window
+from jobtui.model.tables import tables_of
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
@@ -54,14 +55,7 @@ class TraceServer(HttpClient):
     """One server. `product` is how it is called."""
 
     def __init__(self, url: str, product: str, access: Access = NO_ACCESS) -> None:
-        kind = ServerKind(
-            product,
-            login="put a login into [servers] of the configuration file, or into "
-            f"JOBTUI_{product.upper()}_BEARER",
-            forbidden="the login may not read traces there",
-            address="check the address: perhaps the path it is served at is missing, such as "
-            f"/{product.lower()}",
-        )
+        kind = ServerKind(**tables_of("jobtui.backends", "servers")[product.lower()])
         super().__init__(url, kind, access=access, limits=LIMITS)
 
     async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
