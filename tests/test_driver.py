@@ -123,7 +123,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing() -> None:
     ("module", "function", "end"),
     [
         ("logfile", "look_quietly", "q"), ("log_start", "open_file", "SIGTERM"),
-        ("sirepo.client", "listed", "gone"), ("sirepo.client", "read_job", "q"),
+        ("sirepo.source", "listed", "gone"), ("sirepo.source", "read_job", "q"),
     ],
 )  # fmt: skip
 def test_it_ends_although_a_file_system_hangs(tmp_path: Path, module: str, function: str, end: str) -> None:

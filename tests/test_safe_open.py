@@ -20,10 +20,9 @@ FIXTURES = PACKAGE.parent / "tests/fixtures/sirepo/local"
 READERS = frozenset({"read_text", "read_bytes"})
 ALLOWED = {
     "transport/files.py": "the one way",
-    "backends/sirepo/source.py": "a directory",
-    "backends/sirepo/client.py": "names within a directory, after a look at each; a hundred thousand of them",
+    "backends/sirepo/source.py": "names within a directory, after a look at each; a hundred thousand of them",
     "backends/sirepo/run_dir.py": "names within a directory, through no link",
-    "backends/archive/files.py": "names within a directory, through no link",
+    "backends/archive/source.py": "names within a directory, through no link",
     "recording/writer.py": "writes new files of its own",
     "backends/balsam/login.py": "writes a new file of its own, reads a descriptor that the one way opened",
     "commands/config.py": "writes a new file of its own",

@@ -16,7 +16,7 @@ from jobtui.backends.base import Batch, Source
 from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.log_start import FromStart
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo import client as sirepo_files
+from jobtui.backends.sirepo import source as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.slurm import records as slurm_records
 from jobtui.backends.slurm.client import Commands, slurm_faults

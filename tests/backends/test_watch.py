@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.sirepo.client import JobFiles
-from jobtui.backends.sirepo.source import MANY_NAMES, UNWATCHED_SHARE, WATCHED_SHARE, ChangeWatch
+from jobtui.backends.sirepo.source import MANY_NAMES, UNWATCHED_SHARE, WATCHED_SHARE, ChangeWatch, JobFiles
 from jobtui.model.ids import JobId
 from jobtui.transport import watch as watches
 from jobtui.transport.files import FileId

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.archive.files import NotRead, read_kept, root_of
 from jobtui.backends.archive.search import Query, Tally, find_script, search
-from jobtui.backends.archive.source import ArchiveDirectory
+from jobtui.backends.archive.source import ArchiveDirectory, NotRead, read_kept, root_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Wanted
@@ -154,7 +153,7 @@ def test_a_large_script_is_whole_or_refused(tmp_path: Path, monkeypatch: pytest.
     large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
     (tmp_path / DAY / "job.1_script").write_bytes(large)
     assert found(tmp_path, "1").script == large
-    monkeypatch.setattr("jobtui.backends.archive.files.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("jobtui.backends.archive.source.MOST_BYTES", 1 << 20)
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
 
