@@ -192,25 +192,37 @@ _CONVERTERS: Mapping[str, Convert] = {
     "exit_of": exit_of,
     "minutes": lambda text: None if (minutes := real(text)) is None else minutes * MINUTE_S,
     "count": lambda text: whole(text, 0),
+    "whole": whole,
+    "state_word": lambda text: state_of(text)[0],
+    "states": lambda text: text.replace("+", " ").replace("*", " NOT_RESPONDING").upper(),
 }
 _TABLES = tables_of("jobtui.formats", "slurm")
 
 
-def _table_of(command: str) -> dict[str, tuple[str, Convert]]:
+Table = Mapping[str, tuple[str, Convert]]
+
+
+def table_of(command: str) -> Table:
     named = {
         name: (field, "") if isinstance(field, str) else field for name, field in _TABLES[command].items()
     }
     return {name: (field, _CONVERTERS.get(how, text_of)) for name, (field, how) in named.items()}
 
 
-SQUEUE = _table_of("squeue")
+def values_of(row: Row, table: Table) -> dict[str, object]:
+    """What a table says of the fields of a row; of two fields for one thing the later in the table counts."""
+    return {name: convert(row[field]) for field, (name, convert) in table.items() if field in row}
+
+
+SQUEUE = table_of("squeue")
 """What squeue is asked for, and what of a job that is."""
 
-SACCT = _table_of("sacct")
+SACCT = table_of("sacct")
 """The same of sacct, which has all of these since 20.11."""
 
 STEP_FIELDS = ("MaxRSS",)
 """Asked for beside those when steps are wanted."""
+STEP = table_of("step")
 
 
 def queued_job(row: Row) -> SlurmJob | None:
@@ -228,8 +240,8 @@ def accounted_job(row: Row) -> SlurmJob | None:
     return msgspec.structs.replace(job, started_at=time_of(row.get("Start", "")), ended_at=ended)
 
 
-def _job(row: Row, table: Mapping[str, tuple[str, Convert]]) -> SlurmJob | None:
-    values = {name: convert(row[field]) for field, (name, convert) in table.items() if field in row}
+def _job(row: Row, table: Table) -> SlurmJob | None:
+    values = values_of(row, table)
     values["state"], values["canceled_by"] = state_of(str(values.get("state", "")))
     if not is_job_id(str(values.get("id", ""))) or not values["state"]:
         return None
@@ -258,17 +270,7 @@ def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
             continue
         of, dot, number = row.get("JobID", "").partition(".")
         if dot and found and found[-1][0].id == of:
-            step = SlurmStep(
-                id=number[:64],
-                name=row.get("JobName", "")[:TEXT_CHARACTERS],
-                state=state_of(row.get("State", ""))[0],
-                exit=exit_of(row.get("ExitCode", "")),
-                started_at=time_of(row.get("Start", "")),
-                ended_at=time_of(row.get("End", "")),
-                max_rss=text_of(row.get("MaxRSS", "")),
-                nodes=text_of(row.get("NodeList", "")),
-            )
-            found[-1][1].append(step)
+            found[-1][1].append(msgspec.convert(values_of(row, STEP) | {"id": number[:64]}, SlurmStep))
     return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
 
 
@@ -280,7 +282,7 @@ _NAME = re.compile(
 _FIELD = re.compile(r"(?<!\S)([A-Z][A-Za-z0-9_:/]*)=")
 _LAST_COUNTS = frozenset({"StdErr", "StdIn", "StdOut"})
 
-SCONTROL = _table_of("scontrol")
+SCONTROL = table_of("scontrol")
 """The fields that a record is made of. `ArrayTaskId` is `3`, or `3-4%2` for those that have not begun."""
 
 
@@ -306,10 +308,10 @@ def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
         job_id = f"{said.get('HetJobId', '')}+{said['HetJobOffset']}"
     if not is_job_id(job_id):
         return None
-    values = {name: convert(said[key]) for key, (name, convert) in SCONTROL.items() if key in said}
     names = {"name": named["name"][:TEXT_CHARACTERS], "user": named["user"]}
     ids = {"id": job_id, "raw": raw, "array": array, "task": task}
-    return settled(msgspec.convert({**values, **names, **ids, "is_whole": True}, SlurmJob)), said
+    values = {**values_of(said, SCONTROL), **names, **ids, "is_whole": True}
+    return settled(msgspec.convert(values, SlurmJob)), said
 
 
 def fields_of_line(text: str, last_counts: Set[str] = frozenset()) -> dict[str, str]:

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.formats.slurm import duration_of, fields_of_line, text_of, time_of
+import msgspec
+
+from jobtui.formats.slurm import fields_of_line, table_of, text_of, time_of, values_of
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.jobs import Limit, NodeTally
 from jobtui.model.numbers import real, whole
@@ -26,6 +28,9 @@ _TRES = re.compile(
 _EACH = re.compile(r"(?<!\S)([^\s{]+)=\{([^{}]*)\}")
 _STAT = re.compile(r"^[ \t]*([A-Za-z][^:\n]*):[ \t]*(\S.*)$", re.MULTILINE)
 _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
+
+
+NODE, PARTITION = table_of("node"), table_of("partition")
 
 
 def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
@@ -58,33 +63,18 @@ def _node(line: str) -> Node | None:
     reason = why.partition(" Comment=")[0]
     by = _REASON_BY.fullmatch(reason, max(0, reason.rfind(" [")))
     features = text_of(said.get("ActiveFeatures", "")) or text_of(said.get("AvailableFeatures", ""))
-    return Node(
-        name=said["NodeName"],
-        states=said["State"].replace("+", " ").replace("*", " NOT_RESPONDING").upper(),
-        partitions=text_of(said.get("Partitions", "")),
-        cpus=whole(said.get("CPUEfctv", said.get("CPUTot")), 0),
-        cpus_used=whole(said.get("CPUAlloc"), 0),
-        memory_mb=whole(said.get("RealMemory"), 0),
-        memory_used_mb=whole(said.get("AllocMem"), 0),
-        features=features,
-        gres=text_of(said.get("Gres", "")),
-        gres_used=text_of(said.get("GresUsed", "")),
-        reason=text_of((reason[: by.start()] if by else reason).strip()),
-        by=by[1] if by else "",
-        since=time_of(by[2]) if by else None,
-    )
+    values = values_of(said, NODE) | {
+        "features": features,
+        "reason": text_of((reason[: by.start()] if by else reason).strip()),
+        "by": by[1] if by else "",
+        "since": time_of(by[2]) if by else None,
+    }
+    return msgspec.convert(values, Node)
 
 
 def partitions_of(printed: bytes) -> tuple[Partition, ...]:
     return tuple(
-        Partition(
-            name=said["PartitionName"],
-            state=said.get("State", ""),
-            nodes=whole(said.get("TotalNodes"), 0),
-            cpus=whole(said.get("TotalCPUs"), 0),
-            most_nodes=whole(said.get("MaxNodes")),
-            limit_s=duration_of(said.get("MaxTime", "")),
-        )
+        msgspec.convert({"state": "", **values_of(said, PARTITION)}, Partition)
         for said in map(fields_of_line, printed.decode("utf-8", "replace").split("\n"))
         if "PartitionName" in said
     )
