@@ -28,8 +28,6 @@ ALLOWED = {
     "commands/config.py": "writes a new file of its own",
     "commands/streams.py": "the null device",
     "terminal/driver.py": "the null device",
-    "formats/schema.py": "a file of the package",
-    "model/tables.py": "a file of the package",
 }
 """The modules that open files in another way, and why they may."""
 DEMO = "demo/"

@@ -11,7 +11,8 @@ import pytest
 
 from jobtui.backends.base import SKIPS_NAMED
 from jobtui.backends.sirepo import source as sirepo_source
-from jobtui.backends.sirepo.source import MAX_BYTES, JobFiles, SirepoDb, TooLarge, listed, read_file
+from jobtui.backends.sirepo.source import MAX_BYTES, JobFiles, SirepoDb, TooLarge, read_file
+from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.transport.worker import Worker

@@ -30,6 +30,7 @@ import msgspec
 from jobtui.backends.base import Batch, Closable, PolledSource
 from jobtui.formats.sarchive import parse_environment, slurm_names, torque_tasks
 from jobtui.model.clock import SECOND, Nanos, SystemClock, time_of_iso, to_rfc3339, utc_of
+from jobtui.model.health import SourceDenied, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import whole
 from jobtui.model.scripts import (
     Answer,
@@ -44,7 +45,6 @@ from jobtui.model.scripts import (
     Wanted,
     text_of,
 )
-from jobtui.model.source_errors import SourceDenied, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import odd_kind
 from jobtui.transport.worker import Worker

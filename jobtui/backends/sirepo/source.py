@@ -30,11 +30,9 @@ import msgspec
 
 from jobtui.backends.base import SKIPS_NAMED, Batch, PolledSource
 from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
-from jobtui.model.faults import FAULTS
-from jobtui.model.health import Skip
+from jobtui.model.health import FAULTS, Skip, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JID, JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import SourceSpec, Window
 from jobtui.transport.files import FileId, odd_kind
 from jobtui.transport.watch import PASSING, REMOVED, DirectoryWatch, silent_file_system

@@ -27,7 +27,7 @@ from jobtui.backends.traces.client import (
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.faults import FAULTS
+from jobtui.model.health import FAULTS, SourceError, SourceMissing
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.specs import SourceSpec, Window

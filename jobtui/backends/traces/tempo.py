@@ -24,8 +24,7 @@ from jobtui.backends.traces.client import (
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import attributes_of, telemetry_of
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.faults import rows_of
-from jobtui.model.health import Skip
+from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
 from jobtui.model.specs import SourceSpec, Window
