@@ -1,7 +1,7 @@
 """`script ID`: the script that a job ran, beside that of another; `--grep RE`: which scripts contain it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.compare import last_good_like
@@ -218,14 +218,10 @@ def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     script = side.answer.script
     if script is not None:
         facts = (*head_facts(script, side.outputs), *(colour_facts(script) if colour else ()))
-        yield from fact_lines(_cells(facts), width, colour)
+        yield from fact_lines(facts, width, colour)
     if script is None or len(side.answer.tried) > 1:
         yield paint("tried", "heading", colour)
-        yield from fact_lines(_cells(tried_lines(side.answer.tried)), width, colour)
-
-
-def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:
-    return ((name, Cell(text)) for name, text in facts)
+        yield from fact_lines(tried_lines(side.answer.tried), width, colour)
 
 
 HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "text", "source")

@@ -171,32 +171,20 @@ def headline(job: Job, colour: bool) -> str:
 
 
 def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
-    texts: Mapping[str, str | None] = {
-        "error": job.error,
-        "alert": job.alert,
+    lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
+    texts = {
+        **fields_of(job, "error alert", masks=False),
         "waits for": waits_for(job, now),
         "message": job.message,
         "flags": " ".join(flags_of(job, now)),
-        "user": job.owner,
-        "name": job.name,
-        "app": job.app,
-        "model": job.model,
-        "mode": job.mode,
-        "driver": job.driver,
-        "host": job.host,
-        "plan": job.plan,
+        **fields_of(job, "user=owner name app model mode driver host plan", masks=False),
         "progress": None if job.percent is None else f"{job.percent:.0f} %",
-        "queued": time_text(job.queued_at),
-        "started": time_text(job.started_at),
-        "updated": time_text(job.updated_at),
-        "ended": time_text(job.ended_at),
-        "waited": _seconds(job.waited_s(now)),
-        "ran": _seconds(job.elapsed_s(now)),
-        "limit": _seconds(job.limit_s),
+        **{name: time_text(getattr(job, f"{name}_at")) for name in ("queued", "started", "updated", "ended")},
+        **{name: None if seconds is None else duration(seconds) for name, seconds in lengths.items()},
     }
     for name, text in texts.items():
         if text:
-            yield name, Cell(show(text), "error" if name == "error" else "")
+            yield name, Cell(show(str(text)), "error" if name == "error" else "")
     for one in (job, *job.others) if job.others else ():
         words = f"{one.source}: {one.status.value}, queued {time_text(one.queued_at) or NONE}"
         yield "record in", Cell(show(f"{words}, written {time_text(one.written_at) or NONE}"))
@@ -204,10 +192,6 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
 
 def time_text(at: Nanos | None) -> str | None:
     return None if at is None else f"{date_time(at)}{Zone.mark()}"
-
-
-def _seconds(seconds: float | None) -> str | None:
-    return None if seconds is None else duration(seconds)
 
 
 EXITS: Mapping[Concern, Exit] = {

@@ -1,7 +1,7 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -199,14 +199,11 @@ def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace,
 
 
 def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
-    def document() -> Mapping[str, object]:
-        from jobtui.render.json_output import fields_of
-        from jobtui.render.traces import EMPTY
+    from jobtui.render.json_output import fields_of
+    from jobtui.render.traces import EMPTY
 
-        told = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
-        return {**EMPTY, "candidates": told}
-
-    return answer(Report("trace", document), reader, code)
+    told = [fields_of(one, "trace_id score why started_at") for one in found.candidates]
+    return answer(Report("trace", lambda: {**EMPTY, "candidates": told}), reader, code)
 
 
 def _complain_of(thing: str, found: FoundTrace, book: TraceBook) -> None:

@@ -5,15 +5,9 @@ then the environment, then flags; a higher one replaces a setting whole. Reads t
 nothing else; opens no source.
 """
 
-from jobtui.config.file import ConfigError as ConfigError
-from jobtui.config.file import ConfigFile as ConfigFile
-from jobtui.config.file import parse_file as parse_file
-from jobtui.config.file import user_file as user_file
-from jobtui.config.settings import Config as Config
-from jobtui.config.settings import Effective as Effective
-from jobtui.config.settings import Written as Written
-from jobtui.config.settings import check_text as check_text
-from jobtui.config.settings import load as load
-from jobtui.config.settings import resolved as resolved
-from jobtui.config.settings import split_head as split_head
+from jobtui.config.file import ConfigError, ConfigFile, parse_file, user_file
+from jobtui.config.settings import Config, Effective, Written, check_text, load, resolved, split_head
 from jobtui.config.settings import written_tables as written_tables
+
+__all__ = ["Config", "ConfigError", "ConfigFile", "Effective", "Written", "check_text", "load"]
+__all__ += ["parse_file", "resolved", "split_head", "user_file"]

@@ -437,18 +437,16 @@ def _utilization(chart: Chart, at: Nanos) -> str:
     return f"{number_text(busy)} of {number_text(there)} nodes busy, {idle}, {waiting}"
 
 
+TITLES = {
+    ChartKind.UTILIZATION: "", ChartKind.THROUGHPUT: "jobs done since the beginning",
+    ChartKind.RATE: "jobs done per minute", ChartKind.STATES: "jobs in each state",
+    ChartKind.TIMES: "how long jobs stay in each state",
+}  # fmt: skip
+
+
 def title_of(chart: Chart) -> str:
-    match chart.kind:
-        case ChartKind.UTILIZATION:
-            unit = show(chart.curves[0].series.unit) if chart.curves else "jobs"
-            return f"{unit} busy" if unit == "nodes" else f"{unit} running"
-        case ChartKind.THROUGHPUT:
-            return "jobs done since the beginning"
-        case ChartKind.RATE:
-            return "jobs done per minute"
-        case ChartKind.STATES:
-            return "jobs in each state"
-    return "how long jobs stay in each state"
+    unit = show(chart.curves[0].series.unit) if chart.curves else "jobs"
+    return TITLES[chart.kind] or f"{unit} {'busy' if unit == 'nodes' else 'running'}"
 
 
 def time_of_cursor(drawn: Drawn, column: int, end: Nanos) -> Nanos:

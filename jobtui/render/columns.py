@@ -127,21 +127,10 @@ AnyColumn = TypeVar("AnyColumn", bound=TableColumn[Any, Any])
 
 
 def text_column(
-    key: str,
-    header: str,
-    get: Callable[[Record], str | None],
-    cells: Cells,
-    priority: int,
-    *,
-    about: str = "",
-    style: Callable[[Record, Any], str] = no_style,
-    keeps_ends: bool = False,
-    narrow: tuple[Narrow, ...] = (),
+    key: str, header: str, get: Callable[[Record], str | None], cells: Cells, priority: int, **more: Any
 ) -> TableColumn[Record, Any]:
-    return TableColumn(
-        key=key, header=header, about=about, cell=text_cell(get), sort=text_order(get), cells=cells,
-        priority=priority, style=style, keeps_ends=keeps_ends, narrow=narrow,
-    )  # fmt: skip
+    """A text; `more` are further fields of the column."""
+    return TableColumn(key, header, text_cell(get), cells, priority, sort=text_order(get), **more)
 
 
 def count_column(
@@ -150,22 +139,16 @@ def count_column(
     """A number, the greatest first; nothing where there is none."""
     return TableColumn(
         key, header, lambda record, look: "" if (count := get(record)) is None else f"{count:,}", cells,
-        priority, sort=lambda record: -(get(record) or 0), align="right",
+        priority, "right", sort=lambda record: -(get(record) or 0),
     )  # fmt: skip
 
 
 def time_column(
-    key: str,
-    header: str,
-    get: Callable[[Record], Nanos | None],
-    cells: Cells,
-    priority: int,
-    *,
-    style: Callable[[Record, Any], str] = no_style,
+    key: str, header: str, get: Callable[[Record], Nanos | None], cells: Cells, priority: int, **more: Any
 ) -> TableColumn[Record, TimeLook]:
     return TableColumn(
-        key, header, lambda record, look: look.since(get(record)), cells, priority, style=style,
-        sort=lambda record: None if (at := get(record)) is None else -at, align="right",
+        key, header, lambda record, look: look.since(get(record)), cells, priority, "right",
+        sort=lambda record: None if (at := get(record)) is None else -at, **more,
     )  # fmt: skip
 
 

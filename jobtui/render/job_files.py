@@ -28,6 +28,7 @@ from jobtui.model.numbers import read_json
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines
 from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import ELLIPSIS, Zone, date_time, fit, safe, show
 
@@ -298,10 +299,9 @@ def diff_record(found: ScriptDiff) -> dict[str, object]:
         "same": found.is_same,
         "script": list(unified(found.rows)),
         "environment": [
-            {"name": v.name, "kind": v.kind.value, "this": v.this, "other": v.other}
-            for v in found.variables
-            if v.kind is not RowKind.SAME
+            fields_of(one, "name kind this other", masks=False)
+            for one in found.variables
+            if one.kind is not RowKind.SAME
         ],
-        "folded": found.folded,
-        "note": found.note,
+        **fields_of(found, "folded note", masks=False),
     }

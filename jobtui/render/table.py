@@ -75,15 +75,18 @@ def filled_table(
     return table_lines([heads[at] for at in used], [[row[at] for at in used] for row in rows], cells, colour)
 
 
-def fact_lines(facts: Iterable[tuple[str, Cell]], cells: int | None, colour: bool = False) -> Iterator[str]:
+def fact_lines(
+    facts: Iterable[tuple[str, Cell | str]], cells: int | None, colour: bool = False
+) -> Iterator[str]:
     """Names and values under each other; a long value is cut when there is a limit."""
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
     for name, value in known:
-        text = safe(value.text)
+        told, style = value if isinstance(value, Cell) else (value, "")
+        text = safe(told)
         if cells is not None:
             text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
-        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, value.style, colour)}".rstrip()
+        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, style, colour)}".rstrip()
 
 
 def _layout(

@@ -10,7 +10,7 @@ from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import HeldBy, Job, Pending, Run
+from jobtui.model.jobs import Job, Pending, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import (
@@ -206,11 +206,11 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 def pending_record(pending: Pending) -> dict[str, object]:
     return {
         **fields_of(pending, "category reason words since queue ahead of"),
-        "next": list(map(_held_record, pending.next)),
+        "next": [fields_of(held, _HELD) for held in pending.next],
         "nodes": pending.nodes
         and fields_of(pending.nodes, _TALLY) | {"reasons": _pairs(pending.nodes.reasons)},
         "limit": pending.limit and fields_of(pending.limit, "of name what most used"),
-        "holders": list(map(_held_record, pending.holders)),
+        "holders": [fields_of(held, _HELD) for held in pending.holders],
         "holder_count": pending.holder_count,
         "needs": _pairs(pending.needs),
         **fields_of(pending, "note? eligible_at"),
@@ -221,12 +221,9 @@ def pending_record(pending: Pending) -> dict[str, object]:
     }
 
 
+_HELD = "job user has held_s limit_s usual_s"
 _OP = "op=op.op name=op.name job=op.jid uid=op.uid"
 _TALLY = "total wanted up down drained reserved no_feature no_gres too_small full free"
-
-
-def _held_record(held: HeldBy) -> dict[str, object]:
-    return fields_of(held, "job user has held_s limit_s usual_s")
 
 
 def _pairs(told: Iterable[tuple[str, str]]) -> list[dict[str, object]]:

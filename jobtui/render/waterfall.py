@@ -243,10 +243,6 @@ class Bar:
         for squeezed in axis.squeezed:
             self._put(squeezed.first + squeezed.cells // 2, SQUEEZED, "rule")
 
-    @property
-    def text(self) -> str:
-        return "".join(self._signs)
-
     def parts(self) -> Iterator[Text]:
         pairs = zip(self._signs, self._styles, strict=True)
         for style, same in groupby(pairs, key=lambda pair: pair[1]):
