@@ -24,7 +24,7 @@ from jobtui.demo.live import TICK_S, LiveDemo
 from jobtui.grammar import COMMAND_BY_NAME, Invocation, nearest
 from jobtui.model.clock import SystemClock
 from jobtui.model.numbers import whole
-from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.model.specs import SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
 
 
@@ -48,15 +48,7 @@ def run(context: Context) -> Exit:
         demo.prepare()
         with serving(Path(place), seed, SystemClock()) as (url, login):
             os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server
-            files = demo.sources
-            specs = (
-                SourceSpec("srdb", str(files.srdb)),
-                *(SourceSpec("log", str(path), LogRole(role)) for role, path in files.logs),
-                SourceSpec("archive", str(files.archive)),
-                SourceSpec("trace_file", str(files.spans)),
-                SourceSpec("balsam", url),
-            )
-            return _show(context, demo, specs, Path(place))
+            return _show(context, demo, (*demo.specs, SourceSpec("balsam", url)), Path(place))
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place: Path) -> Exit:

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,6 +22,7 @@ from jobtui.demo.programs import ARCHIVE, RealDisk
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.specs import LogRole, SourceSpec
 
 SPANS = "spans.jsonl"
 HISTORY_S = 3 * 3600
@@ -51,18 +52,6 @@ Span = dict[str, Any]
 """A span, or another object of OTLP, as the JSON it becomes."""
 
 
-class Sources(NamedTuple):
-    """What to point jobtui at."""
-
-    srdb: Path
-    logs: tuple[tuple[str, Path], ...]
-    """Role and file."""
-    spans: Path
-    """Traces, as OTLP's JSON."""
-    archive: Path
-    """The scripts of runs on the cluster."""
-
-
 class LiveDemo:
     """A site that lives in a directory. The caller makes the directory and removes it."""
 
@@ -70,7 +59,7 @@ class LiveDemo:
         self, directory: Path, *, seed: int = 1, incident: str | None = None, clock: Clock | None = None
     ) -> None:
         """Raises KeyError when there is no such incident."""
-        self._directory = directory.resolve()
+        self.directory = directory.resolve()
         self._clock = clock or SystemClock()
         self._began = self._clock.now()
         self._lead_s = INCIDENTS[incident].lead_s if incident else 0.0
@@ -78,8 +67,8 @@ class LiveDemo:
         start = Nanos(self._began - HISTORY_S * SECOND)
         settings = msgspec.structs.replace(
             SETTINGS,
-            root=str(self._directory / "db"),
-            cluster_root=str(self._directory / "scratch" / "{user}" / "sirepo-prod"),
+            root=str(self.directory / "db"),
+            cluster_root=str(self.directory / "scratch" / "{user}" / "sirepo-prod"),
             start=start,
         )
         self.world = World(seed, settings, keep_run_dirs=True)
@@ -87,12 +76,14 @@ class LiveDemo:
         self.scenario: Scenario | None = None
 
     @property
-    def sources(self) -> Sources:
-        return Sources(
-            self._directory / "db",
-            (("supervisor", self._directory / SUPERVISOR_LOG), ("server", self._directory / SERVER_LOG)),
-            self._directory / SPANS,
-            self._directory / ARCHIVE,
+    def specs(self) -> tuple[SourceSpec, ...]:
+        """What to point jobtui at."""
+        return (
+            SourceSpec("srdb", str(self.directory / "db")),
+            SourceSpec("log", str(self.directory / SUPERVISOR_LOG), LogRole.SUPERVISOR),
+            SourceSpec("log", str(self.directory / SERVER_LOG), LogRole.SERVER),
+            SourceSpec("archive", str(self.directory / ARCHIVE)),
+            SourceSpec("trace_file", str(self.directory / SPANS)),
         )
 
     def prepare(self) -> None:
@@ -105,9 +96,9 @@ class LiveDemo:
             world.advance(Nanos(self._began - round(self._lead_s * SECOND)))
             self.scenario = play(world, self._incident)
         world.advance(self._began)
-        (self._directory / "db" / "supervisor-job").mkdir(parents=True, exist_ok=True)
-        self.sources.archive.mkdir(parents=True, exist_ok=True)
-        disk = RealDisk(self._directory)
+        for name in ("db/supervisor-job", ARCHIVE):
+            (self.directory / name).mkdir(parents=True, exist_ok=True)
+        disk = RealDisk(self.directory)
         world.disk.move_to(disk)
         world.disk = world.run_dirs.disk = disk
         self._write_logs()
@@ -118,13 +109,12 @@ class LiveDemo:
         self._write_logs()
 
     def _write_logs(self) -> None:
-        for _, path in self.sources.logs:
-            if data := self.world.take(path.name):
-                with path.open("ab") as file:
-                    file.write(data)
         for name in self.world.logs():
-            self.world.take(name)
-        with self.sources.spans.open("ab") as file:
+            data = self.world.take(name)
+            if data and name in (SUPERVISOR_LOG, SERVER_LOG):
+                with (self.directory / name).open("ab") as file:
+                    file.write(data)
+        with (self.directory / SPANS).open("ab") as file:
             file.writelines(self._traces.posts(self.world.take_saved()))
 
 

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,11 +43,6 @@ def model(app: str, name: str) -> Model:
 
 
 def log_lines(app: str, count: int) -> tuple[str, ...]:
-    return _many_log_lines(app, 1 << count.bit_length())[:count]
-
-
-@cache
-def _many_log_lines(app: str, count: int) -> tuple[str, ...]:
     shapes: list[str] = TABLES["log_lines"].get(app, ["started", "step {n} done"])
     return tuple(shapes[min(n, 1 + n % (len(shapes) - 1))].format(n=n) for n in range(count))
 

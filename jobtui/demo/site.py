@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
@@ -70,11 +69,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_secs_analysis: float = 144
     idle_check_secs: float = 1800
     dev: bool = True
-
-
-@lru_cache
-def _stamp(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%b %d %H:%M:%S")
 
 
 class Stream:
@@ -135,7 +129,8 @@ class Process:
         self._clock = Nanos(self.clock + self._rng.randint(60_000, 420_000))  # as long as writing it takes
         second = self._clock // SECOND
         if self._has_head and second != self._head[0]:
-            self._head = (second, f"{_stamp(second)} {self.pid:5d} {0:5d} ")
+            stamp = datetime.fromtimestamp(second, UTC).strftime("%b %d %H:%M:%S")
+            self._head = (second, f"{stamp} {self.pid:5d} {0:5d} ")
         text = f"{self._head[1]}{where}{words.format(*values)}"
         self.emit(text)
         return text

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.commands.open import of_specs
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo
 from jobtui.demo.site import DriverName
@@ -208,18 +209,7 @@ def test_script_and_trace_of_a_job_on_a_cluster_are_in_its_bundle(tmp_path: Path
     site.mkdir()
     demo = LiveDemo(site, seed=4)
     demo.prepare()
-    sources = demo.sources
-    flags = [
-        "--srdb",
-        str(sources.srdb),
-        "--archive",
-        str(sources.archive),
-        "--trace-file",
-        str(sources.spans),
-    ]
-    for role, path in sources.logs:
-        flags += ["--log", f"{role}={path}"]
-    flags += ["--at", to_rfc3339(demo.world.kernel.now)]
+    flags = [*of_specs(demo.specs), "--at", to_rfc3339(demo.world.kernel.now)]
     jobs = run("jobs", "--json", *flags).json["jobs"]
     jid = next(job["id"] for job in jobs if job["mode"] == "sbatch" and job["status"] == "completed")
     live = {command: run(command, jid, "--json", *flags) for command in ("script", "trace", "compare")}

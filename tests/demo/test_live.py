@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from jobtui.analysis.traces.failures import study_trace
-from jobtui.demo.live import HISTORY_S, LiveDemo
+from jobtui.demo.live import HISTORY_S, SPANS, LiveDemo
 from jobtui.demo.messages import Record
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import TraceId
@@ -32,7 +33,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> LiveDemo:
 
 
 def _records(demo: LiveDemo) -> list[Record]:
-    files = sorted((demo.sources.srdb / "supervisor-job").iterdir())
+    files = sorted((demo.directory / "db" / "supervisor-job").iterdir())
     return [json.loads(file.read_bytes()) for file in files]
 
 
@@ -55,7 +56,7 @@ def test_history_is_there_at_once(history: LiveDemo) -> None:
 
 def traces_of(demo: LiveDemo) -> dict[TraceId, Trace]:
     book = TraceBook()
-    for line in demo.sources.spans.read_bytes().splitlines():
+    for line in (demo.directory / SPANS).read_bytes().splitlines():
         told = read_telemetry(line, "spans")
         assert not told.skip_count
         book.add(told.spans, told.logs)
@@ -75,7 +76,8 @@ def test_life_goes_on(tmp_path: Path) -> None:
     demo, clock = _demo(tmp_path)
     growing_traces = [one for one, trace in traces_of(demo).items() if growing(trace, NOW)]
     before = _records(demo)
-    sizes = [path.stat().st_size for _, path in demo.sources.logs]
+    logs = [demo.directory / name for name in (SUPERVISOR_LOG, SERVER_LOG)]
+    sizes = [path.stat().st_size for path in logs]
     seen: dict[str, set[float]] = {}
     for _ in range(40):
         _let_pass(demo, clock, 5)
@@ -85,11 +87,11 @@ def test_life_goes_on(tmp_path: Path) -> None:
 
     after = _records(demo)
     assert len(after) >= len(before) + 5
-    assert all(path.stat().st_size > size for (_, path), size in zip(demo.sources.logs, sizes, strict=True))
+    assert all(path.stat().st_size > size for path, size in zip(logs, sizes, strict=True))
     newest = max(r["dbUpdateTime"] for r in after)
     assert to_seconds(clock.now()) - 20 < newest <= to_seconds(clock.now()) + 1
     assert any(len(values) > 3 for values in seen.values())
-    assert any(path.stat().st_size > 500 for path in demo.sources.srdb.rglob("run.log"))
+    assert any(path.stat().st_size > 500 for path in (demo.directory / "db").rglob("run.log"))
     names = [r["simName"] or "" for r in after]
     hostile = [
         name for name in names if re.search(r"[\x00-\x1f\u200b-\u202e]|\[/", name) or not name.isascii()
