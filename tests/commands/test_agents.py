@@ -21,27 +21,6 @@ def test_it_keeps_the_contract(capture: str, run: Runner) -> None:
     assert ran.json["agents"]
 
 
-def test_a_filter_picks(run: Runner) -> None:
-    ran = run("agents", "state:lost", "user:vulh", "--json", "--at", AT, *sources_of("docker"))
-    (agent,) = ran.json["agents"]
-    assert (agent["agent"], agent["why"], agent["container_id"]) == (
-        "t7K7", "docker start: non-zero exit=137", "14ebb6cea369",
-    )  # fmt: skip
-    assert agent["log"] == agent["log_command"]
-    assert agent["log"].startswith("ssh v1.sirepo.example 'journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD ")
-
-
-def test_the_table_names_what_a_person_looks_for(run: Runner) -> None:
-    lines = run("agents", "--plain", "--at", AT, *sources_of("local")).out.splitlines()
-    assert lines[0].split() == [
-        "STATE", "FOR", "AGENT", "DRIVER", "KIND", "USER", "HOLDS", "LAST", "MSGS", "RESTARTS", "LOG",
-    ]  # fmt: skip
-    again = next(line for line in lines if " 3jJv " in line)
-    assert again.split()[-2] == "1"
-    assert again.endswith("supervisor.log")
-    assert len(lines) == 9
-
-
 def test_csv_has_a_row_for_each(run: Runner) -> None:
     rows = list(csv.DictReader(io.StringIO(run("agents", "--csv", "--at", AT, *sources_of("local")).out)))
     assert {row["agent"] for row in rows} >= {"3jJv", "dj5k"}

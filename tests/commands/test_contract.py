@@ -90,30 +90,12 @@ def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
     assert "RUN" in plain
 
 
-def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
-    ran = run("show", FAILED, "--json", *sources_of("local"))
-    places = {place["what"]: place for place in ran.json["places"]}
-    assert places["record"]["where"].endswith(f"supervisor-job/{FAILED}.json")
-    assert places["run directory"]["where"].endswith("/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
-    assert places["run directory"]["where"].startswith(str(CAPTURES)), "the one that is on this machine"
-    assert places["run directory"]["exists"] is True
-    assert places["agent"]["where"].startswith("LocalDriver dj5k")
-
-
 def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refuse(self: SirepoDb, cursor: str | None) -> None:
         raise AssertionError("read everything")
 
     monkeypatch.setattr(SirepoDb, "poll", refuse)
     assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
-
-
-def test_what_only_logs_know_is_shown_as_far_as_they_tell(tmp_path: Path, run: Runner) -> None:
-    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
-    ran = run("show", FAILED, "--json", "--log", log, "--srdb", tmp_path / "gone")
-    assert ran.code == run("explain", FAILED, "--log", log, "--srdb", tmp_path / "gone").code == 1
-    assert (ran.json["job"]["status"], ran.json["job"]["native"]) == ("unknown", None)
-    assert "no record of it was read" in ran.err
 
 
 def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runner) -> None:
@@ -216,24 +198,6 @@ def test_ops_without_a_job_are_given_to_their_user(capture: str, run: Runner) ->
 BAD = "hZk95g40-tAdRyEYP-heightWeightReport"
 GOOD = "hZk95g40-4u2Pj0fB-heightWeightReport"
 AGAIN = "W75u0t3i-8tss89dE-heightWeightReport"
-
-
-def test_a_failed_run_is_put_beside_a_good_one_of_the_same_user(run: Runner) -> None:
-    document = run("compare", BAD, "--json", "--at", AT, *sources_of("local")).json
-    assert (document["this"]["id"], document["other"]["id"]) == (BAD, GOOD)
-    assert document["why"] == "the last good run of heightWeightReport by the same user"
-    parts = [step for step in document["steps"] if step["parts"]]
-    assert [(step["step"], step["other"]) for step in parts] == [("status error", None)]
-    facts = {fact["name"]: fact for fact in document["facts"]}
-    assert facts["state"]["differs"]
-    assert not facts["user"]["differs"]
-    assert facts["error"]["this"] == "a big ugly error"
-
-
-def test_a_job_that_ran_before_is_compared_with_itself(run: Runner) -> None:
-    document = run("compare", AGAIN, "--json", "--at", AT, *sources_of("local")).json
-    assert (document["this"], document["other"]) == ({"id": AGAIN, "run": 3}, {"id": AGAIN, "run": 1})
-    assert all("not kept" in file["note"] for file in document["files"])
 
 
 def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) -> None:

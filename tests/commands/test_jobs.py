@@ -42,15 +42,6 @@ def test_what_needs_a_person_is_first_and_then_the_newest(tmp_path: Path, run: R
     assert ran.json["jobs"][0]["flags"] == ["no_progress"]
 
 
-def test_a_job_whose_agent_never_started_is_flagged(run: Runner) -> None:
-    ran = run("jobs", "flag:no_progress", "--json", "--at", AT, *sources_of(HANGING))
-    (job,) = ran.json["jobs"]
-    assert (job["status"], job["message"]) == ("pending", None)
-    table = run("jobs", "--plain", "--at", AT, *sources_of(HANGING)).out
-    assert "! ○ pending" in table.splitlines()[1]
-    assert job["id"] in table
-
-
 def test_only_jobs_that_lived_in_the_time_asked_for(run: Runner) -> None:
     until = run("jobs", "--json", "--until", "2026-11-20T20:34:35Z", *sources_of("local"))
     since = run("jobs", "--json", "--since", "2026-11-20T20:35:45Z", *sources_of("local"))
@@ -113,14 +104,3 @@ def test_a_source_that_is_down_does_not_take_the_others_with_it(tmp_path: Path, 
     assert len(ids(ran.out)) == 18
     assert sorted(source["state"] for source in ran.json["sources"]) == ["down", "ok"]
     assert "gone" in ran.err
-
-
-def test_without_any_source_it_is_said_what_was_looked_for(
-    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    ran = run("jobs")
-    assert (ran.code, ran.out) == (5, "")
-    first, *typed = ran.err.splitlines()
-    assert "SIREPO_SRDB_ROOT" in first
-    assert [line.split()[1:3] for line in typed] == [["jobtui", last] for last in ("init", "--srdb", "demo")]

@@ -17,7 +17,6 @@ from tests.backends.archive.captured import (
 )
 from tests.commands.contract import check_document
 from tests.commands.running import CAPTURES, Runner
-from tests.formats.slurm_captures import DIRECTORY
 
 ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"
@@ -35,27 +34,6 @@ def test_every_job_is_printed_exactly(run: Runner, number: str) -> None:
 def test_the_document_keeps_to_its_contract(run: Runner) -> None:
     for number in ("10_2", "77"):
         check_document(run("script", number, "--json", "--archive", ARCHIVE).json, "script")
-
-
-def test_a_task_is_found_under_its_array_and_its_output_named(run: Runner) -> None:
-    document = run("script", "10_2", "--json", "--archive", ARCHIVE).json
-    assert document["script"].encode() == script_of("10")
-    assert [one["result"] for one in document["tried"]] == ["array: under job 10", "found"]
-    assert [one["path"] for one in document["outputs"]] == [f"{DIRECTORY}/sweep-10_2.out"]
-
-
-def test_two_jobs_are_compared(run: Runner) -> None:
-    document = run("script", "1", "--diff", "6", "--json", "--archive", ARCHIVE).json
-    assert document["diff"]["script"] == []
-    changed = {one["name"]: (one["this"], one["other"]) for one in document["diff"]["environment"]}
-    assert changed == {"SIM_SEED": ("1000", "1005")}
-    text_ = run("script", "1", "--diff", "2", "--archive", ARCHIVE).out
-    assert "-#SBATCH --job-name=lattice-fit" in text_
-    assert "+#SBATCH --job-name=beam-scan" in text_
-    assert "-SLURM_JOB_NAME=lattice-fit" in text_
-    ran = run("script", "1", "--diff", "good", "--archive", ARCHIVE)
-    assert ran.code == 4
-    assert "no good run" in ran.err
 
 
 def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None:

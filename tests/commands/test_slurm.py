@@ -23,14 +23,6 @@ def run(cluster: StandIn, capsys: pytest.CaptureFixture[str]) -> Runner:
 LOCAL = ("--slurm", "local", "--at", AT)
 
 
-def test_jobs_are_a_table_as_any_others(run: Runner) -> None:
-    rows = {row["id"]: row for row in run(*LOCAL, "jobs", "--json").json["jobs"]}
-    assert len(rows) == 18
-    assert rows["slurm/4_3"]["status"] == "failed"
-    assert rows["slurm/4_3"]["exit"] == "1:0"
-    assert rows["slurm/9"]["status"] == "running"
-
-
 @pytest.mark.parametrize(
     ("words", "ids"),
     [("system:slurm status:running", {"9"}), ("name:hydro", {"3", "9"}), ("native:CANCELLED", {"3"}),

@@ -16,17 +16,6 @@ CLUSTER = ("--trace-file", str(capture_file("cluster-4", "otlp.pb")), "trace", "
 FILES = ["--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES / "job-fail.logs.json"]
 
 
-def test_one_line_of_output_leads_to_the_step_that_failed(run: Runner) -> None:
-    ran = run(*FILES, "trace", LINE)
-    assert ran.code == 1
-    assert "✗ hardWork.step  tracingJob  RuntimeError: fail flag triggered at step 7 of 10" in ran.out
-    assert "ERROR   Fail flag triggered. Failing executable now." in ran.out
-    assert "event   Doing really hard work (7 / 10)" in ran.out
-    assert 'raise RuntimeError("fail flag triggered at step 7 of 10")' in ran.out
-    row = next(line for line in ran.out.splitlines() if line.startswith("✗T"))
-    assert "hardWork.step" in row
-
-
 def test_a_line_may_come_from_standard_input() -> None:
     ran = jobtui(*FILES, "trace", "-", "--json", stdin=LINE.encode() + b"\n")
     assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
@@ -63,18 +52,6 @@ def test_a_trace_whose_end_never_came_needs_a_person(run: Runner, tmp_path: Path
     assert ran.code == 3
     assert "killed, or still running; step ended last" in ran.out
     assert "not received" in ran.out
-
-
-def test_log_records_without_spans_are_shown_and_said_to_be_so(run: Runner) -> None:
-    logs = ("--trace-file", CAPTURES / "job-fail.logs.json")
-    ran = run(*logs, "trace", LINE)
-    assert ran.code == 3
-    assert "no span of it was received" in ran.out
-    assert "7 log records of no span that was received" in ran.out
-    assert ran.out.rstrip().endswith("ERROR  Fail flag triggered. Failing executable now.")
-    found = run(*logs, "trace", "--json", LINE).json
-    assert (found["spans"], found["started_at"], len(found["unplaced_logs"])) == (0, None, 7)
-    assert run(*FILES, "trace", "--json", LINE).json["unplaced_logs"] == []
 
 
 def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:

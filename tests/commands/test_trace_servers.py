@@ -10,7 +10,7 @@ from tests.commands.running import AT, Runner
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.tempo_server import Tempo
-from tests.trace_servers import ID, TEXT, Answer, Site, Spans
+from tests.trace_servers import TEXT, Answer, Site, Spans
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
@@ -26,37 +26,6 @@ def site(request: pytest.FixtureRequest) -> Site:
 def flags(site: Site) -> Iterator[list[str]]:
     with served(site) as url:
         yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url, "--at", AT]
-
-
-@pytest.mark.parametrize("thing", [LINE, ID["job-fail"], JOB])
-def test_a_server_is_asked_for_what_a_line_an_id_or_a_job_names(
-    thing: str, flags: list[str], run: Runner
-) -> None:
-    ran = run(*flags, "trace", "--json", thing)
-    assert (ran.code, ran.json["trace_id"], ran.json["spans"]) == (1, ID["job-fail"], 29)
-    assert [(one["state"], one["error"]) for one in ran.json["sources"]] == [("ok", None)]
-
-
-@pytest.mark.parametrize("words", [["find"], ["show"], [], ["explain"]])
-def test_a_job_that_only_a_server_knows_leads_to_its_trace(
-    words: list[str], flags: list[str], run: Runner
-) -> None:
-    ran = run(*flags, *words, JOB)
-    said = " ".join((ran.out + ran.err).split())
-    assert ID["job-fail"] in said
-    assert f"its spans name the job as {JOB}" in said
-
-
-def test_a_job_is_looked_for_by_the_attributes_that_are_configured(flags: list[str], run: Runner) -> None:
-    ran = run(*flags, "--job-attribute", "no.such.attribute", "find", JOB)
-    assert (ran.code, ID["job-fail"] in ran.out + ran.err) == (4, False)
-
-
-def test_what_it_does_not_have_is_not_found(flags: list[str], run: Runner) -> None:
-    for thing in ("f" * 32, "1.0@nowhere"):
-        ran = run(*flags, "trace", thing)
-        assert ran.code == 4
-        assert "no trace was found for" in ran.err
 
 
 def test_a_server_that_says_something_else_is_named_in_one_line(
@@ -116,9 +85,3 @@ def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
     ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
     assert (ran.code, ran.json["sources"]) == (5, [])
     assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
-
-
-def test_searches_are_as_far_back_as_is_said(site: Site, flags: list[str], run: Runner) -> None:
-    assert run(*flags, "--since", "2026-11-20T20:00:00Z", "trace", JOB).code == 1
-    assert run(*flags, "--since", "2026-11-20T20:59:00Z", "trace", JOB).code == 4
-    assert run(*flags, "--at", "2027-11-20T21:00:00Z", "trace", JOB).code == 4

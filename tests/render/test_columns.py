@@ -1,12 +1,13 @@
 """Columns of jobs and agents: cells, order, widths, hostile text."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
-from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import AgentState, HeldOp
@@ -32,18 +33,14 @@ from jobtui.render.columns import (
 )
 from jobtui.render.memory import SEEN_COLUMNS
 from jobtui.render.nodes import NODE_COLUMNS
-from jobtui.render.styles import GLYPHS, NEEDS_PERSON_STYLE, SETTLED_STYLE, STATUS_STYLES, WORDS
+from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.text import safe, width
 from jobtui.render.traces import TRACE_COLUMNS
 from tests.builders import a_job, ago, an_agent
 from tests.conftest import NOW
+from tests.screens.pictures import TextFile
 
 CONTEXT = RowContext(now=NOW)
-BY_KEY = {column.key: column for column in JOB_COLUMNS}
-
-
-def cell(key: str, job: Job, context: RowContext = CONTEXT) -> str:
-    return BY_KEY[key].cell(job, context)
 
 
 def keys(cells: int) -> list[str]:
@@ -59,64 +56,32 @@ DONE = a_job(4, status=JobStatus.COMPLETED, ended_at=ago(120), alert=None)
 BARE = Job(id=a_job(5).id, system="x", status=JobStatus.UNKNOWN, native_status="odd", source="y")
 
 
-@pytest.mark.parametrize(
-    ("job", "key", "text"),
-    [
-        (STUCK, "state", "! ○ pending"),
-        (STUCK, "age", "6m12s"),
-        (STUCK, "mode", "par"),
-        (STUCK, "percent", "–"),
-        (STUCK, "waits", "no agent answered for 6m12s (limit 20s)"),
-        (STUCK, "dur", "–"),
-        (STUCK, "started", "–"),
-        (RUNNING, "state", "  ● running"),
-        (RUNNING, "age", "12m"),
-        (RUNNING, "percent", "41"),
-        (RUNNING, "mode", "sbatch"),
-        (RUNNING, "host", "v4"),
-        (RUNNING, "driver", "SbatchDriver"),
-        (RUNNING, "waits", ""),
-        (RUNNING, "dur", "12m"),
-        (FAILED, "state", "  ✗ failed"),
-        (FAILED, "waits", "no such element: crystal3"),
-        (FAILED, "age", "2m"),
-        (DONE, "state", "  ✓ done"),
-        (DONE, "user", "EPRSqtUW"),
-        (DONE, "name", "heights 4"),
-        (DONE, "runs", "1"),
-        (DONE, "queued", "1m01s"),
-        (BARE, "state", "  ? unknown"),
-        (BARE, "age", "–"),
-        (BARE, "user", "–"),
-        (BARE, "name", "–"),
-        (BARE, "waits", ""),
-    ],
-)
-def test_cells(job: Job, key: str, text: str) -> None:
-    assert cell(key, job) == text
+JOBS_TOLD = {
+    "stuck": STUCK, "running": RUNNING, "failed": FAILED, "done": DONE, "bare": BARE,
+    "of days": a_job(6, started_at=ago(3 * 86_400)), "of years": a_job(7, started_at=ago(800 * 86_400)),
+}  # fmt: skip
+AGENTS_TOLD = {
+    "idle": an_agent(), "never came": an_agent(state=AgentState.NEVER_CONNECTED, kind="odd"),
+    "bare": an_agent(since=None, host=None, container=None, last_message_at=None),
+    "busy": an_agent(ops=(HeldOp(OpPrefix("pb5u"), "run"), HeldOp(OpPrefix("k2Wc"), "io")), messages=12_345),
+    "lost": an_agent(state=AgentState.LOST, why="docker start: PASSWORD=hunter2", restarts=2),
+}  # fmt: skip
 
 
-def test_times_may_be_absolute() -> None:
-    context = RowContext(now=NOW, relative=False)
-    assert cell("age", RUNNING, context).count(":") == 1
-    assert len(cell("started", RUNNING, context)) == len("2026-11-20 20:45:31")
-    assert cell("age", a_job(started_at=ago(3 * 86400)), context)[:3].isalpha()
-    assert cell("age", a_job(started_at=ago(800 * 86400)), context).isdigit()
+def told(columns: Sequence[TableColumn[Any, Any]], records: Mapping[str, Any], *looks: Any) -> Iterator[str]:
+    """Each cell of some records: what it says, and its style."""
+    for name, record in records.items():
+        for column in columns:
+            cells = [f"{column.cell(record, look)} [{column.style(record, look)}]" for look in looks]
+            yield f"{name}, {column.key}: {' or '.join(dict.fromkeys(cells))}"
 
 
-def test_host_and_driver_may_come_from_the_logs() -> None:
-    context = RowContext(now=NOW, host_of=lambda job: "cori\x1b", driver_of=lambda job: "DockerDriver")
-    assert cell("host", STUCK, context) == "cori␛"
-    assert cell("driver", STUCK, context) == "DockerDriver"
-
-
-def test_styles() -> None:
-    state, name, waits = BY_KEY["state"], BY_KEY["name"], BY_KEY["waits"]
-    assert state.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
-    assert waits.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
-    assert state.style(RUNNING, CONTEXT) == STATUS_STYLES[JobStatus.RUNNING]
-    assert name.style(RUNNING, CONTEXT) == name.style(FAILED, CONTEXT) == ""
-    assert name.style(DONE, CONTEXT) == SETTLED_STYLE
+def test_cells(snapshot: SnapshotAssertion) -> None:
+    """With the time since something happened, and the time at which it did."""
+    elsewhere = RowContext(now=NOW, relative=False, host_of=lambda job: "c\x1b", driver_of=lambda job: "D")
+    lines = [*told(JOB_COLUMNS, JOBS_TOLD, CONTEXT, elsewhere)]
+    lines += told(AGENT_COLUMNS, AGENTS_TOLD, TimeLook(NOW), TimeLook(NOW, relative=False))
+    assert "\n".join((*lines, "")) == snapshot(name="all", extension_class=TextFile)
 
 
 def test_every_status_has_its_own_signs() -> None:
@@ -217,40 +182,6 @@ def test_the_whole_name_where_there_is_room(cells: int, shown: str) -> None:
 LOOK = TimeLook(NOW)
 
 
-def agent_cell(key: str, **fields: object) -> str:
-    column = next(column for column in AGENT_COLUMNS if column.key == key)
-    return column.cell(an_agent(**fields), LOOK)
-
-
-@pytest.mark.parametrize(
-    ("key", "fields", "shown"),
-    [
-        ("state", {}, "· idle"),
-        ("state", {"state": AgentState.NEVER_CONNECTED}, "✗ never came"),
-        ("for", {}, "1m"),
-        ("for", {"since": None}, "–"),
-        ("agent", {}, "WUt4"),
-        ("driver", {}, "Docker"),
-        ("kind", {}, "par"),
-        ("kind", {"kind": "odd"}, "odd"),
-        ("host", {}, "v3.example.org"),
-        ("host", {"host": None}, "–"),
-        (
-            "holds",
-            {"ops": (HeldOp(OpPrefix("pb5u"), "run"), HeldOp(OpPrefix("k2Wc"), "io"))},
-            "run pb5u, io k2Wc",
-        ),
-        ("holds", {"state": AgentState.LOST, "why": "docker start: x"}, "docker start: x"),
-        ("last", {}, "7s"),
-        ("messages", {"messages": 12_345}, "12,345"),
-        ("restarts", {"restarts": 2}, "2"),
-        ("restarts", {}, ""),
-    ],
-)
-def test_what_a_cell_says(key: str, fields: dict[str, object], shown: str) -> None:
-    assert agent_cell(key, **fields) == shown
-
-
 def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> None:
     agents = [
         an_agent("old1", state=AgentState.LOST, since=ago(RECENT_S + 60)),
@@ -276,16 +207,6 @@ def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -
     agents = [an_agent("aaaa", why="x"), bare]
     for reverse in (False, True):
         assert len(sort_records(agents, AGENT_COLUMNS, key, reverse=reverse)) == 2
-
-
-def test_secrets_in_a_reason_are_masked() -> None:
-    assert "hunter2" not in agent_cell("holds", why="docker start: PASSWORD=hunter2", state=AgentState.LOST)
-
-
-def test_times_of_day_instead_of_ages() -> None:
-    column = next(column for column in AGENT_COLUMNS if column.key == "last")
-    look = TimeLook(Nanos(NOW), relative=False)
-    assert ":" in column.cell(an_agent(last_message_at=Nanos(NOW - SECOND)), look)
 
 
 def test_every_state_has_a_sign_of_one_cell() -> None:

@@ -24,7 +24,8 @@ class TextFile(SingleFileSnapshotExtension):
     @classmethod
     def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
         """`test[case-index]`: one file for each picture that a case takes."""
-        return f"{test_location.snapshot_name.removesuffix(']')}-{index}]"
+        name = test_location.snapshot_name
+        return f"{name.removesuffix(']')}{'-' if '[' in name else '['}{index}]"
 
 
 class Picture:
