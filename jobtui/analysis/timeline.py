@@ -16,7 +16,7 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, numbered
 from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
 
@@ -354,18 +354,5 @@ def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
 
 
 def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:
-    """Lines of several sources merged by time; at equal times the server's come first, then log order.
-
-    A line without a time stays after the one before it.
-    """
-    by_source: dict[str, list[JobLine]] = {}
-    for line in lines:
-        by_source.setdefault(line.source, []).append(line)
-    keyed: list[tuple[Nanos, bool, str, int, JobLine]] = []
-    for source, own in by_source.items():
-        own.sort(key=lambda line: line.offset)
-        latest = Nanos(0)
-        for line in own:
-            latest = latest if line.at is None else line.at
-            keyed.append((latest, line.component is not Component.SERVER, source, line.offset, line))
-    return [item[-1] for item in sorted(keyed, key=lambda item: item[:-1])]
+    """Lines of several sources by time, those of each by their place in it; see `model.ops.in_order`."""
+    return list(in_order(sorted(lines, key=lambda line: line.offset)))

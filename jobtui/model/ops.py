@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import islice
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -103,6 +104,9 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     cursor: str | None = None
 
 
+AnyStep = TypeVar("AnyStep", bound=Step)
+
+
 def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
     """Whether one line comes before another in the same log; False for lines of two logs.
 
@@ -114,6 +118,27 @@ def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
     if one.at is None or other.at is None or one.at == other.at:
         return one.offset < other.offset
     return one.at < other.at
+
+
+def in_order(steps: Iterable[AnyStep]) -> tuple[AnyStep, ...]:
+    """Steps by time. Those of one source keep their order; one without a time stays after the one before it.
+
+    At equal times the order is that of the components on the way of a message.
+    """
+    known = tuple(steps)
+    first: dict[str, int] = {}
+    for step in known:
+        part = _PARTS[step.component]
+        first[step.source] = min(part, first.get(step.source, part))
+    last = dict.fromkeys(first, min((step.at for step in known if step.at is not None), default=Nanos(0)))
+    keyed = []
+    for step in known:
+        at = last[step.source] = step.at if step.at is not None else last[step.source]
+        keyed.append(((at, first[step.source], step.source), step))
+    return tuple(step for _, step in sorted(keyed, key=itemgetter(0)))
+
+
+_PARTS = {component: part for part, component in enumerate(Component)}
 
 
 class OpFacts(msgspec.Struct, kw_only=True):

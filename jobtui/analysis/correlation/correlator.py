@@ -30,7 +30,6 @@ from jobtui.analysis.correlation.ops import (
     OPS_KEPT,
     OpIndex,
     held_by,
-    in_order,
     known_agents,
     step_of,
 )
@@ -53,6 +52,7 @@ from jobtui.model.ops import (
     Op,
     Step,
     Unlinked,
+    in_order,
 )
 
 KNOWN = 200_000

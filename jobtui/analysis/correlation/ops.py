@@ -11,7 +11,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from sys import intern
 from typing import TypeVar
 
@@ -21,7 +20,7 @@ from jobtui.analysis.correlation.agents import Agents, AgentTrack
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpFacts, OpStatus, Step
+from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpFacts, OpStatus, Step, in_order
 
 STEPS_KEPT = 200
 """Steps kept of one op. A run that reports every two seconds would have thousands."""
@@ -176,26 +175,6 @@ def place_of(line: Step | LogRecord) -> tuple[int | None, str]:
 
 def _size(step: Step) -> int:
     return STEP_BYTES + len(step.text)
-
-
-def in_order(steps: list[Step]) -> tuple[Step, ...]:
-    """Steps by time. Those of one source keep their order; one without a time stays after the one before it.
-
-    At equal times the order is that of the components on the way of a message.
-    """
-    first: dict[str, int] = {}
-    for step in steps:
-        part = _PARTS[step.component]
-        first[step.source] = min(part, first.get(step.source, part))
-    last = dict.fromkeys(first, min((step.at for step in steps if step.at is not None), default=Nanos(0)))
-    keyed = []
-    for step in steps:
-        at = last[step.source] = step.at if step.at is not None else last[step.source]
-        keyed.append(((at, first[step.source], step.source), step))
-    return tuple(step for _, step in sorted(keyed, key=itemgetter(0)))
-
-
-_PARTS = {component: part for part, component in enumerate(Component)}
 
 
 OPS_KEPT = 20_000

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.correlation.ops import in_order
 from jobtui.analysis.times import duration
 from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
@@ -21,7 +20,7 @@ from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
 from jobtui.model.jobs import Job
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
 from jobtui.model.traces import Span, Trace, TraceClient, TraceSearch, is_same_job, jobs_named_by, spellings
 
 SERVICE, OPERATION = "fife", "jobsub_submit"
