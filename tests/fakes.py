@@ -5,11 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jobtui.backends.base import Batch
+from jobtui.model.changes import StateChange
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Correlation, Heard, Op
+from jobtui.store.store import Store
 
 
 class ScriptedSource:
@@ -115,6 +117,10 @@ class FakeCorrelation(Correlation):
 
 def batch(*jobs: Job, gone: Iterable[JobId] = (), more: bool = False, **fields: object) -> Batch:
     return Batch(cursor="1", jobs=jobs, gone=tuple(gone), more=more, count=len(jobs), **fields)  # type: ignore[arg-type]
+
+
+def changes_in(store: Store) -> list[StateChange]:
+    return [change for own in store.changes.histories() for change in own]
 
 
 SECRET = "hunter2"

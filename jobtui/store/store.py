@@ -5,8 +5,8 @@ selection belong to screens). Correlation is handed in, so that the store knows 
 is done.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,78 +30,46 @@ if TYPE_CHECKING:
 
 CHANGES_KEPT = 1_000_000
 """Changes held at most, about 200 bytes each."""
-LET_GO = 100
-"""When there are too many, so much more than needed goes as the most divided by this."""
+LET_GO = 10
+"""When there are too many, this part of the most goes: to find the oldest of all takes a tenth of a second."""
 
 _order = attrgetter("at", "id", "source")
 
 
 class ChangeLog:
-    """What is known of jobs' states over time. Only the event loop touches it."""
+    """What is known of jobs' states over time, job by job. Only the event loop touches it."""
 
     def __init__(self, most: int = CHANGES_KEPT) -> None:
         self._most = most
-        self._changes: list[StateChange] = []
+        self._count = 0
         self._oldest = Nanos(0)
         self._by_job: dict[JobId, tuple[StateChange, ...]] = {}
-        self.dropped = 0
-        self.version = 0
-        """Another one whenever something was added or forgotten."""
 
     def __len__(self) -> int:
-        return len(self._changes)
+        return self._count
 
     def add(self, changes: Iterable[StateChange]) -> set[JobId]:
         """Take in changes in any order; the jobs of those that were not known yet."""
-        fresh = sorted((change for change in changes if self._take(change)), key=_order)
-        if not fresh:
-            return set()
-        self.version += 1
-        # Each is put in its place: those between are moved and not looked at
-        first = last = bisect_left(self._changes, _order(fresh[0]), key=_order)
-        merged: list[StateChange] = []
-        for change in fresh:
-            place = bisect_left(self._changes, _order(change), last, key=_order)
-            merged += self._changes[last:place]
-            merged.append(change)
-            last = place
-        self._changes[first:last] = merged
-        if (surplus := len(self._changes) - self._most) > 0:
-            self._drop_oldest(surplus)
-        return {change.job_id for change in fresh}
+        fresh = {change.job_id for change in changes if self._take(change)}
+        if self._count > self._most:
+            self._drop_oldest()
+        return fresh
 
     def replace(self, told: Mapping[JobId, Iterable[StateChange]]) -> set[JobId]:
         """Let these be all changes of some jobs; the jobs that had others before."""
         changed: set[JobId] = set()
-        fresh: list[StateChange] = []
         for job_id, changes in told.items():
             own = tuple(change for change in sorted(changes, key=_order) if change.at >= self._oldest)
-            before = self._by_job.get(job_id, ())
-            if own == before:
-                continue
-            changed.add(job_id)
-            fresh += own
-            self._by_job[job_id] = tuple(change for change in before if change in own)
-            for change in before:
-                if change not in own:
-                    place = bisect_left(self._changes, _order(change), key=_order)
-                    del self._changes[self._changes.index(change, place)]
-            if not self._by_job[job_id]:
-                del self._by_job[job_id]
-        self.version += bool(changed)
-        self.add(fresh)
+            if own != self.of_job(job_id):
+                changed.add(job_id)
+                self.forget((job_id,))
+                self.add(own)
         return changed
 
     def forget(self, jobs: Iterable[JobId]) -> None:
         """Drop all changes of jobs that were deleted: nobody can tell how these went on."""
-        gone = {job_id for job_id in jobs if self._by_job.pop(job_id, None) is not None}
-        if gone:
-            self.version += 1
-            self._changes = [change for change in self._changes if change.job_id not in gone]
-
-    def all(self) -> Sequence[StateChange]:
-        """Every change that is kept, oldest first; not to be changed."""
-        return self._changes
+        for job_id in jobs:
+            self._count -= len(self._by_job.pop(job_id, ()))
 
     def of_job(self, job_id: JobId) -> tuple[StateChange, ...]:
         return self._by_job.get(job_id, ())
@@ -125,21 +93,19 @@ class ChangeLog:
                 return False
         # Tuples, as the garbage collector soon looks at them no more: there are hundreds of thousands
         self._by_job[change.job_id] = (*own[:place], change, *own[place:])
+        self._count += 1
         return True
 
-    def _drop_oldest(self, surplus: int) -> None:
-        # Some more than needed, so that this is not done for each batch
-        old = self._changes[: surplus + self._most // LET_GO]
-        del self._changes[: len(old)]
-        self.dropped += len(old)
-        self._oldest = self._changes[0].at if self._changes else self._oldest
-        last = _order(old[-1])
-        for job_id in {change.job_id for change in old}:
+    def _drop_oldest(self) -> None:
+        times = sorted(change.at for own in self._by_job.values() for change in own)
+        self._oldest = Nanos(times[len(times) - self._most + self._most // LET_GO - 1] + 1)
+        old = [job_id for job_id, own in self._by_job.items() if own[0].at < self._oldest]
+        for job_id in old:
             own = self._by_job[job_id]
-            if kept := own[bisect_right(own, last, key=_order) :]:
+            self.forget((job_id,))
+            if kept := tuple(change for change in own if change.at >= self._oldest):
                 self._by_job[job_id] = kept
-            else:
-                del self._by_job[job_id]
+                self._count += len(kept)
 
 
 ORIGINS_KEPT = 10_000

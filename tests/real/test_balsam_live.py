@@ -22,6 +22,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from tests.analysis.balsam_data import nanos
 from tests.commands.running import Ran, Runner
+from tests.fakes import changes_in
 from tests.real.balsam_plants import Plants, SiteAgent
 from tests.real.balsam_system import PASSWORD, USER, BalsamSystem
 from tests.real.live import PATIENCE_S, Due, Watched, compare
@@ -83,7 +84,7 @@ def truth(system: BalsamSystem) -> tuple[dict[str, str], set[int]]:
 def seen(watched: Watched) -> tuple[dict[str, str], set[int]]:
     return (
         {job.id: job.native_status for job in watched.store.jobs.values()},
-        {change.id for change in watched.store.changes.all()},
+        {change.id for change in changes_in(watched.store)},
     )
 
 

@@ -29,7 +29,7 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.excerpts import FIXTURES
-from tests.fakes import FakeCorrelation, ScriptedSource
+from tests.fakes import FakeCorrelation, ScriptedSource, changes_in
 from tests.tracing import CAPTURES
 
 BEGIN = "Fri Nov 20 10:01:05 UTC 2026 7.0@jobsub02.fnal.gov BEGIN EXECUTION a.sh\n"
@@ -503,4 +503,4 @@ def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> No
     detail = store.detail(JobId(JOB))
     assert detail is not None
     assert [shown(one.at) for one in detail.changes] == [f"2026-11-20T10:0{n}:00Z" for n in range(3)]
-    assert tuple(store.changes.all()) == detail.changes
+    assert tuple(changes_in(store)) == detail.changes

@@ -25,6 +25,7 @@ from tests.analysis.balsam_data import nanos
 from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.carried import carried
+from tests.fakes import changes_in
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ async def test_it_knows_what_the_server_knows(watched: Watched) -> None:
     store, server = watched.store, watched.server
     states = {f"balsam/{row['id']}": row["state"] for row in server.jobs}
     assert {job.id: job.native_status for job in store.jobs.values()} == states
-    assert {(one.id, one.at) for one in store.changes.all()} == {
+    assert {(one.id, one.at) for one in changes_in(store)} == {
         (row["id"], nanos(row["timestamp"])) for row in server.events
     }
     assert len(store.allocations()) == len(server.batch_jobs)
@@ -150,7 +151,7 @@ async def test_more_than_a_page_of_one_instant(watched: Watched, monkeypatch: py
     assert {f"balsam/{row['id']}" for row in moved} == {
         job.id for job in watched.store.jobs.values() if job.native_status == "RESTART_READY"
     }
-    assert len([one for one in watched.store.changes.all() if one.id >= 90_000]) == 47
+    assert len([one for one in changes_in(watched.store) if one.id >= 90_000]) == 47
 
 
 async def test_an_allocation_that_only_a_launcher_names_is_there_as_unlisted(watched: Watched) -> None:
@@ -283,7 +284,7 @@ async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -
     assert (job.native_status, job.started_at, job.ended_at) == ("RUNNING", nanos("2026-11-20T19:29"), None)
     assert set(watched.store.jobs) == {f"balsam/{row['id']}" for row in server.jobs}
     # What was seen to happen did happen; each counts once
-    told = [(one.id, one.at) for one in watched.store.changes.all()]
+    told = [(one.id, one.at) for one in changes_in(watched.store)]
     assert sorted(told) == sorted({(row["id"], nanos(row["timestamp"])) for row in [*before, *server.events]})
     assert "event ids went back, seen at 19:30Z" in (watched.health.note or "")
     asked = len(server.requests)
@@ -430,7 +431,7 @@ async def test_a_deleted_job_is_gone(
     await read(watched)
     left = {f"balsam/{row['id']}" for row in watched.server.jobs}
     assert set(watched.store.jobs) == left
-    assert {change.job_id for change in watched.store.changes.all()} <= left
+    assert {change.job_id for change in changes_in(watched.store)} <= left
 
 
 async def test_allocations_and_sites_that_were_deleted_are_gone(watched: Watched) -> None:
@@ -506,7 +507,7 @@ async def test_an_event_of_no_time_or_far_ahead_hides_none(watched: Watched) -> 
     await read(watched, 12)
     watched.server.events.append(an_event(90_002, job, "2026-11-20T19:30:00", "RUNNING", "RUN_DONE"))
     await read(watched, 12)
-    assert 90_002 in {one.id for one in watched.store.changes.all()}
+    assert 90_002 in {one.id for one in changes_in(watched.store)}
 
 
 async def test_a_job_can_be_opened_while_a_poll_waits(watched: Watched) -> None:
