@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
 
 from jobtui.analysis.flags import needs_person
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, contained, here
 from jobtui.model.ids import JobId
@@ -24,7 +25,7 @@ class Trouble:
         self._only_failures = only_failures
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, bool] = {}
-        self._told: dict[tuple[JobId, Nanos], None] = {}
+        self._told = Bounded[tuple[JobId, Nanos], None](TOLD_KEPT)
 
     def note(self, changed: Iterable[JobId]) -> None:
         self._changed.update(dict.fromkeys(changed))
@@ -65,8 +66,6 @@ class Trouble:
         if (job.id, ended) in self._told:
             return False
         self._told[job.id, ended] = None
-        if len(self._told) > TOLD_KEPT:
-            del self._told[next(iter(self._told))]
         return True
 
     def _is_stuck_now(self, job: Job, now: Nanos) -> bool:

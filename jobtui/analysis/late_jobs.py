@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 
 from jobtui.analysis.explain.flow import is_beyond, usual_of, usual_words
 from jobtui.analysis.times import age
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
@@ -43,7 +44,7 @@ class _Lengths:
     __slots__ = ("_taken", "_usual")
 
     def __init__(self) -> None:
-        self._taken: dict[tuple[JobId, Nanos], tuple[float, float]] = {}
+        self._taken = Bounded[tuple[JobId, Nanos], tuple[float, float]](RUNS_KEPT)
         self._usual: dict[JobStatus, Usual | None] = {}
 
     def add(self, job: Job) -> None:
@@ -51,8 +52,6 @@ class _Lengths:
         if waited is None or ran is None or job.ended_at is None or job.queued_at is None:
             return
         self._taken[job.id, job.queued_at] = (max(0.0, waited), max(0.0, ran))
-        if len(self._taken) > RUNS_KEPT:
-            del self._taken[next(iter(self._taken))]
         self._usual.clear()
 
     def usual(self, status: JobStatus) -> Usual | None:
@@ -69,7 +68,7 @@ class Lateness:
         self._now_at = now_at
         self._changed: dict[JobId, None] = {}
         self._live: dict[JobId, None] = {}
-        self._kinds: dict[Kind, _Lengths] = {}
+        self._kinds = Bounded[Kind, _Lengths](KINDS_KEPT)
         self._late: set[JobId] = set()
 
     @classmethod
@@ -127,8 +126,6 @@ class Lateness:
         lengths = self._kinds.get(kind)
         if lengths is None:
             lengths = self._kinds[kind] = _Lengths()
-            if len(self._kinds) > KINDS_KEPT:
-                del self._kinds[next(iter(self._kinds))]
         lengths.add(job)
 
 

@@ -236,7 +236,6 @@ def _dirs_of(ops: Iterable[Op], dir_of: Callable[[Op], str | None]) -> Iterator[
 
 
 def _beside(job: Job, record_path: str) -> Iterator[str]:
-    parts = split_jid(job.id)
     parts, app = split_jid(job.id), job.app
     is_name = bool(app) and app not in (".", "..") and os.sep not in app and "\0" not in app
     if parts is None or not is_name or job.mode == CLUSTER_MODE or job.is_quasi:

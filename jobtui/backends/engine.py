@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from jobtui.backends.journal.client import HostPlaces, JournalReader, check_field, checked
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import (
@@ -105,13 +106,11 @@ class Doubts:
     """What an engine did not give, in words, with how often that was; the last few kinds."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counts = Bounded[str, int](DOUBTS_KEPT)
         self._empty: set[str] = set()
 
     def add(self, words: str) -> None:
-        self._counts[words] = self._counts.pop(words, 0) + 1
-        if len(self._counts) > DOUBTS_KEPT:
-            del self._counts[next(iter(self._counts))]
+        self._counts[words] = self._counts.get(words, 0) + 1
 
     def note_values(self, field: str, *, is_known: bool, names: Mapping[str, tuple[str, ...]]) -> str:
         """The names that no row has, when a preset fits none of the fields that tell whose a row is."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,7 @@ from jobtui.analysis.paths import (
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth, contained
@@ -120,19 +121,9 @@ class Reads:
     """
 
     def __init__(self) -> None:
-        self.texts: dict[tuple[str, int, int], str] = {}
-        self.records: dict[JobId, tuple[Job | None, JobRecord]] = {}
-        self.causes: dict[JobId, tuple[Job | None, Cause | None]] = {}
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-def _keep(known: dict[K, V], key: K, value: V) -> None:
-    while len(known) >= TEXTS_KEPT:
-        del known[next(iter(known))]
-    known[key] = value
+        self.texts = Bounded[tuple[str, int, int], str](TEXTS_KEPT)
+        self.records = Bounded[JobId, tuple[Job | None, JobRecord]](TEXTS_KEPT)
+        self.causes = Bounded[JobId, tuple[Job | None, Cause | None]](TEXTS_KEPT)
 
 
 async def noted_of(
@@ -321,7 +312,7 @@ class Gatherer:
             self._asked += 1
         record = await self._read_record(job.id)
         if not record.unread:
-            _keep(self.reads.records, job.id, (job, record))
+            self.reads.records[job.id] = job, record
         return record
 
     def _is_asked_for(self, job: Job) -> bool:
@@ -363,7 +354,7 @@ class Gatherer:
             self._outputs_read += 1
             with contained("reading what its program wrote"):
                 known = await self._read_cause(job, told)
-            _keep(self.reads.causes, job.id, (job, known))
+            self.reads.causes[job.id] = job, known
         return known
 
     async def _read_cause(self, job: Job, told: Evidence) -> Cause | None:
@@ -579,7 +570,7 @@ class Gatherer:
                     lines = await self._job_reader.lines_behind(step, LINES_BEHIND)
                 if lines is None:
                     continue
-                _keep(self.reads.texts, key, "\n".join(line.text for line in lines))
+                self.reads.texts[key] = "\n".join(line.text for line in lines)
             if text := self.reads.texts[key]:
                 found[step.source, step.line] = text
         return found

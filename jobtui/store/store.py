@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
+from jobtui.model.bounded import Bounded
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, seconds_between
 from jobtui.model.health import FAULTS, MOST_NEWS, SourceHealth, SourceState
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 CHANGES_KEPT = 1_000_000
 """Changes held at most, about 200 bytes each."""
 LET_GO = 10
-"""When there are too many, this part of the most goes: to find the oldest of all takes a tenth of a second."""
+"""When there are too many, this part of the most goes: the oldest of all are found in a tenth of a second."""
 
 _order = attrgetter("at", "id", "source")
 
@@ -158,7 +159,7 @@ class Store:
         self._condor: CondorBook | None = None
         self.changes = ChangeLog()
         self.traces = TraceBook()
-        self.origins: dict[str, str] = {}
+        self.origins: dict[str, str] = Bounded(ORIGINS_KEPT)
         """Which source gave a stream of another name, as journals do."""
 
     def job(self, job_id: JobId) -> Job | None:
@@ -251,8 +252,6 @@ class Store:
         streams = {record.source for record in batch.records}
         streams.update(other.source for job in batch.jobs for other in job.others or ())
         for stream in streams - {source} - self.origins.keys():
-            if len(self.origins) >= ORIGINS_KEPT:
-                del self.origins[next(iter(self.origins))]
             self.origins[stream] = source
         new = {}
         for job in batch.jobs:

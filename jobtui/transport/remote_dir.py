@@ -8,9 +8,9 @@ import asyncio
 import posixpath
 import stat
 import time
-from collections import OrderedDict
 from urllib.parse import quote
 
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import time_of_seconds
 from jobtui.model.health import SourceError
 from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
@@ -39,7 +39,7 @@ class RemoteDirs:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._answers: OrderedDict[tuple[str, ...], tuple[float, bytes]] = OrderedDict()
+        self._answers = Bounded[tuple[str, ...], tuple[float, bytes]](ANSWERS_KEPT)
 
     async def list_files(self, address: str) -> RunListing:
         answer = await self._ask(address, _LIST, SshShell(address).directory, LISTING_BYTES)
@@ -76,8 +76,6 @@ class RemoteDirs:
             except SourceError as error:
                 raise Unreadable(str(error)) from error
             self._answers[key] = time.monotonic(), answer
-            if len(self._answers) > ANSWERS_KEPT:
-                self._answers.popitem(last=False)
             return answer
 
 

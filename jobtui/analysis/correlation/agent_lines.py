@@ -16,6 +16,7 @@ from jobtui.analysis.correlation.agents import Agents, user_of_container
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of, step_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
 from jobtui.formats.schema import step_words
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId, agent_prefix, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
@@ -65,10 +66,10 @@ class AgentPass:
     def __init__(self, ops: OpIndex, agents: Agents) -> None:
         self._ops = ops
         self._agents = agents
-        self._last: OrderedDict[_Process, _Spoken] = OrderedDict()
+        self._last = Bounded[_Process, _Spoken](WAITING_KEPT)
         self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
         self._waiting_of: dict[str, list[int]] = {}
-        self._unnamed: OrderedDict[tuple[object, ...], _Spoken] = OrderedDict()
+        self._unnamed = Bounded[tuple[object, ...], _Spoken](WAITING_KEPT)
         """Lines that name nothing, by process and text, with the op to which each was linked."""
         self._count = 0
 
@@ -154,9 +155,6 @@ class AgentPass:
         if before is not None and before.number > number:
             return
         self._last[key] = _Spoken(number, record.at, op)
-        self._last.move_to_end(key)
-        if len(self._last) > WAITING_KEPT:
-            self._last.popitem(last=False)
 
     def _after_last(self, record: LogRecord) -> JobId | None:
         """Link a line that names nothing to the op of which its process wrote just before."""
@@ -189,8 +187,6 @@ class AgentPass:
             known.op.remove(step, place)
         op.add(record, step, component, Certainty.ADJACENT)
         self._unnamed[key] = spoken._replace(op=op)
-        if len(self._unnamed) > WAITING_KEPT:
-            self._unnamed.popitem(last=False)
 
     def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
         self._remember(number, record, None)

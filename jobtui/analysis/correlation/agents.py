@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, Uid, split_container
 from jobtui.model.logs import LogRecord
@@ -118,9 +119,9 @@ class Agents:
 
     def __init__(self, origin: Callable[[str], str]) -> None:
         self._origin = origin
-        self._tracks: dict[AgentKey, AgentTrack] = {}
-        self._by_process: dict[tuple[str, str | None, int | None], AgentPrefix] = {}
-        self._logs: dict[tuple[AgentPrefix, str], tuple[str, int]] = {}
+        self._tracks = Bounded[AgentKey, AgentTrack](AGENTS_KEPT)
+        self._by_process = Bounded[tuple[str, str | None, int | None], AgentPrefix](PROCESSES_KEPT)
+        self._logs = Bounded[tuple[AgentPrefix, str], tuple[str, int]](PROCESSES_KEPT)
         self._lives: dict[str, int] = {}
 
     def take_in(self, other: "Agents") -> None:
@@ -130,13 +131,11 @@ class Agents:
             for key, track in other._tracks.items()
             if (own := self._tracks.get(key)) is None or own.messages < track.messages
         }
-        self._tracks = {**theirs, **{key: track for key, track in self._tracks.items() if key not in theirs}}
-        self._by_process = {**other._by_process, **self._by_process}
-        self._logs = {**other._logs, **self._logs}
-        while len(self._tracks) > AGENTS_KEPT:
-            del self._tracks[next(iter(self._tracks))]
-        while len(self._by_process) > PROCESSES_KEPT:
-            del self._by_process[next(iter(self._by_process))]
+        for key in theirs:
+            self._tracks.pop(key, None)
+        self._tracks.put_before(theirs)
+        self._by_process.put_before(other._by_process)
+        self._logs.put_before(other._logs)
 
     def items(self) -> Iterable[tuple[AgentKey, AgentTrack]]:
         return self._tracks.items()
@@ -154,8 +153,6 @@ class Agents:
             for (known, user), log in self._logs.items():
                 if known == prefix and (not user or user.startswith(uid)):
                     track.learn_log(*log)
-            if len(self._tracks) > AGENTS_KEPT:
-                del self._tracks[next(iter(self._tracks))]
         track.held = fields["held"] or ""
         return track
 
@@ -191,11 +188,7 @@ class Agents:
     def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:
         """Note the agent of a process. Pids are reused: the newest line decides."""
         if record.pid is not None:
-            key = (record.source, record.container, record.pid)
-            self._by_process.pop(key, None)
-            self._by_process[key] = agent
-            if len(self._by_process) > PROCESSES_KEPT:
-                del self._by_process[next(iter(self._by_process))]
+            self._by_process[record.source, record.container, record.pid] = agent
 
     def learn_start(self, record: LogRecord, agent: AgentPrefix) -> None:
         """Take in an agent's own start line, also if no driver has named it yet."""
@@ -206,8 +199,6 @@ class Agents:
             track.learn_log(record.source, record.offset)
         else:
             self._logs[agent, uid] = record.source, record.offset
-            if len(self._logs) > PROCESSES_KEPT:
-                del self._logs[next(iter(self._logs))]
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
         """The agent whose process wrote a line, if its start line or another one told."""

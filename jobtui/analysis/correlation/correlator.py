@@ -14,7 +14,7 @@ are linked to them afterwards, in whatever order the files are read. The rules a
 `formats/sirepo.toml` and the docstrings of the passes.
 """
 
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import islice
@@ -37,6 +37,7 @@ from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, 
 from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
@@ -72,8 +73,7 @@ class Once:
 
     def __init__(self, shapes: Set[str] = frozenset(), known: int = KNOWN) -> None:
         self._shapes = shapes
-        self._most = known
-        self._known: OrderedDict[int, None] = OrderedDict()
+        self._known = Bounded[int, None](known)
         self._lines: Lines = {}
         self._older: Lines = {}
         self._again: Counter[tuple[int, str]] = Counter()
@@ -91,8 +91,6 @@ class Once:
             if identity in self._known:
                 return False
             self._known[identity] = None
-            if len(self._known) > self._most:
-                self._known.popitem(last=False)
         if record.shape not in self._shapes or record.at is None or record.pid is None:
             return True
         second = record.at // SECOND  # a file tells no more of a time
@@ -381,7 +379,7 @@ class Correlator(Correlation):
         )
 
     def ops(self, after: int = 0) -> Iterable[Op]:
-        tracks = (track for track in self._ops if track.key > after)
+        tracks = (track for track in self._ops.all() if track.key > after)
         return (track.freeze() for track in sorted(tracks, key=lambda track: track.key))
 
     def agents(self) -> tuple[Agent, ...]:

@@ -1,12 +1,12 @@
 """Lines that name a job and may become part of an op: requests, the server's calls, other lines."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from jobtui.analysis.correlation.ops import OpTrack, place_of, step_of
 from jobtui.formats.schema import step_words
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
@@ -34,6 +34,9 @@ class _Events:
     unlinked: list[Unlinked] = field(default_factory=list)
 
 
+_NOTHING = _Events()
+
+
 def _missing(theirs: Sequence[LogRecord], own: Sequence[LogRecord]) -> list[LogRecord]:
     known = set(map(place_of, own))
     return [record for record in theirs if place_of(record) not in known]
@@ -48,16 +51,10 @@ class JobEvents:
     """Lines that name a job and no op, by job, within bounds."""
 
     def __init__(self) -> None:
-        self._jobs: OrderedDict[JobId, _Events] = OrderedDict()
+        self._jobs = Bounded[JobId, _Events](JOBS_KEPT)
 
     def _of(self, jid: JobId) -> _Events:
-        events = self._jobs.get(jid)
-        if events is None:
-            events = self._jobs[jid] = _Events()
-            if len(self._jobs) > JOBS_KEPT:
-                self._jobs.popitem(last=False)
-        else:
-            self._jobs.move_to_end(jid)
+        events = self._jobs[jid] = self._jobs.get(jid) or _Events()
         return events
 
     def requested(self, record: LogRecord) -> JobId | None:
@@ -103,11 +100,10 @@ class JobEvents:
 
     def take_in(self, other: "JobEvents", placed: Callable[[JobId], Iterable[OpTrack]]) -> None:
         """Add events that are not known here. `placed` gives the ops of a job, whose lines are known."""
+        self._jobs.put_before(other._jobs)
         for jid, theirs in other._jobs.items():
-            own = self._jobs.get(jid)
-            if own is None:
-                self._jobs[jid] = theirs
-                self._jobs.move_to_end(jid, last=False)
+            own = self._jobs.get(jid, theirs)
+            if own is theirs:
                 continue
             known = {place_of(step) for op in placed(jid) for step in op.steps}
             known |= {place_of(one.step) for one in own.unlinked}
@@ -118,8 +114,6 @@ class JobEvents:
             own.requests[:0] = [one for one in theirs.requests if place_of(one[0]) not in known]
             for kept in (own.calls, own.notes, own.unlinked, own.requests):
                 del kept[:-EVENTS_KEPT]
-        while len(self._jobs) > JOBS_KEPT:
-            self._jobs.popitem(last=False)
 
     def called(self, record: LogRecord) -> JobId | None:
         jid = jid_of_run_dir(record.fields["run_dir"] or "")
@@ -128,8 +122,7 @@ class JobEvents:
         return jid
 
     def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
-        events = self._jobs.get(jid)
-        return tuple(events.calls) if events else ()
+        return tuple(self._jobs.get(jid, _NOTHING).calls)
 
     def noted(self, jid: JobId, record: LogRecord) -> JobId:
         """Keep a line about the polling of an sbatch run. The supervisor's copy of it is the same line."""
@@ -139,8 +132,7 @@ class JobEvents:
         return jid
 
     def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
-        events = self._jobs.get(jid)
-        return tuple(events.notes) if events else ()
+        return tuple(self._jobs.get(jid, _NOTHING).notes)
 
     def keep(
         self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
@@ -148,9 +140,7 @@ class JobEvents:
         _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, component, step, certainty), why))
 
     def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
-        events = self._jobs.get(jid)
-        if events is None:
-            return ()
+        events = self._jobs.get(jid, _NOTHING)
         waiting = (
             Unlinked(jid, step_of(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
             for request in events.requests

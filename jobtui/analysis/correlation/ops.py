@@ -9,7 +9,7 @@ longer held.
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from sys import intern
 from typing import TypeVar
@@ -207,9 +207,6 @@ class OpIndex:
     def dropped(self) -> int:
         return self._created - len(self._all)
 
-    def __iter__(self) -> Iterator[OpTrack]:
-        return iter(self._all)
-
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
         track = OpTrack(
             key=self.next_key, op=OpPrefix(op), name=name, source=source, created_at=at, room=self._room
@@ -285,7 +282,7 @@ class OpIndex:
         """
         since, earlier, last = self._dropped_since, 0, 0
         taken = []
-        with_lines = (track for track in other if track.steps)
+        with_lines = (track for track in other._all if track.steps)
         for track in sorted(with_lines, key=lambda track: track.key):
             own = self._same(track)
             if own is not None:

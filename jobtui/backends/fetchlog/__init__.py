@@ -8,12 +8,12 @@ import asyncio
 import io
 import tarfile
 import time
-from collections import OrderedDict
 from posixpath import basename
 from typing import NamedTuple
 from urllib.parse import quote
 
 from jobtui.backends.base import Batch, PolledSource
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId
@@ -58,7 +58,7 @@ class FetchLog(PolledSource):
         self._http = HttpClient(url, FETCHLOG, access=access, limits=LIMITS)
         super().__init__(url, self._http)
         self._turn = asyncio.Lock()
-        self._kept: OrderedDict[str, tuple[float, _Archive]] = OrderedDict()
+        self._kept = Bounded[str, tuple[float, _Archive]](JOBS_KEPT)
 
     async def read(self, *, begins: bool) -> Batch:
         """Whether somebody answers there; what is kept is not listed."""
@@ -99,8 +99,6 @@ class FetchLog(PolledSource):
                 raise self._http.refusal(answer)
             archive = await asyncio.to_thread(_read, path, answer)
             self._kept[path] = time.monotonic(), archive
-            if len(self._kept) > JOBS_KEPT:
-                self._kept.popitem(last=False)
             return archive
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from jobtui.formats.journal_export import MESSAGE_LIMIT
 from jobtui.formats.parser import LogParser
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import rows_of
 from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
@@ -272,8 +273,8 @@ class EntryRecords:
     def __init__(self, wanted: Wanted, names: StreamNames) -> None:
         self._wanted = wanted
         self._names = names
-        self._parsers: OrderedDict[_Process, LogParser] = OrderedDict()
-        self._places: OrderedDict[Stream, Place] = OrderedDict()
+        self._parsers = Bounded[_Process, LogParser](PARSERS_KEPT)
+        self._places = Bounded[Stream, Place](PARSERS_KEPT)
         self._lines = SplitLines()
         self.lost: list[str] = []
         """Why entries were left out; whoever says so clears it."""
@@ -298,8 +299,6 @@ class EntryRecords:
 
     def _records(self, entry: JournalEntry, stream: Stream) -> Iterator[LogRecord]:
         place = self._places[stream] = place_after(self._places.get(stream, -1), entry.at)
-        if len(self._places) > PARSERS_KEPT:
-            self._places.popitem(last=False)
         container = stream.name if stream.kind is StreamKind.CONTAINER else None
         # A container's process has another number on the host than in it: that of docker itself
         pid = None if container else entry.pid
@@ -318,9 +317,6 @@ class EntryRecords:
         process = (stream, entry.boot, None if stream.kind is StreamKind.CONTAINER else entry.pid)
         parser = self._parsers.get(process) or LogParser(self._names.name_of(stream))
         self._parsers[process] = parser
-        self._parsers.move_to_end(process)
-        if len(self._parsers) > PARSERS_KEPT:
-            self._parsers.popitem(last=False)
         return parser
 
 

@@ -7,13 +7,13 @@ mount holds up nothing else.
 
 import os
 import stat
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import msgspec
 
+from jobtui.model.bounded import Bounded
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import (
     STATUS_FILE,
@@ -76,7 +76,7 @@ class LineCounts:
     """Counts the lines before a byte of a file; of one that grew only what was added."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, int], tuple[int, int, bytes]] = OrderedDict()
+        self._known = Bounded[tuple[int, int], tuple[int, int, bytes]](COUNTS_KEPT)
 
     def lines_before(self, fd: int, end: int) -> int | None:
         """None where that is too much to read. Raises OSError."""
@@ -90,8 +90,6 @@ class LineCounts:
         while at < end and (data := os.pread(fd, min(COUNTED_AT_ONCE, end - at), at)):
             at, lines = at + len(data), lines + data.count(b"\n")
         self._known[key] = at, lines, os.pread(fd, min(at, COMPARED_BYTES), max(0, at - COMPARED_BYTES))
-        if len(self._known) > COUNTS_KEPT:
-            self._known.popitem(last=False)
         return lines if at == end else None
 
 
