@@ -14,8 +14,6 @@ from operator import attrgetter, eq, ge, gt, le, lt
 from os.path import commonprefix
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from jobtui.analysis.filter_syntax import (
     All,
     Comparison,
@@ -30,36 +28,17 @@ from jobtui.analysis.filter_syntax import (
     parse_nodes,
     text_test,
 )
-from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
+from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.analysis.spelling import nearest
 from jobtui.analysis.times import DAY, age, parse_duration, parse_moment
 from jobtui.model.clock import Nanos
-from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
 from jobtui.model.jobs import Job, JobStatus, age_s, first_seen, last_active
 from jobtui.model.numbers import real
 from jobtui.model.ops import Agent, AgentState
 from jobtui.model.slurm import SYSTEM as SLURM
 
-Look = Callable[[Job], str | None]
-
-
-class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a filter needs besides the job: host and driver by the logs, and the time zone of typed times.
-
-    `is_disputed` says whether sources disagree about the job, `is_late` whether it takes longer than usual.
-    `now_at` gives the time by the clock of its source.
-    """
-
-    host_of: Look = attrgetter("host")
-    driver_of: Look = attrgetter("driver")
-    offset_s: int = 0
-    now_at: ClockOf = here
-    is_disputed: Callable[[Job], bool] = lambda job: False
-    is_late: Callable[[Job], bool] = lambda job: False
-
-
-RECORD_ONLY = FilterContext()
+RECORD_ONLY = JobContext()
 """Takes host and driver from the record, and times as UTC."""
 
 
@@ -82,7 +61,7 @@ class Field(NamedTuple):
     names: tuple[str, ...]
     kind: Kind
     about: str
-    get: Callable[[Job, Nanos, FilterContext], object] = lambda j, n, c: None
+    get: Callable[[Job, Nanos, JobContext], object] = lambda j, n, c: None
     colon: str = "="
 
     @property
@@ -165,7 +144,7 @@ VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {
 
 
 T = TypeVar("T")
-Test = Callable[[Job, Nanos, FilterContext], bool]
+Test = Callable[[Job, Nanos, JobContext], bool]
 
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
@@ -234,7 +213,7 @@ def _text_test(field: Field, op: str, value: Value) -> Test:
 def _words_test(field: Field, op: str, value: Value) -> Test:
     get, wanted = field.get, value.text.lower()
 
-    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+    def test(job: Job, now: Nanos, context: JobContext) -> bool:
         words = str(get(job, now, context) or "").lower().split(" ")
         return any(word == wanted or word.startswith(f"{wanted}:") for word in words)
 
@@ -261,7 +240,7 @@ def _duration_test(field: Field, op: str, value: Value) -> Test:
 def _ordered(field: Field, op: str, wanted: float) -> Test:
     get, compare = field.get, _ORDER[field.colon if op == ":" else op]
 
-    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+    def test(job: Job, now: Nanos, context: JobContext) -> bool:
         value = get(job, now, context)
         return value is not None and compare(value, wanted)  # type: ignore[arg-type]
 
@@ -277,7 +256,7 @@ def _time_test(field: Field, op: str, value: Value) -> Test:
     span = lru_cache(maxsize=1)(moment.span)
     get, compare = field.get, (_OF_DAY if moment.length == DAY else _IN_SPAN)[op]
 
-    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+    def test(job: Job, now: Nanos, context: JobContext) -> bool:
         at = get(job, now, context)
         return isinstance(at, int) and compare(at, *span(now, context.offset_s))
 
@@ -299,10 +278,10 @@ def _flag_test(field: Field, op: str, value: Value) -> Test:
     if wanted == Flag.CONTRADICTION:
         return lambda job, now, context: wanted in flags_of(job, now) or context.is_disputed(job)
     if wanted == LATE:
-        return lambda job, now, context: context.is_late(job)
+        return lambda job, now, context: context.late_of(job) is not None
     if wanted == ANY_FLAG:
         return lambda job, now, context: (
-            bool(flags_of(job, now)) or context.is_disputed(job) or context.is_late(job)
+            bool(flags_of(job, now)) or context.is_disputed(job) or (context.late_of(job) is not None)
         )
     return lambda job, now, context: wanted in flags_of(job, now)
 
@@ -406,7 +385,7 @@ def _state_test(node: Comparison) -> Callable[[Agent], bool]:
     return text_test(AGENT_FIELDS.texts["state"], node.op, [value.text.lower() for value in node.values])
 
 
-__all__ = ["Filter", "FilterContext", "FilterError", "complete", "ids_beginning", "parse", "token_span"]
+__all__ = ["Filter", "FilterError", "complete", "ids_beginning", "parse", "token_span"]
 
 _NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
 # patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
@@ -438,12 +417,12 @@ class Filter:
     def is_empty(self) -> bool:
         return self._node == All(())
 
-    def matches(self, job: Job, now: Nanos, context: FilterContext = RECORD_ONLY) -> bool:
+    def matches(self, job: Job, now: Nanos, context: JobContext = RECORD_ONLY) -> bool:
         if job.is_quasi and not self.shows_quasi:
             return False
         return self._test(job, context.now_at(job.source, now), context)
 
-    def select(self, jobs: Iterable[Job], now: Nanos, context: FilterContext = RECORD_ONLY) -> list[Job]:
+    def select(self, jobs: Iterable[Job], now: Nanos, context: JobContext = RECORD_ONLY) -> list[Job]:
         return [job for job in jobs if self.matches(job, now, context)]
 
     def __str__(self) -> str:
@@ -514,7 +493,7 @@ def _word_test(node: Word) -> Test:
     states = STATUS_WORDS[low] if low in STATE_WORDS else frozenset()
     texts_of = attrgetter("model", "app", "name")
 
-    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+    def test(job: Job, now: Nanos, context: JobContext) -> bool:
         if job.status in states or low in _haystack(job):
             return True
         # ids are left out: nearly anything can be found in random letters

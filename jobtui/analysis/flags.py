@@ -7,14 +7,34 @@ a record stays live for ever.
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from operator import attrgetter
 
 import msgspec
 
 from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.health import ClockOf, here
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Code, Slot
+
+TextOf = Callable[[Job], str | None]
+
+
+class JobContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a job beside its record, whose own values hold where nothing is.
+
+    `host_of` and `driver_of` are those of the logs, `is_disputed` tells whether sources disagree about it,
+    `late_of` how much longer than usual it takes, `now_at` what the clock of its source shows. `offset_s` is
+    the time zone of times that are typed.
+    """
+
+    host_of: TextOf = attrgetter("host")
+    driver_of: TextOf = attrgetter("driver")
+    is_disputed: Callable[[Job], bool] = lambda job: False
+    late_of: TextOf = lambda job: None
+    now_at: ClockOf = here
+    offset_s: int = 0
 
 
 class Flag(StrEnum):

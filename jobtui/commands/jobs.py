@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from jobtui.analysis.counts import profile_states
-from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
+from jobtui.analysis.flags import LATE, Flag, JobContext, flags_of, needs_person
 from jobtui.backends.registry import SLURM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, answer, first
@@ -48,8 +48,6 @@ async def _all_jobs(reader: Reader) -> Exit:
 
 
 async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
-    from jobtui.analysis.filter import FilterContext
-
     await reader.read_jobs()
     asked = False
 
@@ -59,15 +57,11 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
         asked = True
 
     if not reader.logs_read:
-        chosen.select(_known(reader), reader.now, FilterContext(host_of=ask, driver_of=ask))
+        chosen.select(_known(reader), reader.now, JobContext(host_of=ask, driver_of=ask))
     if asked:
         await reader.read_logs(None)
-    late_of = _late_of(reader)
-    context = FilterContext(
-        is_late=lambda job: late_of(job) is not None,
-        is_disputed=_is_disputed(reader),
-        now_at=reader.session.store.now_at,
-    )
+    now_at = reader.session.store.now_at
+    context = JobContext(late_of=_late_of(reader), is_disputed=_is_disputed(reader), now_at=now_at)
     return print_jobs(reader, chosen.select(_known(reader), reader.now, context))
 
 

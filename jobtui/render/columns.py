@@ -5,14 +5,13 @@ Sorting is by the values of the record, never by what is shown.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.analysis.flags import needs_person, waits_for
+from jobtui.analysis.flags import JobContext, needs_person, waits_for
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.health import FAULTS, ClockOf, here
+from jobtui.model.health import FAULTS
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import (
@@ -35,26 +34,17 @@ _STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
 """More than any finished job took, in nanoseconds."""
 
-TextOf = Callable[[Job], str | None]
 SortKey = str | int | float | None
 
 
-class RowContext(msgspec.Struct, frozen=True, kw_only=True):
+class RowContext(JobContext, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
-    `relative` shows ages instead of times. `host_of` and `driver_of` tell what the logs know of a job;
-    without them the record's own values are shown.
-    `is_disputed` tells whether sources disagree about it, `late_of` how much longer than usual it takes,
-    `now_at` what the clock of its source shows, `profile_of` which of several profiles names its source.
+    `relative` shows ages instead of times, `profile_of` tells which of several profiles names its source.
     """
 
     now: Nanos
     relative: bool = True
-    host_of: TextOf = attrgetter("host")
-    driver_of: TextOf = attrgetter("driver")
-    is_disputed: Callable[[Job], bool] = lambda job: False
-    late_of: TextOf = lambda job: None
-    now_at: ClockOf = here
     profile_of: Callable[[str], str] = lambda source: ""
 
     def now_of(self, job: Job) -> Nanos:

@@ -29,7 +29,7 @@ from jobtui.widgets.text_pane import WhyList
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.verdict import Disputes
-    from jobtui.analysis.filter import Filter, FilterContext
+    from jobtui.analysis.filter import Filter
     from jobtui.analysis.late_jobs import Lateness
 
 
@@ -63,15 +63,17 @@ class JobLookup:
     def is_disputed(self, job: Job) -> bool:
         return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
 
-    def context(self) -> "FilterContext":
-        from jobtui.analysis.filter import FilterContext
-
-        return FilterContext(
+    def context(self) -> RowContext:
+        store = self._shared.store
+        return RowContext(
+            now=self._shared.now(),
+            relative=not self._shared.absolute,
             host_of=self.host_of,
             driver_of=self.driver_of,
             is_disputed=self.is_disputed,
-            is_late=lambda job: self.late_of(job) is not None,
-            now_at=self._shared.store.now_at,
+            late_of=self.late_of,
+            now_at=store.now_at,
+            profile_of=store.profile_of,
         )
 
     def late_of(self, job: Job) -> str | None:
@@ -165,7 +167,7 @@ class JobsScreen(JobsFilteringScreen):
                 shared.now_of,
             )
         )
-        self._main = self._table = JobTable(self._row_context, self.columns)
+        self._main = self._table = JobTable(self._lookup.context, self.columns)
         self._about = self._why = WhyList()
         self._why.shows_cursor = False
         self._judged = JobVerdict(self, shared, self._show_why)
@@ -260,7 +262,7 @@ class JobsScreen(JobsFilteringScreen):
         from jobtui.screens.export import job_taken
 
         job = self._table.record
-        taken = await job_taken(self.shared, job, self._row_context()) if job else Taken("")
+        taken = await job_taken(self.shared, job, self._lookup.context()) if job else Taken("")
         words = [self.filter_text] * bool(self.filter_text)
         return taken._replace(command=self.shared.command("jobs", about=words))
 
@@ -383,15 +385,3 @@ class JobsScreen(JobsFilteringScreen):
 
     def _apply_filter(self) -> None:
         self._table.set_filter(self.job_test(), ages=not self.passes_all)
-
-    def _row_context(self) -> RowContext:
-        return RowContext(
-            now=self.shared.now(),
-            relative=not self.shared.absolute,
-            host_of=self._lookup.host_of,
-            driver_of=self._lookup.driver_of,
-            is_disputed=self._lookup.is_disputed,
-            late_of=self._lookup.late_of,
-            now_at=self.shared.store.now_at,
-            profile_of=self.shared.store.profile_of,
-        )

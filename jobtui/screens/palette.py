@@ -11,7 +11,8 @@ from textual.content import Content
 from textual.widgets import Input
 
 from jobtui.actions import Action, Keymap, Place, Topic, actions_at
-from jobtui.analysis.filter import FilterContext, FilterError, parse
+from jobtui.analysis.filter import FilterError, parse
+from jobtui.analysis.flags import JobContext
 from jobtui.model.health import contained
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
@@ -108,7 +109,7 @@ class JobProvider(LiveProvider):
             chosen = parse(query)
         except FilterError:
             return
-        found, context = 0, FilterContext(now_at=shared.store.now_at)
+        found, context = 0, JobContext(now_at=shared.store.now_at)
         jobs = list(shared.store.jobs.values())
         for at in range(0, len(jobs), SLICE):
             for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.filter import Filter, FilterContext, FilterError, complete, parse, token_span
+from jobtui.analysis.filter import Filter, FilterError, complete, parse, token_span
+from jobtui.analysis.flags import JobContext
 from jobtui.analysis.log_shapes import (
     Condition,
     Facet,
@@ -73,9 +74,9 @@ def parsed(text: str) -> Filter | FilterError:
         return error
 
 
-def chosen(text: str, context: FilterContext | None = None) -> str:
+def chosen(text: str, context: JobContext | None = None) -> str:
     found = parse(text)
-    context = context or FilterContext()
+    context = context or JobContext()
     picked = [name for name, job in JOBS.items() if found.matches(job, NOW, context)]
     assert [JOBS[name] for name in picked] == found.select(JOBS.values(), NOW, context)
     return " ".join(picked)
@@ -87,16 +88,16 @@ def test_filter(text: str, names: str) -> None:
 
 
 def test_host_and_driver_may_come_from_the_logs() -> None:
-    context = FilterContext(host_of=lambda job: "cori", driver_of=lambda job: "DockerDriver")
+    context = JobContext(host_of=lambda job: "cori", driver_of=lambda job: "DockerDriver")
     assert chosen("host:cori driver:docker", context) == REAL
     assert chosen("host:v3", context) == ""
 
 
 def test_times_without_a_zone_are_in_that_of_the_context() -> None:
     # 19:41:31 UTC is 01:11:31 of the next day there
-    assert chosen("started:01:11", FilterContext(offset_s=19800)) == "scan"
-    assert chosen("queued:2026-11-21", FilterContext(offset_s=19800)) == "survey scan heights"
-    assert chosen("started:19:41Z", FilterContext(offset_s=19800)) == "scan"
+    assert chosen("started:01:11", JobContext(offset_s=19800)) == "scan"
+    assert chosen("queued:2026-11-21", JobContext(offset_s=19800)) == "survey scan heights"
+    assert chosen("started:19:41Z", JobContext(offset_s=19800)) == "scan"
 
 
 @pytest.mark.parametrize("text", TABLES["mistakes"])

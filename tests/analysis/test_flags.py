@@ -13,8 +13,9 @@ from jobtui.analysis.alerts import Trouble
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of, usual_words
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
-from jobtui.analysis.filter import FilterContext, parse
+from jobtui.analysis.filter import parse
 from jobtui.analysis.flags import (
+    JobContext,
     flags_of,
     limit_s,
     needs_person,
@@ -178,11 +179,11 @@ def test_a_job_is_looked_at_when_it_has_rested() -> None:
 @pytest.mark.parametrize(
     ("flag", "context"),
     [
-        ("late", FilterContext(is_late=lambda job: job.id == LIVE)),
-        ("contradiction", FilterContext(is_disputed=lambda job: job.id == LIVE)),
+        ("late", JobContext(late_of=lambda job: "late" if job.id == LIVE else None)),
+        ("contradiction", JobContext(is_disputed=lambda job: job.id == LIVE)),
     ],
 )
-def test_the_filter_finds_them(flag: str, context: FilterContext) -> None:
+def test_the_filter_finds_them(flag: str, context: JobContext) -> None:
     for words in (f"flag:{flag}", "is:any"):
         assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
         assert not parse(words).matches(done(1, 1), NOW, context)
