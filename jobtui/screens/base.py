@@ -31,7 +31,7 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import Move
 
 if TYPE_CHECKING:
-    from jobtui.analysis.filter_syntax import TextFields
+    from jobtui.analysis.filter_syntax import FilterError, TextFields
     from jobtui.render.spans import Paragraph
     from jobtui.widgets.text_pane import WrappedText
 
@@ -369,6 +369,10 @@ class HeadedScreen(LiveScreen):
         return Taken(self.block(), self.command())
 
 
+def mistake_of(error: "FilterError") -> Mistake:
+    return Mistake(error.start, error.end, show(str(error)))
+
+
 def test_of(parse: Callable[[str], Test], text: str) -> tuple[Test | None, Mistake | None]:
     """What tells which records pass a filter, None when all do; and the mistake in it, which is no filter."""
     if not text.strip():
@@ -378,7 +382,7 @@ def test_of(parse: Callable[[str], Test], text: str) -> tuple[Test | None, Mista
     try:
         return parse(text), None
     except FilterError as error:
-        return None, Mistake(error.start, error.end, show(str(error)))
+        return None, mistake_of(error)
 
 
 class FilteringScreen(HeadedScreen):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.filter import MOST_OFFERED, ids_beginning, token_span
 from jobtui.analysis.filter import complete as complete_filter
+from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.spelling import nearest
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.tables import tables_of
@@ -51,13 +52,8 @@ def known_values(jobs: Collection[Job], views: Sequence[str]) -> Known:
     return {**known, "id": [job.id for job in failed_first], "view": views}
 
 
-class CommandError(Exception):
-    """A command that cannot be followed: from where to where it is wrong, and why."""
-
-    def __init__(self, start: int, end: int, message: str) -> None:
-        super().__init__(message)
-        self.start = start
-        self.end = end
+class CommandError(FilterError):
+    """A command that cannot be followed."""
 
 
 class ParsedCommand(NamedTuple):
@@ -76,9 +72,8 @@ def parse_command(text: str) -> ParsedCommand:
     begun = [command for command in COMMANDS if word and command.name.startswith(word)]
     command = COMMAND_BY_NAME.get(word) or (begun[0] if len(begun) == 1 else None)
     if command is None:
-        near = nearest(word, COMMAND_BY_NAME)
-        hint = f"; did you mean {near}?" if near else ""
-        raise CommandError(start, end, f"no command {word}, and nothing known is called so{hint}")
+        wrong = f"no command {word}, and nothing known is called so"
+        raise CommandError(start, end, wrong, nearest(word, COMMAND_BY_NAME))
     rest = text[end:].strip()
     rest_start = text.find(rest, end) if rest else end
     if rest and not command.argument:

@@ -3,6 +3,7 @@
 from jobtui.analysis.spelling import nearest
 from jobtui.analysis.times import parse_moment
 from jobtui.render.text import show
+from jobtui.screens.base import mistake_of
 from jobtui.screens.choices import Guide, trace_goals
 from jobtui.screens.command_table import COLUMN_KEYS, CommandError, parse_command
 from jobtui.screens.jobs import JobsScreen
@@ -19,7 +20,7 @@ class Commander(Guide):
         except CommandError as error:
             if await self.seek(text):
                 return None
-            return Mistake(error.start, error.end, show(str(error)))
+            return mistake_of(error)
         call = said.command.call
         try:
             if call.startswith("app."):
@@ -27,7 +28,7 @@ class Commander(Guide):
             elif (waited := getattr(self, f"_{call}")(said.rest, said.start)) is not None:
                 await waited
         except CommandError as error:
-            return Mistake(error.start, error.end, show(str(error)))
+            return mistake_of(error)
         except ViewsError as error:
             return Mistake(0, len(text), show(str(error)))
         return None
@@ -58,9 +59,9 @@ class Commander(Guide):
     def _sort(self, rest: str, start: int) -> None:
         key = rest.removeprefix("-")
         if key and key not in COLUMN_KEYS:
-            near = nearest(key, COLUMN_KEYS)
-            hint = f"; did you mean {near}?" if near else f"; there is {', '.join(COLUMN_KEYS)}"
-            raise CommandError(start + len(rest) - len(key), start + len(rest), f"no column {key}{hint}")
+            end, near = start + len(rest), nearest(key, COLUMN_KEYS)
+            others = "" if near else f"; there is {', '.join(COLUMN_KEYS)}"
+            raise CommandError(end - len(key), end, f"no column {key}{others}", near)
         self.jobs().sort_by(key or None, reverse=rest.startswith("-"))
 
     async def _columns(self, rest: str, start: int) -> None:
@@ -87,8 +88,8 @@ class Commander(Guide):
     def _no_view(self, rest: str, start: int) -> CommandError:
         names = self._shared.views.names()
         near = nearest(rest, names)
-        hint = f"; did you mean {near}?" if near else f"; there is {', '.join(names) or 'none'}"
-        return CommandError(start, start + len(rest), f"no view {rest or START} was kept{hint}")
+        others = "" if near else f"; there is {', '.join(names) or 'none'}"
+        return CommandError(start, start + len(rest), f"no view {rest or START} was kept{others}", near)
 
     async def _goto(self, rest: str, start: int) -> None:
         if not await self.seek(rest):
