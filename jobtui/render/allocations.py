@@ -1,6 +1,6 @@
 """Sites in a line each, and a table of the nodes a scheduler gives them: what runs, who is silent."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.model.changes import RUNNING, Allocation, Site
@@ -89,24 +89,17 @@ def _launcher(one: Allocation, look: ServerLook) -> str:
     return age(max(0.0, seconds_between(heard, look.now_of(one))))
 
 
-def _right(
-    key: str, cell: Callable[[Allocation, ServerLook], str], cells: int, priority: int
-) -> TableColumn[Allocation, ServerLook]:
-    return TableColumn(
-        key=key, header=key.upper(), cell=cell, cells=fixed(cells), priority=priority, align="right"
-    )
-
-
 ALLOCATION_COLUMNS: tuple[TableColumn[Allocation, ServerLook], ...] = in_style(
     _style,
     TableColumn("state", "  STATE", _state, fixed(20), 100, narrow=(Narrow(60, fixed(10)),)),
-    _right("id", lambda one, look: f"{one.id}", 6, 95),
+    TableColumn("id", "ID", lambda one, look: f"{one.id}", fixed(6), 95, "right"),
     TableColumn("server", "SERVER", lambda one, look: look.label(one), Cells(6, 14, 24), 71),
-    _right("scheduler", lambda one, look: show(one.scheduler_id or NONE), 10, 60),
-    _right("nodes", lambda one, look: f"{one.nodes}", 6, 75),
-    _right("for", _taken, 8, 72),
-    _right("of", lambda one, look: duration(one.wall_time_s), 8, 50),
-    _right("launcher", _launcher, 10, 55),
+    TableColumn("scheduler", "SCHEDULER", lambda one, look: show(one.scheduler_id or NONE), fixed(10),
+                60, "right"),
+    TableColumn("nodes", "NODES", lambda one, look: f"{one.nodes}", fixed(6), 75, "right"),
+    TableColumn("for", "FOR", _taken, fixed(8), 72, "right"),
+    TableColumn("of", "OF", lambda one, look: duration(one.wall_time_s), fixed(8), 50, "right"),
+    TableColumn("launcher", "LAUNCHER", _launcher, fixed(10), 55, "right"),
     TableColumn("site", "SITE",
                 lambda one, look: show(look.names.get((one.source, one.site_id), f"{one.site_id}")),
                 Cells(8, 16, 24), 45),

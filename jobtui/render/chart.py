@@ -366,17 +366,14 @@ def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> lis
 def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
     styles = style_names(chart)
     if chart.kind is not ChartKind.STATES:
-        signs = (
-            ("█", show(chart.curves[0].series.name)),
-            (OUTLINE, "nodes available"),
-            (WAITING, "jobs waiting"),
-            (FAILED, "failed"),
-        )
-        told = (True, chart.outline, chart.waiting, chart.failures)
-        for (sign, words), is_there, style in zip(
-            signs, told, (*styles[:IN_AREA], "status.failed"), strict=True
+        area = chart.curves[0]
+        for sign, words, curve, style in (
+            ("█", show(area.series.name), area, styles[0]),
+            (OUTLINE, "nodes available", chart.outline, styles[1]),
+            (WAITING, "jobs waiting", chart.waiting, styles[2]),
+            (FAILED, "failed", chart.failures, "status.failed"),
         ):
-            if is_there is not None:
+            if curve is not None:
                 yield Span(f"{sign} ", style, 2), Span(words)
         return
     for number, (curve, style) in enumerate(zip(chart.curves, styles, strict=True)):

@@ -5,37 +5,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from jobtui.analysis.compare import Comparison, Side, StepPair, Took
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Run
-from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed
+from jobtui.render.columns import Cells, TableColumn, TimeLook, fixed, in_style
 from jobtui.render.json_output import fields_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.styles import GLYPHS, STATUS_STYLES, WORDS
 from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import NONE, Align, Zone, date_time, duration, show
+from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 
 def _time(get: Callable[[Run], Nanos | None]) -> Callable[[Run, TimeLook], str]:
     return lambda run, look: NONE if (at := get(run)) is None else date_time(at)
 
 
-def _run_column(
-    key: str, cell: Callable[[Run, TimeLook], str], cells: Cells, priority: int, align: Align = "left"
-) -> TableColumn[Run, TimeLook]:
-    return TableColumn(
-        key=key, header=key.upper(), cell=cell, cells=cells, priority=priority,
-        style=lambda run, look: STATUS_STYLES[run.status], align=align,
-    )  # fmt: skip
-
-
-RUN_COLUMNS = (
-    _run_column("run", lambda run, look: str(run.number), fixed(3), 100, "right"),
-    _run_column("state", lambda run, look: state_text(run), Cells(6, 11, 11), 99),
-    _run_column("queued", _time(lambda run: run.queued_at), fixed(19), 70),
-    _run_column("started", _time(lambda run: run.started_at), fixed(19), 40),
-    _run_column("ended", _time(lambda run: run.ended_at), fixed(19), 50),
-    _run_column("waited", lambda run, look: duration(waited_s(run, look.now)), fixed(6), 60, "right"),
-    _run_column("ran", lambda run, look: duration(ran_s(run, look.now)), fixed(6), 80, "right"),
-    _run_column("result", lambda run, look: result_text(run), Cells(12, 30, 10_000), 90),
-)
+RUN_COLUMNS: tuple[TableColumn[Run, TimeLook], ...] = in_style(
+    lambda run, look: STATUS_STYLES[run.status],
+    TableColumn("run", "RUN", lambda run, look: str(run.number), fixed(3), 100, "right"),
+    TableColumn("state", "STATE", lambda run, look: state_text(run), Cells(6, 11, 11), 99),
+    TableColumn("queued", "QUEUED", _time(lambda run: run.queued_at), fixed(19), 70),
+    TableColumn("started", "STARTED", _time(lambda run: run.started_at), fixed(19), 40),
+    TableColumn("ended", "ENDED", _time(lambda run: run.ended_at), fixed(19), 50),
+    TableColumn("waited", "WAITED", lambda run, look: duration(waited_s(run, look.now)), fixed(6), 60,
+                "right"),
+    TableColumn("ran", "RAN", lambda run, look: duration(ran_s(run, look.now)), fixed(6), 80, "right"),
+    TableColumn("result", "RESULT", lambda run, look: result_text(run), Cells(12, 30, 10_000), 90),
+)  # fmt: skip
 
 
 def state_text(run: Run) -> str:
