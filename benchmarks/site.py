@@ -23,10 +23,11 @@ from benchmarks.site_logs import WAYS, SiteLogs
 from jobtui.demo import incidents, programs
 from jobtui.demo.live import SETTINGS
 from jobtui.demo.programs import Plan, ProgramEnd, RealDisk
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.demo.world import Browser, Simulation, User
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.specs import SourceSpec, parse_srdb
+from tests.demo.sites import Settings
 from tests.demo.workload import WatchedWorld, Witness
 
 USERS_PER_RATE = 3
@@ -193,7 +194,7 @@ class Site:
     def _write_logs(self, *, everything: bool = False) -> None:
         names = {SUPERVISOR_LOG: "supervisor", SERVER_LOG: "server"}
         for name in self._world.logs():
-            data = self._world.take(name, everything=everything)
+            data = self._world.stream(name).take(everything)
             if name in names:
                 self._logs.write(names[name], data)
 
@@ -240,17 +241,9 @@ class Site:
 
 
 def _settings(directory: Path, users: int, start: Nanos) -> Settings:
-    return msgspec.structs.replace(
-        SETTINGS,
-        users=users,
-        sbatch_users=0,
-        root=str(directory / "db"),
-        start=start,
-        driver=DriverName.LOCAL,
-        agents_in_supervisor_log=False,
-        slots_parallel=users,
-        slots_sequential=users,
-    )
+    given = msgspec.structs.asdict(SETTINGS) | {"users": users, "sbatch_users": 0, "start": start}
+    slots = {"slots_parallel": users, "slots_sequential": users}
+    return Settings(**given | slots | {"root": str(directory / "db"), "agents_in_supervisor_log": False})
 
 
 class SiteManager(BaseManager):

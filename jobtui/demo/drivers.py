@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
 from jobtui.demo.agents import SIGTERM, Agent, AgentCommand
-from jobtui.demo.kernel import Future, Slots
+from jobtui.demo.kernel import Slots
 from jobtui.demo.messages import KILL, LIVE, LoginNeeded, Message, Order, RequestFault
 from jobtui.demo.programs import ARCHIVE, BatchJob, login_of, parallel_status
-from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Process, Site, Stream
+from jobtui.demo.site import Process, Site, Stream
 from jobtui.demo.supervisor import Driver, Op, Supervisor
 from jobtui.model.clock import Nanos, to_seconds
 
@@ -20,38 +21,6 @@ WITH_RUN_DIR = frozenset({"analysis", "io", "run", "run_status"})
 CHUNK = 1000
 """How many bytes the supervisor reads at a time of what a container prints."""
 TAIL_LINES = 200
-
-
-class LocalDriver(Driver):
-    """Agents as processes beside the supervisor. One driver per user and kind, for its whole life."""
-
-    name = "LocalDriver"
-
-    def __init__(self, supervisor: Supervisor, op: Op, host: Host) -> None:
-        super().__init__(supervisor, op, host.cpu_slots[op.kind])
-        self._agent: Agent | None = None
-        self._exited: Future[None] = Future(supervisor.kernel)
-
-    async def start_agent(self, op: Op) -> None:
-        settings = self.site.settings
-        exec_dir = f"{settings.root}/user/{self.uid}/agent-local/{self.agent_id}"
-        self.log("exec_dir", self, exec_dir)
-        identity = self.identity(exec_dir)
-        log = SUPERVISOR_LOG if settings.agents_in_supervisor_log else f"agent-{identity.prefix}.log"
-        self._agent = Agent(self.site, self.site.stream(log), identity, self._on_exit)
-        self._agent.start()
-
-    async def kill(self) -> None:
-        if self._agent is not None:
-            self.log("kill_local", self, self._agent.process.pid)
-            self._agent.terminate(SIGTERM)
-            await self._exited
-            self._exited = Future(self.supervisor.kernel)
-
-    def _on_exit(self, returncode: int) -> None:
-        self._exited.set(None)
-        self._agent = None
-        self.log("agent_exited", self, returncode)
 
 
 class Host:
@@ -326,15 +295,13 @@ class SiteSupervisor(Supervisor):
 
     def __init__(self, site: Site, process: Process) -> None:
         super().__init__(site, process)
-        settings = site.settings
-        is_docker = settings.driver is DriverName.DOCKER
-        self.modules = [str(settings.driver), *(["sbatch"] if settings.sbatch_users else [])]
-        self._class = DockerDriver if is_docker else LocalDriver
-        self._hosts = [Host(name, self) for name in (settings.hosts if is_docker else ("localhost",))]
+        self.modules = ["docker", *(["sbatch"] if site.settings.sbatch_users else [])]
+        self.driver_class: Callable[[Supervisor, Op, Host], Driver] = DockerDriver
+        self.hosts = [Host(name, self) for name in site.settings.hosts]
         self._sbatch: dict[str, SbatchDriver] = {}
 
     def free_slots(self, kind: str) -> int:
-        return sum(len(host.cpu_slots[kind]) for host in self._hosts)
+        return sum(len(host.cpu_slots[kind]) for host in self.hosts)
 
     def driver_of(self, op: Op) -> Driver:
         uid = op.request.uid
@@ -342,12 +309,12 @@ class SiteSupervisor(Supervisor):
             if uid not in self._sbatch:
                 self._sbatch[uid] = SbatchDriver(self, op)
             return self._sbatch[uid]
-        own = [host for host in self._hosts if any(owner == uid for owner, _ in host.drivers)]
+        own = [host for host in self.hosts if any(owner == uid for owner, _ in host.drivers)]
         host = (
             own[0]
             if own
-            else min(self._hosts, key=lambda host: sum(kind == op.kind for _, kind in host.drivers))
+            else min(self.hosts, key=lambda host: sum(kind == op.kind for _, kind in host.drivers))
         )
         if (uid, op.kind) not in host.drivers:
-            host.drivers[uid, op.kind] = self._class(self, op, host)
+            host.drivers[uid, op.kind] = self.driver_class(self, op, host)
         return host.drivers[uid, op.kind]

@@ -19,7 +19,7 @@ import msgspec
 from jobtui.demo.incidents import INCIDENTS, Arrivals, Scenario, play
 from jobtui.demo.messages import LIVE, Record
 from jobtui.demo.programs import ARCHIVE, RealDisk
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Settings
 from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.specs import LogRole, SourceSpec
@@ -37,7 +37,6 @@ WARM_UP_S = 240.0
 SETTINGS = Settings(
     users=8,
     sbatch_users=2,
-    driver=DriverName.DOCKER,
     hosts=tuple(f"v{number}.sirepo.example" for number in range(1, 7)),
     slots_parallel=1,
     slots_sequential=2,

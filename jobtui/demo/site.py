@@ -11,7 +11,6 @@ import random
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from enum import StrEnum
 from heapq import heappop, heappush
 from itertools import count
 from typing import Protocol
@@ -29,28 +28,19 @@ SUPERVISOR_LOG = "supervisor.log"
 SERVER_LOG = "server.log"
 
 
-class DriverName(StrEnum):
-    """How agents are started."""
-
-    LOCAL = "local"
-    DOCKER = "docker"
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated site.
 
     `prefixes` limits how many different first four characters op and agent ids have, so that they clash
     (None: as random as real ones). `pid_time` is the time and process id at the head of supervisor and server
-    lines, which production leaves to the journal. `agents_in_supervisor_log` lets local agents write into the
-    supervisor's stream. `dev` is development mode: the sbatch driver echoes the cluster's log into its own.
+    lines, which production leaves to the journal. `dev` is development mode: the sbatch driver echoes the
+    cluster's log into its own.
     """
 
     users: int = 4
     sbatch_users: int = 0
     prefixes: int | None = None
-    driver: DriverName = DriverName.LOCAL
     pid_time: bool = True
-    agents_in_supervisor_log: bool = True
     slots_parallel: int = 2
     slots_sequential: int = 2
     slots_run_sbatch: int = 1
@@ -233,7 +223,6 @@ class Site:
         self.record_paths: dict[str, None] = {}
         self._tokens: dict[str, str] = {}
         self._streams: dict[str, Stream] = {}
-        self._logs: dict[str, bytearray] = {}
         self._pid = 30_698
         self.batch_numbers = count(4_001)
 
@@ -266,12 +255,8 @@ class Site:
     def process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
         return self.process_class(self, stream, agent=agent, pid=pid)
 
-    def log(self, name: str) -> bytes:
-        self._logs.setdefault(name, bytearray()).extend(self.take(name, everything=True))
-        return bytes(self._logs[name])
-
-    def take(self, name: str, *, everything: bool = False) -> bytes:
-        return self._streams[name].take(everything) if name in self._streams else b""
+    def take(self, name: str) -> bytes:
+        return self._streams[name].take() if name in self._streams else b""
 
     def logs(self) -> tuple[str, ...]:
         return tuple(self._streams)

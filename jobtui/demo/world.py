@@ -4,7 +4,7 @@
     world.start()
     world.play(script)                      # what somebody does, a coroutine
     world.advance(until)
-    world.log("supervisor.log"), world.records()
+    world.take("supervisor.log"), world.take_saved()
 
 Deterministic: the same seed and settings give the same bytes.
 """
@@ -249,10 +249,6 @@ class World(Site):
         self.supervisor = self.new_supervisor()
         self.supervisor.start()
         self._restarting = False
-
-    def records(self) -> dict[str, Record]:
-        found = [read_record(data) for path in self.record_paths if (data := self.disk.read(path))]
-        return {str(record["computeJid"]): record for record in found}
 
     def take_saved(self) -> list[Record]:
         saved, self.saved = self.saved, {}

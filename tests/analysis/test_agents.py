@@ -13,8 +13,7 @@ from jobtui.analysis.filter import AGENT_FIELDS
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.paths import LogPlace, log_of
 from jobtui.demo.incidents import Scenario, good_plan
-from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
-from jobtui.demo.world import World
+from jobtui.demo.site import SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
@@ -24,6 +23,7 @@ from tests.analysis.correlation_tables import NAMES, TABLES, read
 from tests.analysis.explain.cases import gatherer_of, incidents, jobs_of, samples_of
 from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
 from tests.builders import ago, an_agent
+from tests.demo.sites import DriverName, Settings, World
 from tests.excerpts import FIXTURES
 from tests.rows import ROWS
 

@@ -12,7 +12,6 @@ import pytest
 
 from jobtui.analysis.correlation import NothingRead
 from jobtui.analysis.correlation.correlator import Correlator
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Component, Correlation, Op, Step
@@ -28,6 +27,7 @@ from tests.analysis.captured import (
     true_ops,
     with_few_prefixes,
 )
+from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, TrueOp, WatchedWorld, simulate
 
 SUPERVISOR = "supervisor.log"

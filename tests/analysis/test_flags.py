@@ -23,7 +23,6 @@ from jobtui.analysis.flags import (
 )
 from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
@@ -33,6 +32,7 @@ from tests.analysis.explain.cases import Played, gatherer_of, played
 from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
+from tests.demo.sites import DriverName
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation
 

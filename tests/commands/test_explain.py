@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from jobtui.demo.incidents import INCIDENTS
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.commands import Command
 from jobtui.session.evidence import typed_here
@@ -19,6 +18,7 @@ from tests.analysis.explain.cases import ASKED, CONFIDENT, played
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.condor import event, executing, submitted
+from tests.demo.sites import DriverName
 
 NEXT = {
     "supervisor_restarted": [" logs -", "timeline"], "canceled_by_user": ["timeline"],

@@ -12,9 +12,9 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 from jobtui.commands.mcp import LABEL, MOST_LINES, TOOLS, asked_of, fenced
-from jobtui.demo.site import DriverName
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, Runner, a_db, environment, sources_of
+from tests.demo.sites import DriverName
 
 FENCED = re.compile(
     r"jobtui (\w+): exit code (\d+), [a-z_]+\n(.+?)\n<data (\w{16})>\n(.*)\n</data \4>(.*)", re.DOTALL

@@ -18,12 +18,12 @@ import pytest
 from jobtui.commands.open import of_specs
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from jobtui.recording.database import What, unpacked
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of
+from tests.demo.sites import DriverName
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.trace_servers import Site, Spans

@@ -13,12 +13,12 @@ import pytest
 from jobtui.analysis.alerts import News
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.watch import job_words
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
 from tests.commands.running import CAPTURES, Runner, environment
+from tests.demo.sites import DriverName
 from tests.pty_program import PtyProgram
 from tests.waiting import wait_for
 

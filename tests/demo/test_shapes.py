@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from jobtui.demo.incidents import Incident, Scenario
 from jobtui.demo.programs import Model, Plan
-from jobtui.demo.site import DriverName, Settings
 from jobtui.model.clock import SECOND, Nanos
 from tests.demo.shapes import of_job
+from tests.demo.sites import DriverName, Settings
 from tests.demo.workload import WatchedWorld
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.demo.site import DriverName
+from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, WatchedWorld, simulate
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"

@@ -14,11 +14,12 @@ from jobtui.demo.kernel import Future
 from jobtui.demo.messages import Message
 from jobtui.demo.programs import Model, Plan, ProgramEnd
 from jobtui.demo.site import SUPERVISOR_LOG, Process, Site, Socket, Stream
-from jobtui.demo.site import Settings as SiteSettings
 from jobtui.demo.supervisor import Driver, Op
-from jobtui.demo.world import Browser, Simulation, User, World
+from jobtui.demo.world import Browser, Simulation, User
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import PREFIX_LENGTH
+from tests.demo.sites import AnySupervisor, World
+from tests.demo.sites import Settings as SiteSettings
 
 WINDOWS = 2
 """How many windows each user has open."""
@@ -107,7 +108,7 @@ class Witness:
             self._owners[jid].updates += 1
 
 
-class WatchedSupervisor(SiteSupervisor):
+class WatchedSupervisor(AnySupervisor):
     def __init__(self, world: "WatchedWorld", process: Process) -> None:
         self._witness = world.witness
         super().__init__(world, process)
@@ -153,7 +154,7 @@ class WatchedWorld(World):
     ) -> None:
         self.witness = witness or Witness()
         self.load = settings if isinstance(settings, Settings) else Settings()
-        super().__init__(seed, settings, **more)  # type: ignore[arg-type]
+        super().__init__(seed, settings, **more)
 
     def new_supervisor(self) -> SiteSupervisor:
         return WatchedSupervisor(self, self.process(self.stream(SUPERVISOR_LOG)))

@@ -17,8 +17,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
-from jobtui.demo.world import World
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
@@ -29,6 +28,7 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
 from tests.analysis.captured import correlate
+from tests.demo.sites import DriverName, Settings, World
 
 RECORD_CHARACTERS = 6_000
 """How much behind a line is taken for its record."""

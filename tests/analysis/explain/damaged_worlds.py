@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.incidents import INCIDENTS, play
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
-from jobtui.demo.world import World
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobDetail
 from jobtui.model.verdicts import Verdict
 from tests.analysis.explain.cases import detail_of, evidence_of
+from tests.demo.sites import DriverName, Settings, World
 from tests.demo.workload import WatchedWorld, Workload
 
 SURE = 0.5

@@ -25,8 +25,7 @@ from jobtui.backends.sirepo.records import read_detail
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.backends.slurm.records import Known
 from jobtui.demo.incidents import INCIDENTS, play
-from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
-from jobtui.demo.world import World as SirepoSite
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import LogParser
 from jobtui.formats.slurm import SACCT, SQUEUE
 from jobtui.model.changes import Allocation, Site, StateChange
@@ -44,6 +43,8 @@ from jobtui.store.store import Store
 from tests.analysis.explain.cases import reach_back
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import event, executing, facts_of, submitted
+from tests.demo.sites import DriverName, Settings
+from tests.demo.sites import World as SirepoSite
 from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
 from tests.slurm_stand_in import QUEUED as IN_QUEUE
 

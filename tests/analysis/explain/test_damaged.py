@@ -13,7 +13,7 @@ from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.demo.site import SUPERVISOR_LOG, DriverName
+from jobtui.demo.site import SUPERVISOR_LOG
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
@@ -24,6 +24,7 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, played, up_to, without
 from tests.analysis.explain.damaged_worlds import told
+from tests.demo.sites import DriverName
 
 WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
 

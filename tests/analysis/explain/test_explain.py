@@ -15,7 +15,6 @@ from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import limit_s
 from jobtui.demo.incidents import INCIDENTS
-from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName
 from jobtui.model.ops import Op
@@ -24,6 +23,7 @@ from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
 from tests.builders import an_op
+from tests.demo.sites import DriverName
 
 SOON = 30 * SECOND
 
