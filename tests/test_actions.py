@@ -5,7 +5,7 @@ from rich.color import ColorSystem
 from rich.console import Console
 from rich.style import Style
 
-from jobtui.actions import ACTIONS, Place, actions_at, hints_at
+from jobtui.actions import ACTIONS, Place, actions_at
 from jobtui.model.ids import JobId, TraceId
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.command_table import COMMAND_BY_NAME
@@ -57,21 +57,6 @@ async def test_every_screen_takes_the_actions_and_binds_the_keys_of_the_table() 
             assert callable(getattr(owner, f"action_{name.removeprefix('app.')}", None)), action
         keys = {key for action in actions_at(screen.PLACE) for key in action.keys}
         assert set(screen._bindings.key_to_bindings) == keys
-
-
-def test_quitting_and_help_are_everywhere() -> None:
-    for place in Place:
-        words = [hint.word for hint in hints_at(place)]
-        assert "quit" in words
-        assert "keys" in words
-    assert "back" not in [hint.word for hint in hints_at(Place.JOBS)]
-
-
-def test_the_footer_names_the_screens_in_one_word() -> None:
-    for place in Place:
-        hints = hints_at(place)
-        assert [hint.key for hint in hints if hint.word in ("screens", "agents", "charts")] == ["1-8"]
-    assert all(action.help for action in ACTIONS)
 
 
 @pytest.mark.parametrize(

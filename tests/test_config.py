@@ -1,8 +1,6 @@
 """Where settings come from, which of them holds, and what is said of wrong ones."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -307,12 +305,3 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
     assert looks.columns
     assert looks.keys
     assert looks.colors
-
-
-def test_who_wants_nothing_otherwise_pays_nothing() -> None:
-    code = (
-        "import sys; from jobtui.config import load; load({}, {}); "
-        "unwanted = {'jobtui.config.personal', 'jobtui.actions', 'jobtui.actions', 'jobtui.render'}; "
-        "sys.exit(', '.join(unwanted & set(sys.modules)) or 0)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -52,7 +52,7 @@ def lines_of(run: Runner, *flags: object, jid: str = JID, capture: str = "local"
     return lines
 
 
-def test_lines_come_in_the_order_of_time_with_their_source(run: Runner) -> None:
+def test_lines_are_as_in_their_files_by_time_with_what_continues_them(run: Runner) -> None:
     lines = lines_of(run)
     times = [line["at"] for line in lines]
     assert times == sorted(times)
@@ -60,16 +60,9 @@ def test_lines_come_in_the_order_of_time_with_their_source(run: Runner) -> None:
     for source in {line["source"] for line in lines}:
         numbers = [line["line"] for line in lines if line["source"] == source]
         assert numbers == sorted(numbers)
-
-
-def test_every_line_is_as_it_stands_in_its_file(run: Runner) -> None:
-    for line in lines_of(run):
+    for line in lines:
         written = Path(line["source"]).read_bytes().split(b"\n")[line["line"] - 1].decode()
         assert line["text"] in mask_text(written)
-
-
-def test_what_continues_a_record_is_given_with_it(run: Runner) -> None:
-    lines = lines_of(run)
     started = next(i for i, line in enumerate(lines) if "stdin=b" in line["text"])
     following = lines[started + 1 : started + 20]
     assert all(line["continues"] and line["certainty"] == "adjacent" for line in following)

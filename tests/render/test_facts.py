@@ -11,7 +11,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
 from jobtui.render.columns import blank_columns, cells_of
-from jobtui.render.facts import matter, record_line, status_words
+from jobtui.render.facts import matter, status_words
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
 from jobtui.render.spans import width_of
@@ -52,15 +52,6 @@ def test_the_status_with_its_age_time_or_alone() -> None:
     assert text_of(status_words(a_job(), NOW, absolute=True)) == "● running since 20:59:00Z"
     odd = a_job(status=JobStatus.UNKNOWN, native_status="melting")
     assert "melting" in text_of(status_words(odd, NOW, absolute=False))
-
-
-def test_the_record_in_a_line() -> None:
-    line = record_line(a_job(percent=41.0), NOW, 200)
-    assert text_of(line).rstrip() == (
-        " heights 0 · myapp · heightWeightReport · sequential · user EPRSqtUW · 41%"
-        " · queued 2026-11-20 20:58:59Z · waited 1s · runs 1m"
-    )
-    assert width_of(record_line(a_job(), NOW, 40)) == 40
 
 
 GOOD, BAD, RUNNING = JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.RUNNING
@@ -152,12 +143,6 @@ def test_labels_are_short_and_differ() -> None:
     assert labels([DB, other_db]) == ["db", "db2"] or len(set(labels([DB, other_db]))) == 2
 
 
-def test_the_strip_names_all_and_colours_only_what_is_late_or_down() -> None:
-    line = strip_line([DB, LOG, DOWN], NOW, 120)
-    assert text_of(line) == " db <5s · supervisor.log <5s · gone.log down, last read 2m10s ago: no such file"
-    assert [span.style for span in line if span.style not in ("", "rule")] == ["dim", "dim", "error"]
-
-
 def test_the_name_of_a_source_is_said_once() -> None:
     assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
 
@@ -166,13 +151,6 @@ def test_where_there_is_little_room_one_that_never_answered_is_named() -> None:
     silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
     assert judge_all([DB, silent, LOG], NOW) == ("new.log no answer for 1m10s", "warning")
     assert judge_all([DB, silent, DOWN], NOW).style == "error"
-
-
-def test_skipped_input_is_counted() -> None:
-    source = SourceHealth(
-        name="/x/a.log", kind="logfile", state=SourceState.PARTIAL, read_at=ago(1), skipped=1200
-    )
-    assert text_of(strip_line([source], NOW, 120)) == " a.log <5s, 1,200 skipped"
 
 
 @pytest.mark.parametrize("cells", range(1, 100, 7))

@@ -4,7 +4,6 @@ from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
 from jobtui.render.lanes import Times
-from jobtui.render.spans import width_of
 from tests.builders import a_step, an_op, text_of
 from tests.conftest import NOW
 
@@ -30,13 +29,6 @@ def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
     return [text_of(line) for line in lines]
 
 
-def test_an_inferred_link_is_dotted_and_a_sure_one_is_not() -> None:
-    lines = drawn(OP, 100)
-    assert "┄" in lines[3]
-    assert "─" in lines[2]
-    assert "┄" not in lines[2]
-
-
 @pytest.mark.parametrize(
     ("word", "is_bad"),
     [
@@ -53,33 +45,10 @@ def test_words_that_somebody_looks_for(word: str, is_bad: bool) -> None:
     assert bool(BAD.search(word)) is is_bad
 
 
-def test_where_it_is_narrow_there_is_a_list() -> None:
-    assert lanes.lanes_in(60) is None
-    lines = drawn(OP, 40)
-    assert lines[0] == " server  api_runSimulation            0s"
-    assert lines[1].startswith(" superv  request")
-    assert any(line.startswith(" superv  ✗ status error") for line in lines)
-    assert all(len(line) == 40 for line in lines)
-    assert text_of(lanes.heading(OP, 40)) == " step                              start"
-
-
-def test_the_heading_names_lanes_driver_and_agent() -> None:
-    text = text_of(lanes.heading(OP, 100))
-    assert len(text) == 100
-    assert "driver Local" in text
-    assert "agent WUt4" in text
-    assert text.rstrip().endswith("step")
-    assert width_of(lanes.heading(None, 100)) == 100
-
-
 def test_times_to_the_millisecond_only_where_logs_have_them() -> None:
     op = an_op(steps=[a_step("a", 0), a_step("b", 0.911)])
     assert drawn(op, 40)[1].endswith("0.911")
     assert drawn(OP, 40)[4].endswith("31s")
-
-
-def test_times_of_day() -> None:
-    assert drawn(OP, 40, Times(absolute=True))[0].endswith("20:59:00")
 
 
 def test_a_step_without_a_time_has_none() -> None:

@@ -122,9 +122,8 @@ def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None
         export.run_program(("/nowhere/less",), os.environ)
 
 
-@pytest.mark.parametrize("size", [(80, 1), (40, 1), (40, 3)], ids=lambda size: "x".join(map(str, size)))
-async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int]) -> None:
-    async with on_jobs(size=size) as (scene, pilot, _):
+async def test_a_line_says_how_many_and_what_is_worst_and_keys_are_heard() -> None:
+    async with on_jobs(size=(40, 1)) as (scene, pilot, _):
         await wait_until(lambda: "●3 ○2 !" in screen_text(scene.app)[0], pilot)
         assert "! ○ pending" in screen_text(scene.app)[0]
         await press(pilot, "p", until=lambda: "paused" in screen_text(scene.app)[0])
@@ -162,26 +161,22 @@ async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
     return shlex.split(taken.command)
 
 
-@pytest.mark.parametrize(
-    ("keys", "sign", "said"),
-    [
-        (("o",), "OPS", ("timeline", JOB)),
-        (("l",), "lines of", ("logs", JOB)),
-        (("h",), "RUN", ("show", JOB)),
-        (("6",), "SOURCE", ("doctor",)),
-        (("6", "enter"), "› source", ("doctor",)),
-        (("1", "c"), "› columns", ("jobs",)),
-    ],
-    ids=["timeline", "logs", "history", "sources", "source", "columns"],
-)
-async def test_commands_of_jobtui(keys: tuple[str, ...], sign: str, said: tuple[str, ...]) -> None:
+SHOWN_BY = (
+    ("o", "OPS", ("timeline", JOB)), ("l", "lines of", ("logs", JOB)), ("h", "RUN", ("show", JOB)),
+    ("6", "SOURCE", ("doctor",)), (("enter",), "› source", ("doctor",)), ("1c", "› columns", ("jobs",)),
+)  # fmt: skip
+"""Keys, a sign of what is shown then, and the command that shows it."""
+
+
+async def test_commands_of_jobtui() -> None:
     app = an_app(JOB)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(app, pilot, "api_runSimulation")
-        await press(pilot, *keys, until=sign)
-        words = await command_of(app, pilot)
-    assert words == ["jobtui", *WORDS, *said]
-    assert cli.parse(words[1:]).command.name == said[0]
+        for keys, sign, said in SHOWN_BY:
+            await press(pilot, *keys, until=sign)
+            words = await command_of(app, pilot)
+            assert words == ["jobtui", *WORDS, *said]
+            assert cli.parse(words[1:]).command.name == said[0]
 
 
 async def test_jobs_are_shown_with_their_filter_and_what_may_be_meant_is_found_outside_too() -> None:

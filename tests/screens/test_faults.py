@@ -257,15 +257,14 @@ async def test_what_follows_a_log_is_begun_again_and_says_so(
     assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [("following a log", 1)]
 
 
-@pytest.mark.parametrize("size", [(60, 24), (60, 8), (60, 5), (60, 1)])
-async def test_faults_are_counted_where_no_source_is_shown(
-    size: tuple[int, int], tmp_path: Path, expected_faults: Faults
-) -> None:
+async def test_faults_are_counted_where_no_source_is_shown(tmp_path: Path, expected_faults: Faults) -> None:
     (path := tmp_path / "supervisor.log").write_text(stamped(1, "first"))
     with contained("trying"):
         raise Injected(SECRET)
-    async with on_logs([path], size=size) as (app, pilot):
-        await until(app, pilot, "1 fault")
+    async with on_logs([path], size=(60, 24)) as (app, pilot):
+        for lines in (24, 8, 5, 1):
+            await pilot.resize_terminal(60, lines)
+            await until(app, pilot, "1 fault")
 
 
 async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(

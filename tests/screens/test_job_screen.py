@@ -44,23 +44,6 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
     return screen
 
 
-async def test_another_op_another_timeline_and_its_line() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        screen = await ready(scene, pilot)
-        op_list, timeline = screen.query_one(OpList), screen.query_one(Timeline)
-        await press(pilot, "j", until=lambda: timeline.count == 0)
-        assert op_list.record is not None
-        assert op_list.record.op == "k2Wc"
-        await pilot.press("k", "tab", "g")
-        assert timeline.is_active
-        assert timeline.step is not None
-        await wait_until(lambda: "supervisor.log:100" in text_of(screen.query_one(StepDetail))[0], pilot)
-        await pilot.press("tab", "G")
-        assert op_list.record is not None
-        assert op_list.record.op == "9QxZ"
-
-
 async def test_clutter_is_hidden_until_asked_for_but_not_when_it_went_wrong() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -261,14 +244,6 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
         await first(scene, pilot, "no answer of it was read")
 
 
-async def test_in_a_small_pane_there_is_the_sentence_alone_and_why_begins_with_all_of_it() -> None:
-    scene = waiting(60)
-    async with scene.app.run_test(size=(40, 10)) as pilot:
-        assert "%" not in await first(scene, pilot, "Its agent was started")
-        lines = await press(pilot, "w", until="agent_never_started")
-        assert "no answer of it was read" in " ".join(" ".join(lines).split())
-
-
 async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     copied: list[str] = []
@@ -296,13 +271,6 @@ async def test_a_failed_run_beside_a_good_one() -> None:
         taken = await screen.taken()
         assert taken is not None
         assert taken.command == f"jobtui compare {COMPARED} {GOOD}"
-
-
-async def test_what_cannot_be_read_is_named() -> None:
-    scene = waiting(60)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await first(scene, pilot, "Its agent was started")
-        await press(pilot, "w", until="/srv/none/agent.log cannot be read")
 
 
 async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:

@@ -3,16 +3,14 @@
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.widgets.filter_bar import FilterBar, MistakeLine
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
-from jobtui.widgets.text_pane import WhyList
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
@@ -41,17 +39,6 @@ async def test_it_paints_before_any_source_has_answered() -> None:
         for source in (scene.db, scene.log, scene.dead):
             source.go_on()
         await ready(scene, pilot)
-
-
-@pytest.mark.parametrize(("size", "at"), [((120, 40), 1), ((80, 24), 1), ((40, 10), 0)])
-async def test_the_failing_line_is_seen_without_a_key(size: tuple[int, int], at: int) -> None:
-    error = "no such element: crystal3"
-    failed = a_job(1, status=JobStatus.FAILED, error=f"{error}, in beamline 7", ended_at=ago(60))
-    scene = Scene([batch(failed, a_job(2))])
-    async with scene.app.run_test(size=size) as pilot:
-        pane = scene.app.screen.query_one(WhyList)
-        await wait_until(lambda: error in text_of(pane)[at], pilot)
-        assert at == 0 or text_of(pane)[2].startswith(" next  ")
 
 
 async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() -> None:
@@ -100,31 +87,6 @@ async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
         assert table.count == 1
         assert any("/status:failed · 1 of 10 jobs" in line for line in screen_text(scene.app))
         await press(pilot, "escape", until=lambda: table.count == 9)
-
-
-def underlined(app: JobtuiApp) -> str:
-    segments = (segment for strip in app.screen._compositor.render_strips() for segment in strip)
-    return "".join(segment.text for segment in segments if segment.style and segment.style.underline)
-
-
-async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await typed(pilot, "status:faild")
-        await wait_until(lambda: scene.app.screen.query_one(MistakeLine).display, pilot)
-        await wait_until(lambda: table.count == 9, pilot)
-        bar = scene.app.screen.query_one(FilterBar)
-        assert bar.mistake is not None
-        assert "status:faild"[bar.mistake.start : bar.mistake.end] == "faild"
-        shown = scene.app.screen.query_one(MistakeLine)
-        await wait_until(lambda: "did you mean failed?" in "".join(text_of(shown)), pilot)
-        await wait_until(lambda: underlined(scene.app).startswith("faild"), pilot)
-        await pilot.press("enter")
-        await pilot.pause()
-        assert scene.app.screen.query(FilterBar)
-        await pilot.press("backspace", "e", "d")
-        await wait_until(
-            lambda: not scene.app.screen.query_one(MistakeLine).display or table.count == 1, pilot
-        )
 
 
 async def test_sorting_by_key_goes_through_the_columns() -> None:

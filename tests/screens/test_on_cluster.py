@@ -49,12 +49,6 @@ async def on(
         yield app, pilot
 
 
-@pytest.mark.parametrize(("jid", "words"), [(JID, "Slurm 12 completed"), (CANCELED, "Slurm 16 canceled")])
-async def test_its_id_in_slurm_is_said(jid: JobId, words: str) -> None:
-    async with on(jid, {THERE: HERE}) as (app, pilot):
-        await wait_until(lambda: words in text(app), pilot)
-
-
 async def test_its_files_are_those_on_the_cluster() -> None:
     async with on(JID, {THERE: HERE}) as (app, pilot):
         await wait_until(lambda: "Slurm 12" in text(app), pilot)
@@ -62,10 +56,7 @@ async def test_its_files_are_those_on_the_cluster() -> None:
         assert "run.bash" in text(app)
 
 
-@pytest.mark.parametrize("words", ["goto 99999", "no such error anywhere"])
-async def test_keys_are_heard_while_files_of_jobs_are_read(
-    monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
+async def test_keys_are_heard_while_files_of_jobs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, told_on_disk = asyncio.Event(), Gatherer.told_on_disk
 
     async def late(self: Gatherer, text: str) -> tuple[Candidate, ...]:
@@ -75,7 +66,7 @@ async def test_keys_are_heard_while_files_of_jobs_are_read(
     monkeypatch.setattr(Gatherer, "told_on_disk", late)
     async with on(None, {THERE: HERE}) as (app, pilot):
         await wait_until(lambda: CANCELED in app._session.store.jobs, pilot)
-        await prompt(pilot, "colon", words)
+        await prompt(pilot, "colon", "no such error anywhere")
         await press(pilot, "enter", until="reading the files of the newest jobs")
         await press(pilot, "escape", "2", until=LogsScreen)
         gate.set()

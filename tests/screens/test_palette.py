@@ -9,7 +9,6 @@ from textual.widgets import Input
 
 from jobtui.screens.agents import AgentsScreen
 from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
@@ -23,15 +22,6 @@ from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
 QUERIES = ("incidents", "stuck", "doctor", "replay", "in a replay", "filter")
-
-
-async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        found = await opened(scene, pilot, "choose col")
-        await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
-        assert words(found)[0].startswith("c ")
-        await press(pilot, "enter", until=ColumnsScreen)
 
 
 async def test_screens_are_found_by_their_names_and_other_words_and_no_keys_of_a_replay() -> None:
@@ -116,17 +106,6 @@ def field(scene: Scene) -> str | None:
     return fields.first().value if fields else None
 
 
-@pytest.mark.parametrize("opening", [":", "/"])
-async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str) -> None:
-    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
-        for words in ("quit quit q", "EPRSqtUW-IVh7w74d qqq 12367 tpM", "j", "::", "/q", " ", "ünïcode 表 q"):
-            type_at_once(scene, opening + words)
-            await wait_until(lambda: field(scene) == words, pilot)  # noqa: B023
-            assert isinstance(scene.app.screen, JobsScreen)
-            assert scene.app.is_running
-            await press(pilot, "escape", until=lambda: field(scene) is None)
-
-
 @pytest.mark.parametrize(
     ("typed", "held", "screen"),
     [
@@ -135,6 +114,8 @@ async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str)
         ("3:qsq1x", "qsq1x", AgentsScreen),
         ("4/qsq1x", "qsq1x", ChartsScreen),
         ("?:qsq1x", "qsq1x", HelpScreen),
+        (":ünïcode 表 q", "ünïcode 表 q", JobsScreen),
+        ("//q", "/q", JobsScreen),
         (":nothing such\rqq", "nothing suchqq", JobsScreen),
         ("\x10qsource", "qsource", CommandPalette),
         (f":{FAILED}\r:so", "so", JobScreen),
@@ -168,15 +149,6 @@ async def test_a_paste_without_a_line_opens_one_with_it_on_every_screen() -> Non
             await wait_until(lambda: field(scene) == "q␛[31m q1q", pilot)
             assert scene.app.screen.query(CommandBar)
             await press(pilot, "escape", until=lambda: field(scene) is None)
-
-
-async def test_a_paste_goes_into_the_line_that_is_open_or_opens() -> None:
-    async with on_jobs(size=(100, 24)) as (scene, pilot, table):
-        type_at_once(scene, "/sta")
-        scene.app.post_message(events.Paste("tus:"))
-        type_at_once(scene, "failed\r")
-        await wait_until(lambda: table.count == 1, pilot)
-        await wait_until(lambda: field(scene) is None, pilot)
 
 
 async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:

@@ -53,12 +53,12 @@ async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None
         await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
 
 
-@pytest.mark.parametrize("keys", [(), ("6",), ("question_mark",)], ids=["jobs", "sources", "help"])
-async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(keys: tuple[str, ...]) -> None:
+async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen() -> None:
     async with read() as (scene, pilot):
-        await press(pilot, *keys, until=lambda: "21:00:00Z" in top(scene.app))
-        await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
-        await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
+        for key in ("1", "6", "question_mark"):
+            await press(pilot, key, until=lambda: "21:00:00Z" in top(scene.app))
+            await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
+            await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
 
 
 async def test_ops_steps_and_sources_stay_in_a_pause() -> None:

@@ -178,19 +178,6 @@ def test_colours_are_written_only_where_they_are_seen() -> None:
     assert pen.text() == "\x1b[31ma  b\x1b[0m"
 
 
-def test_what_is_seen_on_a_blank_is_written_there() -> None:
-    pen = Pen(PEN_COLORS)
-    pen.write("a", PLAIN)
-    pen.write(" ", codes_of(Style(underline=True, color="red"), PEN_COLORS))
-    pen.write(" ", codes_of(Style(color="blue"), PEN_COLORS))
-    pen.write(" ", codes_of(Style(bgcolor="blue"), PEN_COLORS))
-    cells = drawn(pen.text()).cells[0]
-    assert cells[1].attributes == {"4"}
-    assert cells[1].foreground == "31"
-    assert (cells[2].attributes, cells[2].background) == (frozenset(), "")
-    assert cells[3].background == "44"
-
-
 def test_the_shortest_way_to_a_place_is_taken() -> None:
     pen = Pen(PEN_COLORS)
     for x, y in ((0, 0), (5, 0), (0, 1), (0, 2), (3, 1)):

@@ -7,14 +7,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.actions import Hint
-from jobtui.analysis.counts import Counts
-from jobtui.model.clock import FixedClock
-from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Line, Paragraph, Span, rows, width_of
 from jobtui.render.text import safe, width, wrapped
 from jobtui.theme import DARK
-from jobtui.widgets.frame import Header, KeyLine, RuleLine
+from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
@@ -142,47 +138,6 @@ async def test_the_wheel_scrolls_as_far_up_as_down() -> None:
             pane.scroll_rows(6)
             pane.scroll_rows(-3)
             assert pane.top == 3
-
-
-COUNTS = Counts({status: 0 for status in JobStatus} | {JobStatus.RUNNING: 12, JobStatus.PENDING: 3}, 7)
-
-
-@pytest.mark.parametrize(
-    ("cells", "said"),
-    [
-        (120, ["12 running", "3 pending", "2 need attention", "7 failed 1h", "21:00:00Z"]),
-        (60, ["●12", "○3", "!2", "✗7", "21:00:00Z"]),
-        (30, ["●12", "○3", "!2", "✗7"]),
-        (8, ["jobtui"]),
-        (4, ["jo…"]),
-    ],
-)
-async def test_the_header_says_what_there_is_room_for(clock: FixedClock, cells: int, said: list[str]) -> None:
-    header = Header(clock.now, "jobtui")
-    async with WidgetApp(header).run_test(size=(cells, 3)) as pilot:
-        header.set_counts(COUNTS, 2, more="+")
-        await pilot.pause()
-        text = text_of(header)[0]
-        assert text.count("+") == 4 * ("12" in text)
-        header.set_counts(COUNTS, 2)
-        await pilot.pause()
-        text = text_of(header)[0]
-        assert all(words in text for words in said)
-        assert width_of(header.line(0)) == cells
-
-
-async def test_keys_that_matter_most_stay_longest() -> None:
-    words = (("1", "jobs", 5), ("↵", "open", 2), ("/", "filter", 2), ("?", "keys", 1), ("q", "quit", 2))
-    keys = KeyLine([Hint(*one) for one in words])
-    async with WidgetApp(keys).run_test(size=(60, 3)) as pilot:
-        for cells, line in (
-            (60, " 1 jobs  ↵ open  / filter  ? keys  q quit"),
-            (26, " ↵ open  / filter  ? keys"),
-            (8, " ? keys"),
-        ):
-            await pilot.resize_terminal(cells, 3)
-            await pilot.pause()
-            assert text_of(keys) == [line]
 
 
 async def test_text_is_wrapped_and_scrolled() -> None:

@@ -350,12 +350,3 @@ async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
     assert len(set(signs)) == len(names)
     picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
     assert not [sign for sign in signs if sign not in picture], lines
-
-
-async def test_a_window_of_ten_rows_has_the_chart_too() -> None:
-    async with a_view((40, 6)) as (view, pilot):
-        lines = await shown(pilot, view, a_chart())
-        assert "38 of 40 nodes busy" in lines[0]
-        assert lines[1].startswith("40┤")
-        assert "█" in lines[2]
-        assert "└" in lines[4]
