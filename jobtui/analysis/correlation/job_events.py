@@ -54,7 +54,10 @@ class JobEvents:
         self._jobs = Bounded[JobId, _Events](JOBS_KEPT)
 
     def _of(self, jid: JobId) -> _Events:
-        events = self._jobs[jid] = self._jobs.get(jid) or _Events()
+        events = self._jobs.get(jid)
+        if events is None:
+            events = self._jobs[jid] = _Events()
+        self._jobs.move_to_end(jid)
         return events
 
     def requested(self, record: LogRecord) -> JobId | None:
