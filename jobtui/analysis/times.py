@@ -47,6 +47,16 @@ def duration(seconds: float | None) -> str:
     return _in_units(int(seconds))
 
 
+def for_words(seconds: float | None) -> str:
+    """The end of a sentence, such as " for 6m12s"; "" for None."""
+    return "" if seconds is None else f" for {age(max(0.0, seconds))}"
+
+
+def ago_words(seconds: float | None) -> str:
+    """The same, such as " 6m12s ago"."""
+    return "" if seconds is None else f" {age(max(0.0, seconds))} ago"
+
+
 def _in_units(seconds: int) -> str:
     if seconds < _MINUTE_S:
         return f"{seconds}s"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.flags import slot_of
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.clock import Nanos, since_s
 from jobtui.model.ids import AgentPrefix
 from jobtui.model.ops import Agent, Op, Step, is_told_before
 from jobtui.model.verdicts import Chain, Holder, Slot, Usual, Wait
@@ -81,7 +81,7 @@ def wait_of(op: Op, scene: Scene) -> Wait | None:
         op=op,
         slot=slot,
         step=step,
-        waited_s=None if step.at is None else max(0.0, seconds_between(step.at, scene.now)),
+        waited_s=since_s(step.at, scene.now),
         ahead=ahead,
         holders=tuple(_holder(one, scene) for one in sorted(holders, key=lambda one: one.sent_at or 0)),
     )
@@ -123,9 +123,9 @@ def _holder(op: Op, scene: Scene) -> Holder:
     usual = scene.usual_of(op)
     return Holder(
         op=op,
-        held_s=None if since is None else max(0.0, seconds_between(since, scene.now)),
+        held_s=since_s(since, scene.now),
         limit_s=scene.limit_of(op),
-        cancel_s=None if asked is None else max(0.0, seconds_between(asked, scene.now)),
+        cancel_s=since_s(asked, scene.now),
         is_confirmed=cancel is not None and cancel.replies > 0,
         usual_s=usual.p50_s if usual is not None else None,
     )

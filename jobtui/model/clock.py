@@ -65,6 +65,11 @@ def seconds_between(start: Nanos, end: Nanos) -> float:
     return (end - start) / SECOND
 
 
+def since_s(at: Nanos | None, now: Nanos) -> float | None:
+    """Seconds from a time to now, 0 for one to come; None for None."""
+    return None if at is None else max(0.0, seconds_between(at, now))
+
+
 def time_of_seconds(seconds: float | None) -> Nanos | None:
     """The time of epoch seconds; None for None and for a number out of range."""
     return from_seconds(seconds) if seconds is not None and 0 <= seconds < LATEST_S else None

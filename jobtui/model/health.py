@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from jobtui.model.clock import Nanos, from_seconds, seconds_between, to_rfc3339
+from jobtui.model.clock import Nanos, from_seconds, seconds_between, since_s, to_rfc3339
 from jobtui.model.numbers import counted
 
 
@@ -118,9 +118,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     def silent_s(self, now: Nanos) -> float:
         """For how many seconds it has neither been read nor failed since it was first asked."""
-        if self.state is not SourceState.STARTING or self.asked_at is None:
-            return 0.0
-        return max(0.0, seconds_between(self.asked_at, now))
+        is_starting = self.state is SourceState.STARTING
+        return (since_s(self.asked_at, now) or 0.0) if is_starting else 0.0
 
     def nothing_new_s(self, now: Nanos) -> float:
         """For how many seconds nothing new came; 0 where that is not unusually long, or not known."""
@@ -148,12 +147,11 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     def newest_s(self, now: Nanos) -> float | None:
         """The age of its newest record in seconds; None where no record has a time."""
-        at = self.newest_at
-        return None if at is None else max(0.0, seconds_between(at, self.shifted(now)))
+        return since_s(self.newest_at, self.shifted(now))
 
     def lag_s(self, now: Nanos) -> float | None:
         """The age of what it shows in seconds; None if it was never read."""
-        return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))
+        return since_s(self.read_at, now)
 
 
 def progress(sources: Iterable[SourceHealth]) -> str:

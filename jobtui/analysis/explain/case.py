@@ -9,10 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, gaps, mark_of, usual_length, usual_steps
-from jobtui.analysis.times import age
+from jobtui.analysis.times import age, ago_words
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.clock import SECOND, Nanos, seconds_between, since_s
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
@@ -296,9 +296,10 @@ class Case:
         return next((step for step in steps if mark_of(step) in marks), None)
 
     def since(self, step: Step | None) -> float | None:
-        if step is None or step.at is None:
-            return None
-        return max(0.0, seconds_between(step.at, self.evidence.now_at(step.source)))
+        return None if step is None else since_s(step.at, self.evidence.now_at(step.source))
+
+    def ago(self, step: Step | None) -> str:
+        return ago_words(self.since(step))
 
     @property
     def last_step(self) -> Step | None:

@@ -1,6 +1,6 @@
 """What to type next: commands to copy, which only read or which a person decides about. None is run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from jobtui.model.commands import OURS, Command
 from jobtui.model.slurm import STEP_COLUMNS
 from jobtui.model.verdicts import Code, NextStep, Verdict
 
-Suggestion = Callable[[Case], NextStep | None]
+Suggestion = Callable[[Case], Iterable[NextStep]]
 
 TAIL_LINES = "50"
 AROUND = 120 * SECOND
@@ -20,8 +20,8 @@ MOST = 4
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
-    found = (suggest(case) for suggest in SUGGESTIONS.get(finding.code, ()))
-    return tuple(step for step in found if step is not None and step.command)
+    found = (step for suggest in SUGGESTIONS.get(finding.code, ()) for step in suggest(case))
+    return tuple(step for step in found if step.command)
 
 
 def on_sources(
@@ -52,52 +52,47 @@ def on_sources(
 
 
 def _ours(why: str, verb: str) -> Suggestion:
-    return lambda case: NextStep(why, Command(OURS, verb, about=[case.job_id]))
+    return lambda case: (NextStep(why, Command(OURS, verb, about=[case.job_id])),)
 
 
 _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
 _compare = _ours("compare with the last good run", "compare")
 _ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
+_ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
 _start_again = _ours("what frees it: its user ends the run in a browser and starts it again", "show")
 
 
-def _agent_log(case: Case) -> NextStep | None:
-    agent = case.agent
-    if agent is None:
-        return None
-    return NextStep(
-        "read what its agent wrote", Command(OURS, "logs", f"--agent={agent.agent}", about=[case.job_id])
-    )
+def _agents(case: Case) -> Iterator[NextStep]:
+    yield NextStep("see who holds the slots", Command(OURS, "agents"))
 
 
-def _container(case: Case) -> NextStep | None:
-    agent = case.agent
-    if agent is None or agent.container is None:
-        return None
-    inspect = Command("docker", "inspect", about=[agent.container], host=agent.host or "")
-    return NextStep("see whether its container is there", inspect)
+def _agent_log(case: Case) -> Iterator[NextStep]:
+    if (agent := case.agent) is not None:
+        command = Command(OURS, "logs", f"--agent={agent.agent}", about=[case.job_id])
+        yield NextStep("read what its agent wrote", command)
 
 
-def _run_log(case: Case) -> NextStep | None:
-    run_dir = case.run.run_dir if case.run is not None else None
-    if run_dir is None or case.evidence.cause is not None:
-        return None
-    return NextStep(
-        "read what its program wrote", Command("tail", "-n", TAIL_LINES, "--", about=[f"{run_dir}/run.log"])
-    )
+def _container(case: Case) -> Iterator[NextStep]:
+    if (agent := case.agent) is not None and agent.container is not None:
+        inspect = Command("docker", "inspect", about=[agent.container], host=agent.host or "")
+        yield NextStep("see whether its container is there", inspect)
 
 
-def _input(case: Case) -> NextStep | None:
-    run_dir = case.run.run_dir if case.run is not None else None
-    if run_dir is None:
-        return None
-    return NextStep("look at its input", Command("less", "--", about=[f"{run_dir}/in.json"]))
+def _run_log(case: Case) -> Iterator[NextStep]:
+    if case.run is not None and case.run.run_dir is not None and case.evidence.cause is None:
+        command = Command("tail", "-n", TAIL_LINES, "--", about=[f"{case.run.run_dir}/run.log"])
+        yield NextStep("read what its program wrote", command)
 
 
-def _memory(case: Case) -> NextStep | None:
+def _input(case: Case) -> Iterator[NextStep]:
+    if case.run is not None and case.run.run_dir is not None:
+        yield NextStep("look at its input", Command("less", "--", about=[f"{case.run.run_dir}/in.json"]))
+
+
+def _memory(case: Case) -> Iterator[NextStep]:
     if case.evidence.killer is not None and case.evidence.killer.is_read:
-        return None
+        return
     host = case.agent.host or "" if case.agent is not None else ""
     step = case.last(Mark.AGENT_GONE, Mark.FINAL)
     at = step.at if step is not None else None
@@ -109,38 +104,29 @@ def _memory(case: Case) -> NextStep | None:
         since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
         around = ["--since", since, "--until", until]
     command = Command("journalctl", "-k", "--grep", "oom-kill", *around, host=host)
-    return NextStep("see whether the kernel killed it for memory", command)
+    yield NextStep("see whether the kernel killed it for memory", command)
 
 
-def _queue(case: Case) -> NextStep:
+def _queue(case: Case) -> Iterator[NextStep]:
     if case.slurm is not None:
-        return NextStep("see what Slurm knows of it", Command(OURS, "show", about=[case.slurm.id]))
-    return NextStep("see its place in Slurm's queue", Command("squeue", "--me", "--start"))
+        yield NextStep("see what Slurm knows of it", Command(OURS, "show", about=[case.slurm.id]))
+    else:
+        yield NextStep("see its place in Slurm's queue", Command("squeue", "--me", "--start"))
 
 
-def _slurm(case: Case) -> NextStep | None:
-    if case.slurm is None:
-        return None
-    number, source = case.slurm.id.rpartition("/")[2], case.slurm.source
-    host = source.rpartition("@")[2].removeprefix("ssh://") if source.startswith("ssh://") else ""
-    return NextStep(
-        "see how its steps ended", Command("sacct", STEP_COLUMNS, "-j", about=[number], host=host)
-    )
+def _slurm(case: Case) -> Iterator[NextStep]:
+    if case.slurm is not None:
+        number, source = case.slurm.id.rpartition("/")[2], case.slurm.source
+        host = source.rpartition("@")[2].removeprefix("ssh://") if source.startswith("ssh://") else ""
+        command = Command("sacct", STEP_COLUMNS, "-j", about=[number], host=host)
+        yield NextStep("see how its steps ended", command)
 
 
-def _supervisor_log(case: Case) -> NextStep | None:
+def _supervisor_log(case: Case) -> Iterator[NextStep]:
     """A command that shows the log around the restart; the log can be read from here."""
-    step = case.last(Mark.RESTARTED, Mark.FOUND_GONE)
-    if step is None:
-        return None
-    name = step.source.rpartition("/")[2]
-    return NextStep(
-        "see why the supervisor was restarted", Command(OURS, "logs", *_window(step.at), about=[name])
-    )
-
-
-def _agents(case: Case) -> NextStep:
-    return NextStep("see who holds the slots", Command(OURS, "agents"))
+    if (step := case.last(Mark.RESTARTED, Mark.FOUND_GONE)) is not None:
+        command = Command(OURS, "logs", *_window(step.at), about=[step.source.rpartition("/")[2]])
+        yield NextStep("see why the supervisor was restarted", command)
 
 
 SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {

@@ -20,9 +20,9 @@ from jobtui.analysis.explain.case import (
     record_fact,
 )
 from jobtui.analysis.explain.pending import sentence_of
-from jobtui.analysis.times import age, duration
+from jobtui.analysis.times import age, duration, for_words
 from jobtui.model.changes import UNLISTED, Allocation, Site, StateChange, in_order
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import BLOCKED, DELETED, Category, Job, JobStatus, Pending
@@ -68,7 +68,11 @@ class BalsamCase(NamedTuple):
         return self.changes[-1].at if self.changes else self.job.updated_at
 
     def since_s(self) -> float | None:
-        return None if self.since is None else max(0.0, seconds_between(self.since, self.now))
+        return since_s(self.since, self.now)
+
+    @property
+    def waited(self) -> str:
+        return for_words(self.since_s())
 
     def last(self, *states: str) -> StateChange | None:
         return next((change for change in reversed(self.changes) if change.after in states), None)
@@ -132,7 +136,7 @@ def _pending(matter: BalsamCase, category: Category, words: str, **more: Any) ->
 
 
 def _waits(matter: BalsamCase, code: Code, pending: Pending, sure: float, begin: str = "") -> Said:
-    return Said(code, sentence_of(pending, _for(matter), begin), sure, pending=pending)
+    return Said(code, sentence_of(pending, matter.waited, begin), sure, pending=pending)
 
 
 def _failed(matter: BalsamCase) -> Said:
@@ -238,7 +242,7 @@ def _site_down(matter: BalsamCase) -> Said | None:
     site = matter.site
     if site is None or not site.is_down(matter.now) or site.seen_at is None:
         return None
-    silent = age(max(0.0, seconds_between(site.seen_at, matter.now)))
+    silent = age(since_s(site.seen_at, matter.now))
     start = Command("balsam", "site", "start", within=site.path)
     steps = (
         NextStep("see which sites are active", Command("balsam", "site", "ls")),
@@ -304,7 +308,7 @@ def _without_launcher(matter: BalsamCase, fitting: Sequence[Allocation], before:
     what = "no allocation that takes jobs with its tags" if others else "no allocation"
     if small := [one.nodes for one in others if one in fitting]:
         what = f"no allocation of {matter.nodes} nodes (the largest has {max(small)})"
-    sentence = f"It could run{_for(matter)}, and its site has {what}, neither running nor in the queue."
+    sentence = f"It could run{matter.waited}, and its site has {what}, neither running nor in the queue."
     newest = max(matter.here, key=lambda one: one.id, default=None)
     note = ""
     if newest is not None and newest.state == "submit_failed":
@@ -368,12 +372,18 @@ def _running(matter: BalsamCase) -> Said:
         sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
         return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
-    return Said(Code.RUNNING, f"It runs{_for(matter)}.", SURE if own is not None else LIKELY, (), doubts)
+    return Said(
+        Code.RUNNING,
+        f"It runs{matter.waited}.",
+        SURE if own is not None else LIKELY,
+        (),
+        doubts,
+    )
 
 
 def _stale(matter: BalsamCase, one: Allocation) -> Said:
     heard = one.heartbeat_at if one.launchers else one.start_at
-    silent = "" if heard is None else f" for {age(max(0.0, seconds_between(heard, matter.now)))}"
+    silent = for_words(since_s(heard, matter.now))
     sentence = (
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
         "what it should do does not get done."
@@ -405,11 +415,6 @@ RULES: Mapping[str, Callable[[BalsamCase], Said]] = {
     "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _ended, FAILED: _failed,
 }  # fmt: skip
 """What is asked of a job in each state."""
-
-
-def _for(matter: BalsamCase) -> str:
-    seconds = matter.since_s()
-    return "" if seconds is None else f" for {age(seconds)}"
 
 
 def _look(matter: BalsamCase) -> tuple[NextStep, ...]:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
 from jobtui.analysis.explain.pending import sentence_of
-from jobtui.analysis.times import age, duration
+from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.formats.causes import load_kills
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
 from jobtui.model.condor import (
     BEGIN,
@@ -84,11 +84,14 @@ class CondorCase(NamedTuple):
     def waited_s(self) -> float | None:
         """How long it has been in its state, None where no file tells since when."""
         at = self.life.turns[-1].fact.at if self.life.turns else None
-        return None if at is None else max(0.0, seconds_between(at, self.now))
+        return since_s(at, self.now)
 
     @property
     def since(self) -> str:
-        return "" if self.waited_s is None else f" for {age(self.waited_s)}"
+        return for_words(self.waited_s)
+
+    def ago(self, fact: CondorFact | None) -> str:
+        return ago_words(since_s(fact.at if fact is not None else None, self.now))
 
 
 def explain_condor(evidence: Evidence) -> Verdict:
@@ -201,12 +204,12 @@ def _running(matter: CondorCase) -> Said:
     where = f" on {matter.life.host}" if matter.life.host else ""
     begun = matter.last(BEGIN)
     if not _is_told(matter):
-        sentence = f"It began{where}{_ago(begun, matter)} and did not end since, as far as its output tells."
+        sentence = f"It began{where}{matter.ago(begun)} and did not end since, as far as its output tells."
         return Said(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
         cut = matter.last("disconnected")
         sentence = (
-            f"It ran{where} when the connection was lost{_ago(cut, matter)}; HTCondor tries to reconnect."
+            f"It ran{where} when the connection was lost{matter.ago(cut)}; HTCondor tries to reconnect."
         )
         return Said(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
     return Said(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
@@ -260,7 +263,7 @@ def _in_state(matter: CondorCase) -> Said:
     if state == TRANSFERRING:
         return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
     if state == REMOVED:
-        ago, why = _ago(matter.life.turns[-1].fact, matter), (matter.life.reason or NO_REASON).rstrip(".")
+        ago, why = matter.ago(matter.life.turns[-1].fact), (matter.life.reason or NO_REASON).rstrip(".")
         return Said(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
     return Said(Code.UNKNOWN, what, 0.3)
@@ -279,12 +282,6 @@ _KILLED = "a job that is killed writes no last line"
 
 def _is_told(matter: CondorCase) -> bool:
     return matter.has(Teller.EVENT) or matter.has(Teller.AD)
-
-
-def _ago(fact: CondorFact | None, matter: CondorCase) -> str:
-    if fact is None or fact.at is None:
-        return ""
-    return f" {age(max(0.0, seconds_between(fact.at, matter.now)))} ago"
 
 
 def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:

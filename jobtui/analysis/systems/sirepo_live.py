@@ -25,8 +25,8 @@ from jobtui.analysis.explain.flow import (
 )
 from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
 from jobtui.analysis.keys import ENDS, is_polled
-from jobtui.analysis.times import age
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.analysis.times import age, ago_words, for_words
+from jobtui.model.clock import Nanos, since_s
 from jobtui.model.jobs import Category, JobStatus
 from jobtui.model.numbers import real
 from jobtui.model.ops import OpStatus, Step
@@ -90,7 +90,7 @@ def slot(case: Case) -> Finding | None:
     waited = case.since(wait) if is_logged else _pending_s(case)
     return Finding(
         found[0],
-        f"The run waits{_for(waited)}: {found[2]}.",
+        f"The run waits{for_words(waited)}: {found[2]}.",
         SURE if is_logged else TOLD,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
@@ -127,11 +127,11 @@ def agent_start(case: Case) -> Finding | None:
     waited = case.since(wait)
     waited = _pending_s(case) if waited is None else waited
     if waited is not None and waited <= limit + GRACE_S:
-        sentence = f"Its agent is being started{_for(waited)}; it has up to {age(limit)}."
+        sentence = f"Its agent is being started{for_words(waited)}; it has up to {age(limit)}."
         return Finding(Code.AGENT_STARTING, sentence, SURE, (wait,), Mark.AGENT_ALIVE, limit)
     return Finding(
         Code.AGENT_NEVER_STARTED,
-        f"Its agent was started{_ago_s(waited)} and no answer of it was read; it has {age(limit)}.",
+        f"Its agent was started{ago_words(waited)} and no answer of it was read; it has {age(limit)}.",
         LIKELY if case.last(Mark.AGENT_WAIT, Mark.AGENT_START) is not None else PLAUSIBLE,
         (wait,),
         Mark.AGENT_ALIVE,
@@ -173,18 +173,17 @@ def queued_on_cluster(case: Case) -> Finding | None:
             what = f"It is {slurm.id} in Slurm's queue and will not begin by itself"
             sentence = f"{what}: it waits for {slurm.alert}."
         else:
-            sentence = (
-                f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
-            )
+            waited = for_words(_pending_s(case))
+            sentence = f"It is {slurm.id} in Slurm's queue and waits{waited} for {slurm.message}."
         return Finding(code, sentence, CERTAIN, told)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:
         doubt = "a login that is missing, or an agent that does not answer, would look the same"
-        sentence = f"It is pending{_for(_pending_s(case))}, most likely in Slurm's queue."
+        sentence = f"It is pending{for_words(_pending_s(case))}, most likely in Slurm's queue."
         return None if case.run else Finding(Code.SBATCH_QUEUED, sentence, GUESS, doubts=(doubt,))
     if case.last(Mark.AGENT_GONE) is not None:
         return None
-    sentence = f"The run is in Slurm's queue{_for(_pending_s(case))} and has not begun."
+    sentence = f"The run is in Slurm's queue{for_words(_pending_s(case))} and has not begun."
     return Finding(Code.SBATCH_QUEUED, sentence, SURE, (case.last(Mark.SENT), step), Mark.UPDATED)
 
 
@@ -194,13 +193,13 @@ def sent_without_answer(case: Case) -> Finding | None:
         return None
     waited = case.since(sent)
     if waited is not None and waited < DEFAULT_AGENT_START_S:
-        words = f"It was sent to its agent{_ago_s(waited)}."
+        words = f"It was sent to its agent{ago_words(waited)}."
         return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
     has_begun = case.job is not None and case.job.started_at is not None
     doubts = () if case.agent_seen else ("the agent's log was not available",)
     return Finding(
         Code.REPLY_LOST,
-        f"It was sent to its agent{_ago_s(waited)}, which has not answered.",
+        f"It was sent to its agent{ago_words(waited)}, which has not answered.",
         PLAUSIBLE if has_begun else LIKELY,
         (sent, case.last(Mark.REPLY_WAIT)),
         Mark.REPLIED,
@@ -215,10 +214,10 @@ def by_record(case: Case) -> Finding | None:
     waited = _pending_s(case)
     limit = _agent_limit_s(case)
     if waited is not None and waited <= limit + GRACE_S:
-        return Finding(Code.AGENT_STARTING, f"It was asked for{_ago_s(waited)}.", PLAUSIBLE, limit_s=limit)
+        return Finding(Code.AGENT_STARTING, f"It was asked for{ago_words(waited)}.", PLAUSIBLE, limit_s=limit)
     return Finding(
         Code.AGENT_NEVER_STARTED,
-        f"It is pending{_for(waited)} without saying why: most likely its agent never answered.",
+        f"It is pending{for_words(waited)} without saying why: most likely its agent never answered.",
         PLAUSIBLE,
         missing=Mark.AGENT_ALIVE,
         limit_s=limit,
@@ -242,17 +241,8 @@ def _agent_limit_s(case: Case) -> float:
 
 def _pending_s(case: Case) -> float | None:
     if case.record is not None and case.record.queued_at is not None:
-        return max(0.0, seconds_between(case.record.queued_at, case.now))
-    created = case.run.created_at if case.run is not None else None
-    return None if created is None else max(0.0, seconds_between(created, case.now))
-
-
-def _for(seconds: float | None) -> str:
-    return "" if seconds is None else f" for {age(seconds)}"
-
-
-def _ago_s(seconds: float | None) -> str:
-    return "" if seconds is None else f" {age(seconds)} ago"
+        return since_s(case.record.queued_at, case.now)
+    return since_s(case.run.created_at if case.run is not None else None, case.now)
 
 
 NEWS_S = 10.0
@@ -273,7 +263,7 @@ def agent_gone(case: Case) -> Finding | None:
     doubts = [words for words, applies in LOSS_DOUBTS if applies(case, gone)]
     return Finding(
         Code.AGENT_LOST,
-        f"Its agent went away{_ago(case, gone)} while it had the run; the record still says {case.status}, "
+        f"Its agent went away{case.ago(gone)} while it had the run; the record still says {case.status}, "
         "until somebody asks for the job.",
         PLAUSIBLE if case.restart is not None else LIKELY if doubts else SURE,
         (case.last(Mark.SENT), gone),
@@ -313,7 +303,7 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     is_told = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
     return Finding(
         Code.CANCEL_UNCONFIRMED,
-        f"Its cancel{_ago(case, asked)} {how} nothing confirms it; the program may still run and "
+        f"Its cancel{case.ago(asked)} {how} nothing confirms it; the program may still run and "
         "hold its slot.",
         PLAUSIBLE if not is_told else SURE if is_heard else LIKELY,
         (asked, cancel.steps[-1] if cancel.steps else None),
@@ -335,7 +325,7 @@ def reply_lost(case: Case) -> Finding | None:
         return None
     return Finding(
         Code.REPLY_LOST,
-        f"Its program ended{_ago(case, exited)} by what its agent wrote; the supervisor never heard of it.",
+        f"Its program ended{case.ago(exited)} by what its agent wrote; the supervisor never heard of it.",
         STRONG if not case.is_log_behind else PLAUSIBLE,
         (case.last(Mark.SENT), exited),
         Mark.FINAL,
@@ -351,7 +341,7 @@ def ended_unwritten(case: Case) -> Finding | None:
         return None
     return Finding(
         Code.STALE_RECORD,
-        f'The supervisor logged "{ended.step}"{_ago(case, ended)}, and the record still says {case.status}.',
+        f'The supervisor logged "{ended.step}"{case.ago(ended)}, and the record still says {case.status}.',
         LIKELY,
         (ended,),
         doubts=("the record may just be being written",),
@@ -427,7 +417,7 @@ def asked_again(case: Case) -> Finding | None:
     if gone is None:
         return None
     sentence = (
-        f"Its agent went away{_ago(case, gone)} while it had the run; asked again, a new agent knew nothing "
+        f"Its agent went away{case.ago(gone)} while it had the run; asked again, a new agent knew nothing "
         "of it."
     )
     return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
@@ -445,8 +435,4 @@ def _quiet_s(case: Case) -> float | None:
     record = (job.written_at, job.updated_at, job.started_at) if job is not None else ()
     steps = case.run.steps if case.run is not None else ()
     times: list[Nanos] = [at for at in (*record, *(step.at for step in steps)) if at is not None]
-    return max(0.0, seconds_between(max(times), case.now)) if times else None
-
-
-def _ago(case: Case, step: Step | None) -> str:
-    return _ago_s(case.since(step))
+    return since_s(max(times, default=None), case.now)

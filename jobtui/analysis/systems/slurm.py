@@ -13,7 +13,7 @@ import msgspec
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Said
 from jobtui.analysis.explain.pending import held_until, refined, sentence_of
-from jobtui.analysis.times import age, duration
+from jobtui.analysis.times import duration, for_words
 from jobtui.model.clock import Nanos, time_of_iso
 from jobtui.model.commands import Command
 from jobtui.model.health import unread
@@ -72,8 +72,7 @@ class SlurmCase(NamedTuple):
         return self.facts.get("not started") if self.facts else words_of("not_started", signal)
 
     def for_(self) -> str:
-        seconds = self.job.waited_s(self.now)
-        return "" if seconds is None else f" for {age(max(0.0, seconds))}"
+        return for_words(self.job.waited_s(self.now))
 
     def after(self) -> str:
         seconds = self.job.elapsed_s(self.now)
@@ -171,8 +170,7 @@ def _pending(matter: SlurmCase) -> Said:
 def _running(matter: SlurmCase) -> Said:
     job = matter.job
     phase = f", and {job.message}" if job.message else ""
-    ran = job.elapsed_s(matter.now)
-    length = "" if ran is None else f" for {age(max(0.0, ran))}"
+    length = for_words(job.elapsed_s(matter.now))
     limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
     where = f" on {job.host}" if job.host else ""
     return Said(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
