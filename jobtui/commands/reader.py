@@ -36,7 +36,7 @@ from jobtui.backends.registry import (
 )
 from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain, marked
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.condor import condor_id
 from jobtui.model.health import SourceError, SourceHealth, SourceState, progress
 from jobtui.model.ids import JobId, named
@@ -437,16 +437,20 @@ async def until_ended(*work: Awaitable[object], for_s: float | None = None) -> N
             raise result
 
 
-def limits_of(context: Context, usual_mb: int, least_mb: int) -> tuple[int, float | None] | None:
-    """How many MB to keep and how long to go on, as flags ask; None where they are wrong, which is said."""
+def limits_of(
+    context: Context, usual_mb: int, least_mb: int, why_not_at: str
+) -> tuple[int, float | None] | Exit:
+    """How many MB to keep and how long to go on, as flags ask; the exit code where something is wrong."""
     from jobtui.analysis.times import parse_duration  # few commands are given one
 
+    warn(context)
+    if isinstance(context.clock, FixedClock):
+        return complain(why_not_at, Exit.USAGE)
     megabytes, wanted = whole(context.flag("limit"), usual_mb), context.flag("for")
     for_s = parse_duration(wanted) if wanted is not None else None
     if megabytes < least_mb or (wanted is not None and not for_s):
-        complain(f"--limit needs at least {least_mb} MB, --for a time such as 8h")
-        return None
-    return megabytes, for_s
+        return complain(f"--limit needs at least {least_mb} MB, --for a time such as 8h", Exit.USAGE)
+    return (megabytes, for_s) if configured(context) else no_source()
 
 
 def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:

@@ -12,7 +12,7 @@ from jobtui import __version__
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
-from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
+from jobtui.commands.reader import configured, limits_of, session_to_watch, until_ended
 from jobtui.commands.remember import REMEMBERED, kept_reading, open_memory, runs_of, say, with_memory
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, Effective
@@ -31,16 +31,11 @@ LEAST_MB = 1
 
 
 def run(context: Context) -> Exit:
-    warn(context)
-    if isinstance(context.clock, FixedClock):
-        complain("record keeps what comes from now on, so it takes no --at; give --at to what replays it")
-        return Exit.USAGE
-    if (limits := limits_of(context, DEFAULT_MB, LEAST_MB)) is None:
-        return Exit.USAGE
-    megabytes, for_s = limits
-    specs = configured(context)
-    if not specs:
-        return no_source()
+    not_at = "record keeps what comes from now on, so it takes no --at; give --at to what replays it"
+    limits = limits_of(context, DEFAULT_MB, LEAST_MB, not_at)
+    if isinstance(limits, Exit):
+        return limits
+    (megabytes, for_s), specs = limits, configured(context)
     directory, now = Path(context.words[0]), SystemClock().now()
     config: object = msgspec.to_builtins(
         context.config._replace(sources=tuple(spec.public for spec in specs))

@@ -13,12 +13,12 @@ from jobtui.analysis.signature import failure_text
 from jobtui.analysis.times import parse_moment
 from jobtui.commands.context import Context
 from jobtui.commands.printing import Report, first, print_report
-from jobtui.commands.reader import configured, limits_of, no_source, session_to_watch, until_ended, warn
+from jobtui.commands.reader import configured, limits_of, session_to_watch, until_ended
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.grammar import COMMAND_BY_NAME, Invocation
 from jobtui.memory.database import FILE_NAME, MOST_SHOWN, Memory
 from jobtui.memory.writer import MemoryThread, MemoryWriter, forget
-from jobtui.model.clock import FixedClock, Nanos, SystemClock
+from jobtui.model.clock import Nanos, SystemClock
 from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
@@ -167,14 +167,11 @@ def run(context: Context) -> Exit:
         except OSError as error:
             return complain(f"{path}: cannot be removed: {error.strerror}", Exit.FAILED)
         return Exit.FINE
-    warn(context)
-    if isinstance(context.clock, FixedClock):
-        return complain("remember keeps what is known now, so it takes no --at", Exit.USAGE)
-    if (limits := limits_of(context, DEFAULT_MB, LEAST_MB)) is None:
-        return Exit.USAGE
+    not_at = "remember keeps what is known now, so it takes no --at"
+    limits = limits_of(context, DEFAULT_MB, LEAST_MB, not_at)
+    if isinstance(limits, Exit):
+        return limits
     megabytes, for_s = limits
-    if not configured(context):
-        return no_source()
     try:
         memory = open_memory(megabytes, path)
     except (RecordingError, OSError) as error:

@@ -90,7 +90,7 @@ def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
     return found
 
 
-TIMES = frozenset({"at", "since", "first", "last"})
+TIMES = frozenset({"at", "since", "first", "last", "scheduler_estimate"})
 
 
 @cache

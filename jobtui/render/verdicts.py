@@ -213,9 +213,7 @@ def pending_record(pending: Pending) -> dict[str, object]:
         "holders": [fields_of(held, _HELD) for held in pending.holders],
         "holder_count": pending.holder_count,
         "needs": _pairs(pending.needs),
-        **fields_of(pending, "note? eligible_at"),
-        "scheduler_estimate": time_or_null(pending.scheduler_estimate),
-        "is_stuck": pending.is_stuck,
+        **fields_of(pending, "note? eligible_at scheduler_estimate is_stuck"),
         "history": [{"at": time_or_null(at), "reason": mask_text(reason)} for at, reason in pending.history],
         **fields_of(pending, "asked unread?"),
     }
