@@ -28,7 +28,7 @@ class AllocationsScreen(HeadedScreen):
         self._main = self._table = RecordTable[Allocation](
             ALLOCATION_COLUMNS, self.look, lambda one: (one.source, one.id)
         )
-        self._table.set_empty(("No allocation is known.",))
+        self._table.empty = ("No allocation is known.",)
 
     def body(self) -> Iterator[Widget]:
         yield self._sites

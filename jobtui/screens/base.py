@@ -475,7 +475,7 @@ class TableScreen(FilteringScreen, Generic[Record]):
     def show_all(self) -> None:
         super().show_all()
         table, known = self._table, self.records()
-        table.set_empty((f"no {self.WHAT} passes the filter",) if known else self.silence())
+        table.empty = (f"no {self.WHAT} passes the filter",) if known else self.silence()
         passing = known if self._passes is None else filter(self._passes, known)
         table.set_records(sort_records(passing, self.COLUMNS, table.sorted_by, reverse=table.reverse))
         filtered = f"/{safe(self.filter_text)}" if self.filter_text else ""

@@ -279,7 +279,7 @@ class FacetsScreen(HeadedScreen):
         most = max((one.records for one in counts), default=0)
         self._main = self._table = RecordTable[FacetCount](FACET_COLUMNS, lambda: most, lambda one: one.facet)
         self._table.set_records(counts)
-        self._table.set_empty(("no line to count",))
+        self._table.empty = ("no line to count",)
         self._rule.words = f"records of {of}"
 
     def action_next_field(self) -> None:

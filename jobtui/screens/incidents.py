@@ -119,7 +119,7 @@ class IncidentsScreen(HeadedScreen):
             self._list.set_records((*self._found.groups, *self._found.alone))
             nothing = f"Nothing went wrong in the last {period(self._span_s)}."
             earlier = earlier_words(self._span_s, self._earlier) if self._earlier is not None else nothing
-            self._list.set_empty((earlier, f"{key_of('window')} looks at other times."))
+            self._list.empty = (earlier, f"{key_of('window')} looks at other times.")
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()

@@ -291,7 +291,7 @@ class JobScreen(LiveScreen):
         subject = self._subject()
         shown_run = subject.run.number if subject.run else None
         self._facts.verdict = subject.verdict
-        self._facts.set_job(subject.job, absolute=self.shared.absolute, run=shown_run)
+        self._facts.job, self._facts.run, self._facts.absolute = subject.job, shown_run, self.shared.absolute
         self._main.set_subject(subject)
         self._show_words()
 

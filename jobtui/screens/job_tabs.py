@@ -177,7 +177,7 @@ class TimelineTab(StepTab):
         ops = self.subject.ops
         shown = [op for op in ops if self._shows_hidden or op.name not in CLUTTER or op.error]
         self._ops.set_ops(shown, hidden=len(ops) - len(shown))
-        self._timeline.set_empty(self.subject.silence if not ops else ())
+        self._timeline.empty = self.subject.silence if not ops else ()
         self._timeline.set_op(self._ops.record, absolute=self.shared.absolute)
         self.show_step(self._timeline.step)
 
@@ -270,7 +270,7 @@ class LogsTab(StepTab):
             lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
             self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
             self.show_step(self.step_here)
-        self._log.set_empty(subject.silence)
+        self._log.empty = subject.silence
 
     def open(self) -> None:
         if (line := self._log.record) is not None:

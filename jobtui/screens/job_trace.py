@@ -49,7 +49,7 @@ class TraceTab(JobTab):
         reader = self._tracing.reader if self._tracing else None
         if reader is not None and reader.picture is not None:
             self._pane.set_trace(reader.picture, reader.growing)
-        self._pane.waterfall.set_empty(self._silence())
+        self._pane.waterfall.empty = self._silence()
 
     def _silence(self) -> tuple[str, ...]:
         tracing = self._tracing

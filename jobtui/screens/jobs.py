@@ -358,8 +358,9 @@ class JobsScreen(JobsFilteringScreen):
 
     def _show_one_line(self) -> None:
         if self.has_class("-tiny"):
-            is_paused = self.shared.paused_at is not None
-            self._one_line.set_state(self._header.glyphs(), self._table.rows.worst, is_paused=is_paused)
+            line = self._one_line
+            line.counts, line.worst = self._header.glyphs(), self._table.rows.worst
+            line.is_paused = self.shared.paused_at is not None
 
     def show_pause(self) -> None:
         super().show_pause()

@@ -67,7 +67,7 @@ class TracePane(PaneGroup):
     def set_trace(self, picture: Picture, growing: str) -> None:
         self.facts.sentence, self.facts.stages = sentence_of(picture.found, growing), picture.stages
         self.waterfall.set_trace(picture)
-        self.waterfall.set_empty(("no span passes the filter",))
+        self.waterfall.empty = ("no span passes the filter",)
         if self._only_failures and failed_keys(picture.found) != self._failed:
             self._show_failures(picture.found)
         self._find_path()
@@ -233,7 +233,7 @@ class TraceScreen(FilteringScreen):
                 self._span_id = None
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
-            self._pane.waterfall.set_empty((unknown, *notes) if reader.is_read else ())
+            self._pane.waterfall.empty = (unknown, *notes) if reader.is_read else ()
             self._pane.facts.sentence = Cell("" if reader.is_read else "reading …", "dim")
         counts = picture.counts if picture else ""
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""

@@ -212,7 +212,7 @@ class TraceChangesScreen(HeadedScreen):
         self._main = self._table = RecordTable[StepChange](
             CHANGE_COLUMNS, lambda: None, lambda step: step.span.span_id
         )
-        self._table.set_empty(("reading …",))
+        self._table.empty = ("reading …",)
 
     def on_mount(self) -> None:
         self._compare()
@@ -240,7 +240,7 @@ class TraceChangesScreen(HeadedScreen):
             silence = (
                 "No earlier trace with the same root is complete and good. Two marked ones can be compared."
             )
-        self._table.set_empty((silence,))
+        self._table.empty = (silence,)
         self._show_steps()
 
     async def _study(self, client: TraceClient | None, trace_id: TraceId) -> Findings | None:

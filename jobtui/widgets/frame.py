@@ -190,23 +190,20 @@ LEAST_CELLS = 12
 class OneLine(LineView):
     """The line."""
 
+    counts = Shown[Line](())
+    worst = Shown[Job | None](None)
+    is_paused = Shown(False)
+
     def __init__(self, now_of: Callable[[Job], Nanos]) -> None:
         super().__init__()
         self._now_of = now_of
-        self._counts: Line = ()
-        self._worst: Job | None = None
-        self._pause = False
-
-    def set_state(self, counts: Line, worst: Job | None, *, is_paused: bool) -> None:
-        self._counts, self._worst, self._pause = counts, worst, is_paused
-        self.repaint()
 
     def line(self, y: int) -> Line:
-        head = (*((Span(" paused", "warning"),) if self._pause else ()), *self._counts)
+        head = (*((Span(" paused", "warning"),) if self.is_paused else ()), *self.counts)
         room = self.cells - width_of(head)
-        if self._worst is None or room < LEAST_CELLS:
+        if self.worst is None or room < LEAST_CELLS:
             return padded(fitting(head, self.cells), self.cells)
-        job = self._worst
+        job = self.worst
         now = self._now_of(job)
         status = status_words(job, now, absolute=False)
         why = waits_for(job, now) or matter(job, now).text

@@ -27,6 +27,10 @@ FULL_ROWS = 3
 class JobFacts(LineView):
     """The three lines at the top of a job, most important first."""
 
+    job = Shown[Job | None](None)
+    run = Shown[int | None](None)
+    """The number of the run that is shown."""
+    absolute = Shown(False)
     verdict = Shown[Verdict | None](None)
     """None as long as nobody has looked."""
     cluster = Shown("")
@@ -40,25 +44,16 @@ class JobFacts(LineView):
         super().__init__()
         self._now_of = now_of
         self._job_id = job_id
-        self._job: Job | None = None
-        self._absolute = False
-        self._run: int | None = None
-
-    def set_job(self, job: Job | None, *, absolute: bool, run: int | None = None) -> None:
-        self._job = job
-        self._run = run
-        self._absolute = absolute
-        self.repaint()
 
     def line(self, y: int) -> Line:
         if y == 0:
             return self._name_line()
         if y == 1:
             return self._matter_line()
-        if self._job is None:
+        if self.job is None:
             words = fit(NO_RECORD, max(0, self.cells - 1))
             return (Span(f" {words}", "warning"),) if self.verdict else ()
-        return record_line(self._job, self._now_of(self._job), self.cells, self.cluster)
+        return record_line(self.job, self._now_of(self.job), self.cells, self.cluster)
 
     def _matter_line(self) -> Line:
         cells, age, verdict = self.cells, self._age_spans(), self.verdict
@@ -66,10 +61,10 @@ class JobFacts(LineView):
             sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
             style, age = CONCERN_STYLES[verdict.concern], (*sure, *age)
             words = brief_sentence(verdict, cells - 1 - width_of(age))
-        elif self._job is None:
+        elif self.job is None:
             words, style = NO_RECORD, "warning"
         else:
-            said = matter(self._job, self._now_of(self._job))
+            said = matter(self.job, self._now_of(self.job))
             words, style = said.text, said.style
         return (Span(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
 
@@ -89,16 +84,16 @@ class JobFacts(LineView):
         return spread((Span(trail, "dim"), Span(name, "title")), right, self.cells)
 
     def _right(self) -> Line:
-        if self._job is None:
+        if self.job is None:
             return ()
-        cells, now = self.cells, self._now_of(self._job)
+        cells, now = self.cells, self._now_of(self.job)
         least = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3)) + 1
-        since = status_words(self._job, now, absolute=self._absolute)
+        since = status_words(self.job, now, absolute=self.absolute)
         status = (Span("  "), *since, Span(" "))
-        bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))
-        count = self._job.runs
-        switch = "  ‹ ›" if self._run is not None and count > 1 else ""
-        runs = f"   run {self._run or count} of {count}{switch}" if count else "   never run"
+        bare = (Span("  "), *status_words(self.job, now, absolute=None), Span(" "))
+        count = self.job.runs
+        switch = "  ‹ ›" if self.run is not None and count > 1 else ""
+        runs = f"   run {self.run or count} of {count}{switch}" if count else "   never run"
         full = (Span(runs, "dim"), *status)
         if self.rows_high == 1:
             age = self._age_spans()

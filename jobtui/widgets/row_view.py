@@ -42,13 +42,14 @@ class RowView(LineView):
     """Lines of heading; there are none where all of the widget is one or two lines high."""
     is_active = Shown(True)
     """Whether the keys that move go to it."""
+    empty = Shown[Sequence[str]](())
+    """Paragraphs shown while there are no rows."""
 
     def __init__(self) -> None:
         super().__init__()
         self.top = 0
         self.cursor = 0
         self.shows_cursor = True
-        self._empty: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -68,17 +69,12 @@ class RowView(LineView):
     def row(self, index: int) -> Line:
         raise NotImplementedError
 
-    def set_empty(self, words: Sequence[str]) -> None:
-        """Paragraphs shown while there are no rows; safe to show."""
-        self._empty = tuple(words)
-        self.repaint()
-
     def line(self, y: int) -> Line:
         if y < self.headings:
             return self.heading(y)
         index = self.top + y - self.headings
         if not self.count:
-            empty = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
+            empty = [line for words in self.empty for line in wrapped(words, max(2, self.cells - 2))]
             return (Span(f" {empty[index]}", "dim"),) if index < len(empty) else ()
         if index >= self.count:
             return ()

@@ -186,7 +186,7 @@ def job_facts(text: str) -> Case:
     job = hostile(Job, text, status=JobStatus.FAILED)
 
     def told(facts: JobFacts) -> None:
-        facts.set_job(job, absolute=False)
+        facts.job = job
         facts.verdict = hostile(Verdict, text)
 
     return case(JobFacts(lambda _: now(), job.id), told)
@@ -202,7 +202,11 @@ def one_line(text: str) -> Case:
     line = OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
-    return case(line, lambda line: line.set_state((Span("✗7 ", "failed"),), worst, is_paused=True))
+
+    def tell(line: OneLine) -> None:
+        line.counts, line.worst, line.is_paused = (Span("✗7 ", "failed"),), worst, True
+
+    return case(line, tell)
 
 
 def a_step_detail(text: str) -> Case:
