@@ -1,18 +1,25 @@
-"""The nodes of clusters: why they are down or drained, what runs on them; asked for while this is open."""
+"""The nodes of clusters: why they are down or drained, what runs on them; and those that sites were given."""
 
 from collections.abc import Iterator
 from operator import attrgetter
 
+from textual.widget import Widget
+
 from jobtui.actions import Place
 from jobtui.analysis.nodes import NODE_FIELDS, ListedNode, listed_nodes
-from jobtui.model.ids import JobId
+from jobtui.backends.registry import BALSAM
+from jobtui.model.changes import Allocation
+from jobtui.model.ids import JobId, labels_of
 from jobtui.model.slurm import Cluster
+from jobtui.render.allocations import ALLOCATION_COLUMNS, ServerLook, in_order, site_lines
+from jobtui.render.columns import cells_of
 from jobtui.render.nodes import NODE_COLUMNS, broken_first, controller_words, node_facts
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import TableScreen
+from jobtui.screens.base import HeadedScreen, TableScreen
 from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.shared import Shared
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import TextPane
 
 NODES_EVERY_S = 30.0
@@ -21,7 +28,7 @@ NAME_CELLS = 12
 
 
 class NodesScreen(TableScreen[ListedNode]):
-    """All nodes, and what is known of the one under the cursor."""
+    """All nodes, which are asked for while it is open, and what is known of the one under the cursor."""
 
     PLACE = Place.NODES
     WHAT = "node"
@@ -78,3 +85,44 @@ class NodesScreen(TableScreen[ListedNode]):
 
     def copied(self) -> str:
         return show(self._table.record.node.name) if self._table.record is not None else ""
+
+
+class AllocationsScreen(HeadedScreen):
+    """The sites, and a table of allocations; stale ones stand out."""
+
+    PLACE = Place.ALLOCATIONS
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._sites = TextPane()
+        self._main = self._table = RecordTable[Allocation](
+            ALLOCATION_COLUMNS, self.look, lambda one: (one.source, one.id)
+        )
+        self._table.empty = ("No allocation is known.",)
+
+    def body(self) -> Iterator[Widget]:
+        yield self._sites
+        yield from super().body()
+
+    def look(self) -> ServerLook:
+        store, now = self.shared.store, self.shared.now()
+        sources = store.sources()
+        return ServerLook(
+            now,
+            labels_of([source.name for source in sources if BALSAM.made(source)]),
+            {source.name: source.now_at(now) for source in sources},
+            {(site.source, site.id): site.name for site in store.sites()},
+        )
+
+    def show_all(self) -> None:
+        super().show_all()
+        store, look = self.shared.store, self.look()
+        self._sites.set_text(site_lines(store.sites(), look))
+        self._sites.styles.height = 1 + max(1, len(store.sites()))
+        self._table.set_records(in_order(store.allocations(), look))
+
+    def paragraphs(self) -> Iterator[Paragraph]:
+        yield Paragraph(self._sites.text)
+        for one in self._table.records:
+            row = cells_of(ALLOCATION_COLUMNS, one, self.look())
+            yield Paragraph("  ".join(cell.text for cell in row))

@@ -161,7 +161,7 @@ SCREENS: Mapping[str, str] = {
     Place.JOB: "job.JobScreen", Place.TRACE: "trace.TraceScreen", Place.LOGS: "logs.LogsScreen",
     Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",
     Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
-    Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "allocations.AllocationsScreen",
+    Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "nodes.AllocationsScreen",
     Place.SEEN: "seen.SeenScreen",
     Place.NODES: "nodes.NodesScreen",
     Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
