@@ -87,7 +87,9 @@ async def measured(jobs: int) -> tuple[float, Sequence[float], float]:
     client = BalsamClient("http://balsam.test", lambda: "t")
     client._http.transport = httpx.MockTransport(server.answer)
     store = Store(NothingRead(), clock)
-    poller = Poller(Balsam(client, clock=clock), store)
+    source = Balsam(client)
+    source.clock = clock
+    poller = Poller(source, store)
     waits: list[float] = []
     is_over = asyncio.Event()
 

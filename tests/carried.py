@@ -1,12 +1,26 @@
-"""Clients of servers whose requests are answered in this process, or that may spend less on a server."""
+"""Clients whose requests are answered in this process, or may cost less; sources with another clock."""
 
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import httpx
 
+from jobtui.model.clock import Clock
 from jobtui.transport.http import HttpClient, Limits
 
 Client = TypeVar("Client")
+Timed = TypeVar("Timed", bound="HasClock")
+
+
+class HasClock(Protocol):
+    """A source, or an engine of logs."""
+
+    clock: Clock
+
+
+def timed(whose: Timed, clock: Clock) -> Timed:
+    """The same source or engine, which goes by this clock."""
+    whose.clock = clock
+    return whose
 
 
 def carried(

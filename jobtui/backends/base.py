@@ -9,6 +9,7 @@ Errors of this boundary:
 """
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.ids import JobId
@@ -150,6 +151,10 @@ class PolledSource(ABC):
     What was being read when a poll was cancelled is given to the next poll, so no batch is lost. What is
     `held` is closed with it.
     """
+
+    clock: Clock = SystemClock()
+    timer: Callable[[], float] = staticmethod(time.monotonic)
+    """Any steady clock, in seconds."""
 
     def __init__(self, name: str, held: Closable | None = None) -> None:
         self.name = name

@@ -14,7 +14,7 @@ from jobtui.backends.journal.client import HostPlaces, JournalReader, check_fiel
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
-from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos, SystemClock
+from jobtui.model.clock import LATEST_S, SECOND, Clock, Nanos
 from jobtui.model.health import SourceError, rows_of
 from jobtui.model.journal import (
     At,
@@ -132,6 +132,7 @@ class Engine(Protocol):
 
     name: str
     doubts: Doubts
+    clock: Clock
 
     async def rows(self, asked: RowQuery) -> Rows:
         """What is there."""
@@ -207,12 +208,9 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 class EngineFollowing:
     """Rows as they come to be found, each once, from a place on."""
 
-    def __init__(
-        self, engine: Engine, start: FollowStart, matches: Matches = (), clock: Clock | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, start: FollowStart, matches: Matches = ()) -> None:
         self.engine = engine
         self._matches = matches
-        self._clock = clock or SystemClock()
         self._after = place_of(start.cursor) if isinstance(start, Beside) else None
         begin = start.time if isinstance(start, At) else self._after[0] if self._after else Nanos(0)
         self._begin = self._floor = begin
@@ -261,7 +259,7 @@ class EngineFollowing:
         return fresh, self._is_at_edge
 
     def _note(self, rows: list[EngineRow]) -> None:
-        now = self._clock.now()
+        now = self.engine.clock.now()
         for row in rows:
             self._given[row.id] = row.at
             if row.at <= now:
@@ -293,10 +291,9 @@ class EngineFollowing:
 class EngineJournal(JournalReader):
     """What an engine keeps, read as a journal. `make_engine` gives one of its own to each that follows."""
 
-    def __init__(self, make_engine: Callable[[], Engine], clock: Clock | None = None) -> None:
+    def __init__(self, make_engine: Callable[[], Engine]) -> None:
         self._make_engine = make_engine
         self._engine = make_engine()
-        self._clock = clock
         self.name = self._engine.name
 
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
@@ -315,7 +312,7 @@ class EngineJournal(JournalReader):
 
     def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> EngineFollowing:
         start = start.for_new if isinstance(start, HostPlaces) else start
-        return EngineFollowing(self._make_engine(), start, checked(matches, self.name), self._clock)
+        return EngineFollowing(self._make_engine(), start, checked(matches, self.name))
 
     async def aclose(self) -> None:
         await self._engine.aclose()

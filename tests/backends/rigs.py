@@ -30,7 +30,7 @@ from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import job_id as jid
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn
@@ -174,7 +174,7 @@ class BalsamRig(Rig):
     def source(self) -> Source:
         transport = httpx.MockTransport(self._answer)
         client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), transport)
-        return Balsam(client, clock=FixedClock(NOW))
+        return timed(Balsam(client), FixedClock(NOW))
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(0)  # as a connection would, so that others have their turn
@@ -276,7 +276,10 @@ class SlurmRig(Rig):
 
     def source(self) -> Source:
         shell = LocalShell("local", slurm_faults(), {"PATH": self._cluster.search_path})
-        return Slurm(Commands("local", shell), every_s=0.0, share=1e9, batch_jobs=2)
+        source = Slurm(Commands("local", shell))
+        source.every_s, source.batch_jobs = 0.0, 2
+        source._queue_pace.share = source._accounts_pace.share = 1e9
+        return source
 
     def _put(self, row: dict[str, str]) -> str:
         self._rows.append(row)

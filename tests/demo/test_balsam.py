@@ -12,6 +12,7 @@ from jobtui.backends.balsam.records import STATUSES
 from jobtui.backends.balsam.source import Balsam
 from jobtui.demo.balsam import TOKEN, BalsamSite, serving
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from tests.carried import timed
 from tests.polling import polled
 
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -41,7 +42,7 @@ def grown(seed: int = 1, seconds: int = 0) -> BalsamSite:
 
 async def test_the_same_source_reads_it_as_a_real_server(served: Served) -> None:
     url, _, clock = served
-    source = Balsam(BalsamClient(url, lambda: TOKEN), clock=clock)
+    source = timed(Balsam(BalsamClient(url, lambda: TOKEN)), clock)
     batches = await polled(source)
     assert not sum(batch.skip_count for batch in batches)
     site = grown()

@@ -93,7 +93,7 @@ from jobtui.recording.database import Damaged, Recording, What, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 from tests.backends.engines.rigs import ended_job, journald_document
-from tests.carried import carried
+from tests.carried import carried, timed
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -234,7 +234,7 @@ async def _elastic(data: bytes) -> None:
 async def _loki(data: bytes) -> None:
     for preset in ("journald", "journald_json"):
         spec = parse_loki(f"http://a.test?preset={preset}")
-        await _page_of(carried(LokiEngine(spec, Doubts(), FixedClock(NOW)), _answering(data)))
+        await _page_of(carried(timed(LokiEngine(spec, Doubts()), FixedClock(NOW)), _answering(data)))
 
 
 async def _fetchlog(data: bytes) -> None:

@@ -13,7 +13,7 @@ from jobtui.model.ids import JobId
 from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import TOKEN, RecordedBalsam
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -24,7 +24,7 @@ NOW = nanos("2026-11-20T19:30:00")
 async def dashboard(balsam: RecordedBalsam, open_at: JobId | None = None) -> AsyncIterator[Pilot[None]]:
     clock = FixedClock(NOW)
     client = carried(BalsamClient("http://balsam.test", lambda: TOKEN), balsam.transport)
-    source = Balsam(client, owner="operator", clock=clock)
+    source = timed(Balsam(client, owner="operator"), clock)
     async with Session([source], clock) as session:
         app = JobtuiApp(session, open_at)
         async with app.run_test(size=(120, 40)) as pilot:

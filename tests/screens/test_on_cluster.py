@@ -25,6 +25,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.transport.ssh import LocalShell
 from jobtui.widgets.record_list import RecordTable
+from tests.carried import timed
 from tests.commands.running import shown
 from tests.conftest import NOW
 from tests.screens.captured import HERE, JID, ON_CLUSTER, THERE
@@ -104,10 +105,12 @@ async def on_cluster(
     cluster: StandIn, job_id: str, mounts: dict[str, str]
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     shell = LocalShell("local", slurm_faults(), {"PATH": cluster.search_path})
+    slurm = timed(Slurm(Commands("local", shell)), FixedClock(NOW))
+    slurm.every_s = 0.2
     sources: list[Source] = [
         SirepoDb(ON_CLUSTER),
         LogFile(ON_CLUSTER / "supervisor.log"),
-        Slurm(Commands("local", shell), clock=FixedClock(NOW), every_s=0.2),
+        slurm,
     ]
     session = Session(sources, FixedClock(NOW))
     session.mounts = mounts

@@ -40,7 +40,7 @@ from jobtui.backends.balsam.records import (
 from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
@@ -295,22 +295,20 @@ class Balsam(PolledSource):
         *,
         owner: str = "",
         since: Nanos | None = None,
-        clock: Clock | None = None,
         notice: Callable[[Nanos], str | None] = lambda now: None,
     ) -> None:
         super().__init__(client.name, client)
         self.client = client
         self._owner = owner
         self._since = since
-        self._clock = clock or SystemClock()
         self._notice = notice
         self._back_at: Nanos | None = None
         self._reset()
 
     def _reset(self) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        self._questions = Questions(self.client, self._owner, since, self._clock)
+        self._questions = Questions(self.client, self._owner, since, self.clock)
         self._polls = 0
 
     async def read(self, *, begins: bool) -> Batch:
@@ -323,7 +321,7 @@ class Balsam(PolledSource):
             due.extend(self._next_steps())
         batch = await self._questions.ask()
         if self._questions.begin_again_if_back():
-            self._back_at = self._clock.now()
+            self._back_at = self.clock.now()
         ahead_s = self.client.ahead_s if abs(self.client.ahead_s) >= EXACT_S else 0.0
         return msgspec.structs.replace(batch, more=bool(due), note=self._note(), ahead_s=ahead_s)
 
@@ -331,7 +329,7 @@ class Balsam(PolledSource):
         questions = self._questions
         questions.note_clock()
         steps = [questions.jobs(_before(questions.updated, COMMIT_S))]
-        if self._clock.now() - questions.frame_now.at > FRAME_S * SECOND:
+        if self.clock.now() - questions.frame_now.at > FRAME_S * SECOND:
             steps.insert(0, questions.frame)  # before anything is judged by heartbeats that are old
         if self._polls % FRAME_EVERY == 0:
             steps += [questions.frame, questions.events(_before(questions.newest, OVERLAP_S))]
@@ -342,7 +340,7 @@ class Balsam(PolledSource):
         return steps
 
     def _note(self) -> str:
-        notes = [self._notice(self._clock.now())]
+        notes = [self._notice(self.clock.now())]
         notes += notes_of(self._questions.frame_now, self.client.ahead_s)
         if self._polls == 0 and self._questions.due:
             notes.append("being read for the first time")

@@ -43,6 +43,8 @@ LEAST_ROWS = 8
 class ElasticEngine:
     """One index, read as a preset says. `since` bounds where values are looked for."""
 
+    clock: Clock = SystemClock()
+
     def __init__(
         self, client: ElasticClient, preset: Preset, doubts: Doubts, since: Nanos | None = None
     ) -> None:
@@ -131,29 +133,21 @@ def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
 class ElasticJobs(PolledSource):
     """The records of jobs in an index, from `since` on."""
 
-    def __init__(
-        self,
-        engine: ElasticEngine,
-        preset: Preset,
-        since: Nanos | None,
-        kind: str,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, engine: ElasticEngine, preset: Preset, since: Nanos | None, kind: str) -> None:
         super().__init__(engine.name, engine)
         self._engine = engine
         self.kind = kind
         self._preset = preset
-        self._clock = clock or SystemClock()
         self._since = since
         self._following: EngineFollowing | None = None
         self._reader = DocumentReader(self.name, preset)
 
     async def read(self, *, begins: bool) -> Batch:
         if self._since is None:
-            self._since = Nanos(max(0, self._clock.now() - WINDOW_S * SECOND))
+            self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
         if self._following is None or begins:
             self._reader = DocumentReader(self.name, self._preset)
-            self._following = EngineFollowing(self._engine, At(self._since), clock=self._clock)
+            self._following = EngineFollowing(self._engine, At(self._since))
         rows, at_edge = await self._following.rows(PAGE_ROWS)
         found = self._reader.read(rows)
         begin = Nanos(self._since // SECOND * SECOND)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
@@ -19,7 +18,7 @@ from jobtui.backends.journal.records import (
     Wanted,
     gap_words,
 )
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
 from jobtui.model.journal import (
     At,
@@ -73,8 +72,6 @@ class Journal(PolledSource):
         *,
         wanted: Wanted | None = None,
         since: Nanos | None = None,
-        clock: Clock | None = None,
-        timer: Callable[[], float] = time.monotonic,
         kind: str = KIND,
     ) -> None:
         super().__init__(name)
@@ -82,8 +79,6 @@ class Journal(PolledSource):
         self.make_reader = make_reader
         self.wanted = wanted or Wanted()
         self.gaps = Gaps()
-        self._clock = clock or SystemClock()
-        self._timer = timer
         self._since = since
         self.names = StreamNames(name)
         self._reader = make_reader()
@@ -109,30 +104,23 @@ class Journal(PolledSource):
         return at < self._begin()
 
     def starting_at(self, at: Nanos) -> "Journal":
-        fresh = Journal(
-            self.name,
-            self.make_reader,
-            wanted=self.wanted,
-            since=min(at, self._begin()),
-            clock=self._clock,
-            timer=self._timer,
-            kind=self.kind,
-        )
-        fresh.gaps = self.gaps
+        begin = min(at, self._begin())
+        fresh = Journal(self.name, self.make_reader, wanted=self.wanted, since=begin, kind=self.kind)
+        fresh.gaps, fresh.clock = self.gaps, self.clock
         return fresh
 
     def _begin(self) -> Nanos:
         if self._since is None:
-            self._since = Nanos(max(0, self._clock.now() - WINDOW_S * SECOND))
+            self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
         return self._since
 
     async def read(self, *, begins: bool) -> Batch:
         try:
             found = await self._found(begins=begins)
         except SourceError as error:
-            self.gaps.failed(self._clock.now(), str(error).removeprefix(f"{self.name}: "))
+            self.gaps.failed(self.clock.now(), str(error).removeprefix(f"{self.name}: "))
             raise
-        self.gaps.reached(self._clock.now())
+        self.gaps.reached(self.clock.now())
         return await self._batch(found)
 
     async def _found(self, *, begins: bool) -> Slice:
@@ -144,7 +132,7 @@ class Journal(PolledSource):
             self._repeated = frozenset()
             self._asked_from = At(begin) if begin else Head()
             await self._follow_from(self._asked_from)
-        elif self._timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
+        elif self.timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
             # There may be new streams: then theirs are read since that was last asked
             before = self._matches
             await self._ask()
@@ -163,7 +151,7 @@ class Journal(PolledSource):
         gaps: list[Gap] = []
         if found.lost:
             start = self.newest_at if self.newest_at is not None else self._begin()
-            end = found.entries[0].at if found.entries else self._clock.now()
+            end = found.entries[0].at if found.entries else self.clock.now()
             gaps.append(Gap(start, max(start, end), "the journal has let entries go that were not read"))
         if found.at_edge:
             self._repeated = frozenset()
@@ -249,7 +237,7 @@ class Journal(PolledSource):
         values = await self._reader.values(*self.wanted.open_fields)
         self.condition = await self._reader.condition()
         self._matches = self.wanted.matches(values)
-        self._asked_at = self._timer()
+        self._asked_at = self.timer()
 
     async def _follow_from(self, start: FollowStart | HostPlaces) -> None:
         before, self._following = self._following, None

@@ -82,11 +82,12 @@ def _fits(preset: LokiPreset, field: str, values: list[str]) -> str:
 class LokiEngine:
     """The streams of one query."""
 
-    def __init__(self, spec: SourceSpec, doubts: Doubts, clock: Clock | None = None) -> None:
+    clock: Clock = SystemClock()
+
+    def __init__(self, spec: SourceSpec, doubts: Doubts) -> None:
         self.name = spec.target
         self.doubts = doubts
         self._preset = preset_of(spec.options)
-        self._clock = clock or SystemClock()
         url, access = spec.target.partition("?")[0], spec.access or NO_ACCESS
         self._http = HttpClient(url, LOKI, name=spec.target, access=access, limits=LIMITS)
 
@@ -111,7 +112,7 @@ class LokiEngine:
         return Rows(rows, len(lines) < asked.most)
 
     def _span(self, begin: Nanos | None, end: Nanos | None) -> tuple[Nanos, Nanos]:
-        last = Nanos(self._clock.now() + AHEAD_S * SECOND) if end is None else end
+        last = Nanos(self.clock.now() + AHEAD_S * SECOND) if end is None else end
         first = Nanos(last - LONGEST_S * SECOND)
         if begin is not None and begin < first:
             self.doubts.add(f"only the last {LONGEST_S // 86_400} days are asked for")

@@ -13,7 +13,6 @@ while somebody looks at them.
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -25,7 +24,7 @@ from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import Queue, fetch_detail
 from jobtui.backends.slurm.records import MOST_ENDED, Known
 from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError, SourceMissing
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import JobDetail
@@ -129,9 +128,10 @@ class Pace:
     quicker one tells what an answer costs.
     """
 
-    def __init__(self, timer: Callable[[], float], share: float) -> None:
-        self._timer = timer
-        self._share = share
+    share = SHARE
+
+    def __init__(self, source: PolledSource) -> None:
+        self._source = source
         self._asked_at: float | None = None
         self._costs_s = (0.0, 0.0)
 
@@ -139,14 +139,14 @@ class Pace:
         """Seconds until it may be asked again, 0 when it may."""
         if self._asked_at is None:
             return 0.0
-        return max(0.0, self._asked_at + max(every_s, min(self._costs_s) / self._share) - self._timer())
+        return max(0.0, self._asked_at + max(every_s, min(self._costs_s) / self.share) - self._source.timer())
 
     def begin(self) -> None:
-        self._asked_at = self._timer()
+        self._asked_at = self._source.timer()
 
     def end(self) -> None:
         assert self._asked_at is not None
-        self._costs_s = (self._costs_s[1], self._timer() - self._asked_at)
+        self._costs_s = (self._costs_s[1], self._source.timer() - self._asked_at)
 
 
 NODE_QUESTIONS = (("show", "node"), ("show", "partition"))
@@ -158,28 +158,16 @@ class Slurm(PolledSource):
 
     kind = "slurm"
 
-    def __init__(
-        self,
-        commands: Commands,
-        *,
-        label: str = "",
-        since: Nanos | None = None,
-        clock: Clock | None = None,
-        timer: Callable[[], float] = time.monotonic,
-        every_s: float = QUEUE_EVERY_S,
-        share: float = SHARE,
-        batch_jobs: int = BATCH_JOBS,
-    ) -> None:
+    every_s = QUEUE_EVERY_S
+    batch_jobs = BATCH_JOBS
+
+    def __init__(self, commands: Commands, *, label: str = "", since: Nanos | None = None) -> None:
         self._worker = Worker(f"slurm {commands.name}")
         super().__init__(commands.name, self._worker)
         self._commands = commands
         self._system = named(SYSTEM, label)
-        self._clock = clock or SystemClock()
         self._since = since
-        self._every_s = every_s
-        self._batch_jobs = batch_jobs
-        self._queue_pace, self._accounts_pace = Pace(timer, share), Pace(timer, share)
-        self._nodes_pace = Pace(timer, share)
+        self._queue_pace, self._accounts_pace, self._nodes_pace = Pace(self), Pace(self), Pace(self)
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
         self._known = Known(self.name, self._system)
@@ -195,7 +183,7 @@ class Slurm(PolledSource):
             await self._ask()
         elif not self._news.jobs:
             await self._ask()
-        told, count = self._news, self._batch_jobs
+        told, count = self._news, self.batch_jobs
         self._news = Batch(jobs=told.jobs[count:])
         more = bool(self._news.jobs) or self._is_accounts_turn or self._is_nodes_turn
         return msgspec.structs.replace(told, jobs=told.jobs[:count], more=more, note="; ".join(self._notes()))
@@ -217,7 +205,7 @@ class Slurm(PolledSource):
         if self._is_accounts_turn:
             self._has_queue = False
             await self._ask_accounts()
-        elif self._queue_pace.wait_s(self._every_s) == 0.0:
+        elif self._queue_pace.wait_s(self.every_s) == 0.0:
             await self._ask_queue()
         elif self._is_nodes_turn:
             await self._ask_nodes()
@@ -228,7 +216,7 @@ class Slurm(PolledSource):
             if is_first and self._known.queue_at:
                 return
             self._queue_pace.begin()
-            asked_at = self._clock.now()
+            asked_at = self.clock.now()
             answer = await self._commands.queue()
             self._queue_pace.end()
             self._has_queue = True
@@ -251,7 +239,7 @@ class Slurm(PolledSource):
         self._nodes_pace.end()
         self._nodes_fault = ""
         nodes, partitions = (answer.printed for answer in answers)
-        at = self._clock.now()
+        at = self.clock.now()
 
         def read() -> Batch:
             made = Cluster(
@@ -268,7 +256,7 @@ class Slurm(PolledSource):
     async def _ask_accounts(self) -> None:
         """A fault of accounting is one line beside the queue, which is read anyway."""
         self._accounts_pace.begin()
-        now, newest = self._clock.now(), self._known.newest
+        now, newest = self.clock.now(), self._known.newest
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
         if newest is not None:
             since = Nanos(min(now, newest) - OVERLAP_S * SECOND)
@@ -282,7 +270,7 @@ class Slurm(PolledSource):
             return
         self._accounts_pace.end()
         self._known.has_accounting, self._fault = True, ""
-        await self._learn(partial(self._known.take_accounts, answer, self._clock.now()))
+        await self._learn(partial(self._known.take_accounts, answer, self.clock.now()))
 
     async def _learn(self, take: Callable[[], Batch]) -> None:
         self._news = merged((self._news, await self._worker.run(take)))
@@ -300,13 +288,13 @@ class Slurm(PolledSource):
             yield f"its nodes are not known: {self._nodes_fault}"
 
     async def changed(self, timeout_s: float) -> None:
-        await super().changed(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
+        await super().changed(max(timeout_s, self._queue_pace.wait_s(self.every_s)))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         system, slash, native = job_id.partition("/")
         if not slash or system != self._system:
             return None
-        return await fetch_detail(self._commands, native, self._system, self._clock.now(), self._queue)
+        return await fetch_detail(self._commands, native, self._system, self.clock.now(), self._queue)
 
     async def _queue(self) -> Queue:
         """The queue as the table has it; read once where nobody polls. Raises SourceError."""

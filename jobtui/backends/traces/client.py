@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import PolledSource
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.clock import SECOND, Clock, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.tables import tables_of
@@ -105,8 +105,7 @@ class AskedServer(PolledSource):
     `usual` are the times that are searched when a search names none.
     """
 
-    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, server: TraceServer, usual: Window | None = None) -> None:
         super().__init__(server.name, server)
         self._server = server
         self._usual = usual or Window()
-        self._clock = clock or SystemClock()

@@ -269,7 +269,7 @@ class Jaeger(AskedServer):
         return found
 
     async def _search(self, api: V3 | V1, search: TraceSearch, services: Sequence[str]) -> TraceList:
-        window = window_of(search, self._usual, self._clock)
+        window = window_of(search, self._usual, self.clock)
         names = search.names if search.value else ("",)  # Jaeger has no "or"
         asked = [
             Question(service, search.operation, name, search.value, search.names)

@@ -51,7 +51,7 @@ class Tempo(AskedServer):
     """So many hours it searches at once, None as long as it has not refused more."""
 
     async def read(self, *, begins: bool) -> Batch:
-        now = self._clock.now()
+        now = self.clock.now()
         await self.search(TraceSearch(since=Nanos(now - CHECK_S * SECOND), until=now, most=1))
         return Batch(note="Tempo; asked when needed")
 
@@ -84,7 +84,7 @@ class Tempo(AskedServer):
         )
         traces = newest(filter(None, told), search.most)
         since, _ = self._window(search)
-        if since != window_of(search, self._usual, self._clock)[0]:
+        if since != window_of(search, self._usual, self.clock)[0]:
             begin = to_rfc3339(Nanos(since - since % SECOND))
             lost.insert(0, f"{self.name}: it searches {self._most_hours} h at most: from {begin} on")
         return TraceList(traces, tuple(dict.fromkeys(lost)))
@@ -114,7 +114,7 @@ class Tempo(AskedServer):
             self._most_hours = whole(longer[1])
 
     def _window(self, search: TraceSearch) -> tuple[Nanos, Nanos]:
-        since, until = window_of(search, self._usual, self._clock)
+        since, until = window_of(search, self._usual, self.clock)
         if self._most_hours is None:
             return since, until
         most = self._most_hours * HOUR_S * SECOND - 2 * SECOND  # both ends are rounded to seconds

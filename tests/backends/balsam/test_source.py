@@ -24,7 +24,7 @@ from jobtui.model.state_runs import by_run
 from tests.analysis.balsam_data import nanos
 from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.fakes import changes_in
 
 
@@ -520,7 +520,7 @@ async def test_a_job_can_be_opened_while_a_poll_waits(watched: Watched) -> None:
         return server.answer(request)
 
     client = carried(BalsamClient(URL, lambda: TOKEN), httpx.MockTransport(answer))
-    source = Balsam(client, clock=FixedClock(NOW))
+    source = timed(Balsam(client), FixedClock(NOW))
     poll = asyncio.create_task(source.poll(None))
     await asked.wait()
     assert await source.detail(JobId("balsam/7"))

@@ -12,7 +12,7 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.fakes import FakeCorrelation
 
 NOW = nanos("2026-11-20T19:30:00")
@@ -26,7 +26,7 @@ class Watched:
     def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
         self.server = server or RecordedBalsam()
         client = carried(BalsamClient(URL, lambda: TOKEN), self.server.transport)
-        self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW))
+        self.source = timed(Balsam(client, owner="operator", since=since), FixedClock(NOW))
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
         self.poller = Poller(self.source, self.store)
 

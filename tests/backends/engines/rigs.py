@@ -20,7 +20,7 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.journal.reading import all_backward, all_forward, messages
 from tests.backends.journal.source_rig import DROPPED, LINE, UNIT
 from tests.backends.rigs import Rig
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.conftest import NOW
 
 T0 = Nanos(NOW - 600 * SECOND)
@@ -75,12 +75,10 @@ def elastic_journal(elastic: StrictElastic, transport: httpx.AsyncBaseTransport 
 
     def engine() -> ElasticEngine:
         client = carried(ElasticClient(f"http://elastic.test{elastic.base}"), transport or elastic.transport)
-        return ElasticEngine(client, presets()["journald"], doubts)
+        return timed(ElasticEngine(client, presets()["journald"], doubts), clock)
 
     clock = FixedClock(NOW)
-    return Journal(
-        URL, lambda: EngineJournal(engine, clock), since=Nanos(1), clock=clock, kind="elastic_logs"
-    )
+    return timed(Journal(URL, lambda: EngineJournal(engine), since=Nanos(1), kind="elastic_logs"), clock)
 
 
 class ElasticRig(Rig):
@@ -121,7 +119,7 @@ class ElasticJobsRig(ElasticRig):
     def source(self) -> Source:
         client = carried(ElasticClient(URL), self.transport)
         engine = ElasticEngine(client, presets()["jobcomp"], Doubts())
-        return ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs", FixedClock(NOW))
+        return timed(ElasticJobs(engine, presets()["jobcomp"], T0, "elastic_jobs"), FixedClock(NOW))
 
     def add(self) -> str:
         self._put(ended_job(self._written + 1))
@@ -150,10 +148,10 @@ def loki_journal(
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
 
     def engine() -> LokiEngine:
-        return carried(LokiEngine(spec, doubts, clock), transport or loki.transport)
+        return carried(timed(LokiEngine(spec, doubts), clock), transport or loki.transport)
 
-    make_reader = lambda: EngineJournal(engine, clock)  # noqa: E731
-    return Journal(spec.target, make_reader, since=T0, clock=clock, kind="loki")
+    make_reader = lambda: EngineJournal(engine)  # noqa: E731
+    return timed(Journal(spec.target, make_reader, since=T0, kind="loki"), clock)
 
 
 class LokiRig(ElasticRig):

@@ -20,7 +20,7 @@ from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
 from tests.backends.engines.rigs import T0, URL, at_second, backward, ended_job, forward, journald_document
 from tests.backends.journal.source_rig import LINE, UNIT
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.loopback import response
@@ -41,11 +41,11 @@ def engine_of(elastic: StrictElastic, access: Access = NO_ACCESS) -> ElasticEngi
 
 
 def following_of(elastic: StrictElastic, now: int = NOW) -> EngineFollowing:
-    return EngineFollowing(engine_of(elastic), At(T0), clock=FixedClock(Nanos(now)))
+    return EngineFollowing(timed(engine_of(elastic), FixedClock(Nanos(now))), At(T0))
 
 
 def reader_of(elastic: StrictElastic) -> EngineJournal:
-    return EngineJournal(lambda: engine_of(elastic), FixedClock(NOW))
+    return EngineJournal(lambda: timed(engine_of(elastic), FixedClock(NOW)))
 
 
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])

@@ -15,7 +15,7 @@ from jobtui.model.specs import Access
 from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import LOKI_URL, at_second, backward, forward, journal_line, loki_journal
 from tests.backends.journal.source_rig import LINE, UNIT
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.conftest import NOW
 from tests.loopback import response
 from tests.polling import polled
@@ -24,11 +24,11 @@ from tests.polling import polled
 def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
     spec = parse_loki(f"{LOKI_URL}?{options}" if options else LOKI_URL)
     spec = spec._replace(access=access) if access else spec
-    return carried(LokiEngine(spec, Doubts(), FixedClock(NOW)), loki.transport)
+    return carried(timed(LokiEngine(spec, Doubts()), FixedClock(NOW)), loki.transport)
 
 
 def reader_of(loki: StrictLoki) -> EngineJournal:
-    return EngineJournal(lambda: engine_of(loki), FixedClock(NOW))
+    return EngineJournal(lambda: engine_of(loki))
 
 
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])

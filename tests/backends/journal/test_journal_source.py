@@ -20,6 +20,7 @@ from jobtui.session import Session
 from tests.analysis.captured import seen, true_ops
 from tests.backends.journal.make import needs_journal_tools
 from tests.backends.journal.readers import Way, each_program
+from tests.carried import timed
 from tests.journal_captures import container_rows, one_journal, supervisor_rows
 from tests.journal_memory import T0, MemoryJournal, in_order
 from tests.loopback import Timer
@@ -126,7 +127,8 @@ async def test_what_is_asked_for_is_sirepos_alone_or_of_units_that_are_named() -
 async def test_new_units_and_containers_are_read_from_their_first_line_on() -> None:
     journal = entries(2)
     timer = Timer()
-    source = Journal("m", journal.reader, since=Nanos(0), timer=timer)
+    source = Journal("m", journal.reader, since=Nanos(0))
+    source.timer = timer
     cursor, _ = await read(source)
     for n in range(500):
         journal.write(SEND % (n % 10), identifier="sirepo-8003", host="v3", pid=9)
@@ -174,7 +176,7 @@ async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
     for hour in range(5):
         journal.write(SEND % hour, hour * 3600, **SUPERVISOR)
     clock = FixedClock(Nanos(T0 + 4 * 3600 * SECOND + SECOND))
-    source = Journal("m", journal.reader, clock=clock)
+    source = timed(Journal("m", journal.reader), clock)
     assert [r.fields["o"] for r in await records(source)] == ["abc3", "abc4"]
     assert source.begins_after(Nanos(T0 + 3600 * SECOND))
     assert not source.begins_after(Nanos(T0 + 3 * 3600 * SECOND))
@@ -189,7 +191,7 @@ async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
 async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
     journal = entries(2)
     clock = FixedClock(T0)
-    source = Journal("m", journal.reader, since=Nanos(0), clock=clock)
+    source = timed(Journal("m", journal.reader, since=Nanos(0)), clock)
     cursor, _ = await read(source)
     journal.broken = "connection refused"
     clock.advance(60)
@@ -227,7 +229,7 @@ async def test_a_session_reaches_back_in_a_journal() -> None:
     newest = journal.rows[-1][0].at
     clock = FixedClock(Nanos(newest + SECOND))
     late = Nanos(newest - 10 * SECOND)
-    source = Journal("m", journal.reader, since=late, clock=clock)
+    source = timed(Journal("m", journal.reader, since=late), clock)
     async with Session([source], clock) as session:
         await session.catch_up()
         before = list(session.store.correlation.ops())

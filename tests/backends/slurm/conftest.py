@@ -27,7 +27,9 @@ class Reading(polling.Reading[Slurm]):
 
     def __init__(self, target: str = "local", label: str = "") -> None:
         self.timer, self.clock = Timer(), FixedClock(NOW)
-        super().__init__(Slurm(Commands(target), label=label, clock=self.clock, timer=self.timer))
+        source = Slurm(Commands(target), label=label)
+        source.clock, source.timer = self.clock, self.timer
+        super().__init__(source)
 
     async def read(self, later_s: float = ACCOUNTS_EVERY_S) -> Mapping[str, Job]:
         self.timer.now += later_s

@@ -17,7 +17,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.ids import TraceId
 from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceList, TraceSearch
-from tests.carried import carried
+from tests.carried import carried, timed
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans
@@ -106,7 +106,7 @@ async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
 
 async def test_a_tempo_is_asked_for_the_newest_as_far_as_it_searches(clock: FixedClock) -> None:
     site = Site(TempoServer(Spans()))
-    source = Tempo(asked(site, "Tempo"), Window(since=Nanos(0)), clock)
+    source = timed(Tempo(asked(site, "Tempo"), Window(since=Nanos(0))), clock)
     for _ in range(2):
         listed = await source.search(TraceSearch())
         assert {one.trace_id for one in listed.traces} == set(ID.values())
