@@ -146,7 +146,9 @@ class SirepoDbRig(PathRig):
         self._torn = jid(999)
 
     def source(self) -> Source:
-        return SirepoDb(self._db.root, batch_files=2)
+        source = SirepoDb(self._db.root)
+        source.batch_files = 2
+        return source
 
     def add(self) -> str:
         self._written += 1

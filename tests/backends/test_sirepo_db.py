@@ -38,7 +38,8 @@ async def news(reader: Reader) -> list[JobId]:
 
 @pytest.fixture
 async def reader(db: Db) -> AsyncIterator[Reader]:
-    source = SirepoDb(db.root, batch_files=4)
+    source = SirepoDb(db.root)
+    source.batch_files = 4
     yield Reading(source)
     await source.aclose()
 

@@ -309,6 +309,13 @@ class FakeWatch(DirectoryWatch):
         self.closed += 1
 
 
+class WorldWatch(ChangeWatch):
+    def __init__(self, world: "World") -> None:
+        self.make_watch, self.timer = world._make, world.timer
+        self.silent = lambda path: world.silent
+        super().__init__(str(world.path), world)
+
+
 class World(JobFiles):
     """A watch over a real directory, with everything else in a test's hand.
 
@@ -326,7 +333,7 @@ class World(JobFiles):
         self.watches: list[FakeWatch] = []
         self.refusal: OSError | None = None
         self.silent: str | None = None
-        self.changes = ChangeWatch(str(path), self, self._make, lambda path: self.silent, self.timer, SWEEP_S)
+        self.changes = WorldWatch(self)
 
     def sweep(self, directory: int) -> None:
         self.timer.now += self.cost_s

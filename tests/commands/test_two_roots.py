@@ -98,7 +98,10 @@ async def test_what_one_root_removes_stays_known_by_the_other(
     roots: tuple[Path, Path], record: Path, removed: int, turn: int
 ) -> None:
     job_id = JobId(record.stem)
-    async with Session([SirepoDb(root, sweep_s=0) for root in roots[::turn]]) as session:
+    sources = [SirepoDb(root) for root in roots[::turn]]
+    for source in sources:
+        source._changes.sweep_s = 0
+    async with Session(sources) as session:
         await session.catch_up()
         assert {one.source for one in all_of(session, job_id)} == set(map(str, roots))
         (roots[removed] / DIRECTORY / record.name).unlink()

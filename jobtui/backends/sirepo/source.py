@@ -280,38 +280,30 @@ class ChangeWatch:
     was never another state.
     """
 
-    def __init__(
-        self,
-        path: str,
-        files: JobFiles,
-        make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch],
-        silent: Callable[[str], str | None],
-        timer: Callable[[], float],
-        sweep_s: float,
-    ) -> None:
+    make_watch: Callable[[str, Callable[[str], bool]], DirectoryWatch] = DirectoryWatch
+    silent: Callable[[str], str | None] = staticmethod(silent_file_system)
+    timer: Callable[[], float] = staticmethod(time.monotonic)
+    sweep_s = SWEEP_S
+
+    def __init__(self, path: str, files: JobFiles) -> None:
         self._path = path
         self._files = files
-        self._make_watch = make_watch
-        self._silent = silent
-        self._timer = timer
-        self._sweep_s = sweep_s
         self._watch: DirectoryWatch | None = None
-        self._begin_at = timer()
-        self._sweep_at = timer()
+        self._begin_at = self._sweep_at = self.timer()
         self._cost_s = 0.0
         self.note: str | None = None
 
     @property
     def is_due(self) -> bool:
-        return self._watch is None and self._timer() >= self._begin_at
+        return self._watch is None and self.timer() >= self._begin_at
 
     def begin(self) -> bool:
         """Set up notification, if there can be one."""
         try:
-            if kind := self._silent(self._path):
+            if kind := self.silent(self._path):
                 self._do_without(f"{kind} does not tell of changes")
                 return False
-            watch = self._make_watch(self._path, is_record_name)
+            watch = self.make_watch(self._path, is_record_name)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._do_without(f"no notification of changes: {reason}")
@@ -323,21 +315,21 @@ class ChangeWatch:
 
     def _do_without(self, why: str) -> None:
         self.note = f"{why}; every file is looked at with each poll"
-        self._begin_at = self._timer() + self._sweep_s
+        self._begin_at = self.timer() + self.sweep_s
 
     def sweep_now(self) -> None:
-        self._sweep_at = self._timer()
+        self._sweep_at = self.timer()
 
     def look(self, directory: int) -> None:
         """Look at what may have changed in the open directory. Raises OSError."""
         names = self._watch.take() if self._watch else set()
         self._drop_stale(directory)
-        if self._watch is None or self._timer() >= self._sweep_at or len(names) >= MANY_NAMES:
+        if self._watch is None or self.timer() >= self._sweep_at or len(names) >= MANY_NAMES:
             self.sweep_now()  # it stays due when it fails
-            begun = self._timer()
+            begun = self.timer()
             self._files.sweep(directory)
-            self._cost_s = self._timer() - begun
-            self._sweep_at = self._timer() + max(self._sweep_s, self._cost_s / WATCHED_SHARE)
+            self._cost_s = self.timer() - begun
+            self._sweep_at = self.timer() + max(self.sweep_s, self._cost_s / WATCHED_SHARE)
         elif names:
             sweep_at = self._sweep_at
             self.sweep_now()
@@ -356,7 +348,7 @@ class ChangeWatch:
         self._watch = None
         watch.close()
         if failure in PASSING:
-            self._begin_at = self._timer()
+            self._begin_at = self.timer()
         else:
             self._do_without(f"notification of changes failed: {failure}")
 
@@ -385,15 +377,14 @@ class SirepoDb(PolledSource):
 
     kind = "sirepo_db"
 
-    def __init__(self, root: Path, *, batch_files: int = BATCH_FILES, sweep_s: float = SWEEP_S) -> None:
+    batch_files = BATCH_FILES
+
+    def __init__(self, root: Path) -> None:
         super().__init__(str(root))
         self._path = os.path.join(self.name, DIRECTORY)
         self._files = JobFiles(self._path, self.name)
-        self._batch_files = batch_files
         self._worker = Worker(f"sirepo_db {self.name}")
-        self._changes = ChangeWatch(
-            self._path, self._files, DirectoryWatch, silent_file_system, time.monotonic, sweep_s
-        )
+        self._changes = ChangeWatch(self._path, self._files)
 
     async def read(self, *, begins: bool) -> Batch:
         return await self._worker.run(partial(self._poll, begins=begins))
@@ -430,7 +421,7 @@ class SirepoDb(PolledSource):
             more = begins and self._files.begin(directory, FIRST_FILES)
             if not self._files.waiting:
                 self._changes.look(directory)
-            batch = self._files.read(directory, self._batch_files)
+            batch = self._files.read(directory, self.batch_files)
         return msgspec.structs.replace(batch, note=self._changes.note, more=more or batch.more)
 
     def _detail(self, job_id: JobId) -> JobDetail | None:
