@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "widgets": frozenset({"model", "analysis", "render", "actions"}),
     "screens": frozenset(
         {"model", "analysis", "render", "store", "terminal", "widgets", "actions", "views",
-         "session.evidence", "backends.base", "backends.registry"}
+         "session.evidence", "session.traces", "backends.base", "backends.registry"}
     ),
     "web": frozenset({"model"}),
     "commands": BELOW_TERMINAL | {"demo", "actions", "web"},

@@ -148,7 +148,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     thing = thing.strip()
     if not any(gives(spec, Gives.SPANS) for spec in reader.specs) or not 0 < len(thing) <= LONGEST_ID:
         return ()
-    from jobtui.analysis.traces.job_traces import ways_by_attribute  # few need it
+    from jobtui.session.traces import ways_by_attribute  # few need it
 
     await reader.read_traces()
     book = reader.session.store.traces

@@ -114,7 +114,8 @@ async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
 
 
 async def _by_job(reader: Reader, text: str) -> FoundTrace:
-    from jobtui.analysis.traces.job_traces import Way, Ways, ways_by_attribute, ways_from_job
+    from jobtui.analysis.traces.job_traces import Way, Ways
+    from jobtui.session.traces import ways_by_attribute, ways_from_job
 
     names, client = reader.session.store.traces.job_attributes, reader.session.traces
     job = await _job(reader, text)

@@ -5,9 +5,8 @@ unit of time. Attribute values are what JSON has: not masked, not safe for a ter
 `analysis.traces`.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Protocol
 
 import msgspec
 
@@ -261,32 +260,6 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     trace: Trace | None = None
     notes: tuple[str, ...] = ()
     growing: str = ""
-
-
-class TraceClient(Protocol):
-    """Answers questions about traces out of every source that knows of some. Its methods raise nothing.
-
-    A source that cannot be asked is named in the notes, and in its health; the others are asked anyway.
-    """
-
-    @property
-    def asks_servers(self) -> bool:
-        """Whether there are servers of traces, which tell only what they are asked for."""
-
-    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
-        """A trace, read again from every source; the store knows it then too."""
-
-    def follow(self, trace_id: TraceId, expects_more: Callable[[], bool] = ...) -> AsyncIterator[TraceAnswer]:
-        """A trace, and again whenever it is known better, until it is complete.
-
-        It is complete when its root has ended, no parent is missing and nothing came for a while; not as
-        long as `expects_more` says so, as of a job that still runs.
-        """
-
-    async def search(self, search: TraceSearch) -> TraceList: ...
-
-    def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
-        """The same at once, as far as it is known, and again whenever one more source has answered."""
 
 
 def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:

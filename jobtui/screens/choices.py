@@ -348,7 +348,7 @@ class Guide:
         return self._take(text, jump)
 
     async def _goals_of_servers(self, job_id: str) -> tuple[Goal, ...]:
-        from jobtui.analysis.traces.job_traces import ways_by_attribute
+        from jobtui.session.traces import ways_by_attribute
 
         assert self._shared.trace_client is not None
         try:

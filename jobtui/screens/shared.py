@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
-    from jobtui.model.traces import TraceClient
     from jobtui.render.columns import Column
     from jobtui.session.evidence import Gatherer, Reads
+    from jobtui.session.traces import SessionTraces
 
 
 class Taken(NamedTuple):
@@ -65,7 +65,7 @@ class Shared:
     mounts: Mapping[str, str] = field(default_factory=dict)
     """Directories of this machine by those on clusters that are mounted there, as configured."""
 
-    trace_client: "Callable[[], TraceClient] | None" = None
+    trace_client: "Callable[[], SessionTraces] | None" = None
     """What answers about traces: fetch, follow, search; None where there is no session."""
     ask_for_nodes: Callable[[float | None], None] = lambda every_s: None
     """Lets clusters be asked for their nodes so often; None for no more."""

@@ -16,13 +16,13 @@ from jobtui.analysis.traces.job_traces import (
     candidates,
     link_in_lines,
     trace_op,
-    ways_from_job,
 )
 from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
 from jobtui.model.traces import Trace, growing, is_same_job, names_job
 from jobtui.screens.shared import Shared, in_thread, start
+from jobtui.session.traces import ways_from_job
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.waterfall import Picture, picture_of
 

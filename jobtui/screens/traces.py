@@ -9,7 +9,7 @@ from time import monotonic
 from textual import work
 
 from jobtui.actions import Place, key_of
-from jobtui.analysis.traces.compare import StepChange, last_good, step_changes, those_that_differ
+from jobtui.analysis.traces.compare import StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.analysis.traces.filters import (
     TRACE_FIELDS,
@@ -21,7 +21,7 @@ from jobtui.analysis.traces.filters import (
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.traces import TraceClient, TraceList, TraceSearch, TraceSummary, with_awaited
+from jobtui.model.traces import TraceList, TraceSearch, TraceSummary, with_awaited
 from jobtui.render.columns import cells_of
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import Zone, date_time, show
@@ -29,6 +29,7 @@ from jobtui.render.traces import CHANGE_COLUMNS, TRACE_COLUMNS, change_words, ne
 from jobtui.render.waterfall import short_id
 from jobtui.screens.base import HeadedScreen, TableScreen
 from jobtui.screens.shared import Shared, open_screen
+from jobtui.session.traces import SessionTraces, last_good
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import RecordTable
 
@@ -243,7 +244,7 @@ class TraceChangesScreen(HeadedScreen):
         self._table.empty = (silence,)
         self._show_steps()
 
-    async def _study(self, client: TraceClient | None, trace_id: TraceId) -> Findings | None:
+    async def _study(self, client: SessionTraces | None, trace_id: TraceId) -> Findings | None:
         trace = self.shared.live.traces.trace(trace_id)
         if trace is None and client is not None:
             trace = (await client.fetch(trace_id)).trace

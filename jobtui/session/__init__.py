@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook
-    from jobtui.model.traces import TraceClient
+    from jobtui.session.traces import SessionTraces
 
 HEAD_START_S = 0.05
 """How long each announced source reads before the next is made, as making one imports its backend."""
@@ -86,7 +86,7 @@ class Session:
         self._group: asyncio.TaskGroup | None = None
         self._announced: deque[Announced] = deque()
         self._nodes_every_s: float | None = None
-        self._traces: TraceClient | None = None
+        self._traces: SessionTraces | None = None
         self._job_reader: SessionJobReader | None = None
         for source in sources:
             self.add(source)
@@ -125,7 +125,7 @@ class Session:
         return tuple(poller.source for poller in self._pollers)
 
     @property
-    def traces(self) -> "TraceClient":
+    def traces(self) -> "SessionTraces":
         if self._traces is None:
             from jobtui.session.traces import SessionTraces  # the first paint does not need it
 

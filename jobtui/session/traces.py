@@ -12,10 +12,14 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from jobtui.analysis.traces.failures import Findings, study_trace
+from jobtui.analysis.traces.job_traces import Way, Ways, candidates, submission_search
+from jobtui.analysis.traces.tree import Tree
 from jobtui.backends.base import Batch, Source, TraceSource, batch_of
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import TraceId
+from jobtui.model.jobs import Job
 from jobtui.model.traces import (
     Telemetry,
     Trace,
@@ -28,6 +32,7 @@ from jobtui.model.traces import (
     is_waited_for,
     is_wanted,
     newest,
+    spellings,
     summary_of,
 )
 from jobtui.store.poller import SPANS_AT_ONCE, apply_in_parts
@@ -48,7 +53,11 @@ Answer = TypeVar("Answer")
 
 
 class SessionTraces:
-    """A `TraceClient` on the sources of a session, which may change while it runs, and on its store."""
+    """Answers questions about traces out of every source that knows of some, and out of the store.
+
+    The sources may change while it runs. Its methods raise nothing: a source that cannot be asked is named in
+    the notes, and in its health; the others are asked anyway.
+    """
 
     def __init__(
         self, store: Store, sources: Callable[[], Sequence[Source]], clock: Clock, period_s: float = PERIOD_S
@@ -214,3 +223,51 @@ async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
         await asyncio.sleep(0)
         return call()
     return await asyncio.to_thread(call)
+
+
+MOST_LOOKED_AT = 12
+"""Submissions that are looked into, the nearest in time: each is a question to a server."""
+LOOKED_AT = 20
+"""So many earlier traces are looked through for a good one."""
+
+
+async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...]) -> Ways:
+    """The traces of a job. `names` are the attributes in which spans may hold its id."""
+    if job.trace:
+        return Ways((Way(TraceId(job.trace), "it was handed this trace, its files say"),))
+    by_attribute = await ways_by_attribute(client, job.id, names)
+    if by_attribute.found:
+        return by_attribute
+    search = submission_search(job)
+    if search is None:
+        return by_attribute
+    told = await client.search(search)
+    by_time = sorted(told.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
+    fetched = [(await client.fetch(one.trace_id)).trace for one in by_time[:MOST_LOOKED_AT]]
+    return Ways((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
+
+
+async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> Ways:
+    found: dict[TraceId, Way] = {}
+    notes: dict[str, None] = {}
+    for value in spellings(job_id):
+        told = await client.search(TraceSearch(names=names, value=value))
+        notes.update(dict.fromkeys(told.notes))
+        for one in told.traces:
+            found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
+        if found:
+            break  # what is written more shortly may be another job's
+    return Ways(tuple(found.values()), (), tuple(notes))
+
+
+async def last_good(client: SessionTraces, this: Tree) -> Findings | None:
+    """The newest earlier trace with the same root that is complete and did not fail; None without one."""
+    if (root := this.root) is None:
+        return None
+    search = TraceSearch(service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT)
+    for told in (await client.search(search)).traces:
+        trace = None if told.trace_id == this.trace_id else (await client.fetch(told.trace_id)).trace
+        found = None if trace is None else await asyncio.to_thread(study_trace, trace)
+        if found is not None and not (found.has_failed or found.is_unfinished or found.tree.missing):
+            return found
+    return None

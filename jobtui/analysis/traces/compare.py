@@ -4,22 +4,18 @@ Steps are matched by the names of all above them, digits aside, and their servic
 that are called alike are one step, so that ten of twelve like calls are seen as such.
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
-from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.analysis.traces.layout import shape
 from jobtui.analysis.traces.tree import Tree, tops_of
-from jobtui.model.traces import Span, TraceClient, TraceSearch
+from jobtui.model.traces import Span
 
 SLOWER = 1.2
 """A step is slower if it took this many times as long, and its extra time is LEAST_SHARE of the trace."""
 LEAST_SHARE = 0.01
-LOOKED_AT = 20
-"""So many earlier traces are looked through for a good one."""
 
 
 class Change(StrEnum):
@@ -113,16 +109,3 @@ def those_that_differ(steps: Sequence[StepChange]) -> Iterator[StepChange]:
         elif step.depth == 0:
             wanted = 0
     return reversed(kept)
-
-
-async def last_good(client: TraceClient, this: Tree) -> Findings | None:
-    """The newest earlier trace with the same root that is complete and did not fail; None without one."""
-    if (root := this.root) is None:
-        return None
-    search = TraceSearch(service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT)
-    for told in (await client.search(search)).traces:
-        trace = None if told.trace_id == this.trace_id else (await client.fetch(told.trace_id)).trace
-        found = None if trace is None else await asyncio.to_thread(study_trace, trace)
-        if found is not None and not (found.has_failed or found.is_unfinished or found.tree.missing):
-            return found
-    return None

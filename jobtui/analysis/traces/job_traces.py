@@ -3,7 +3,7 @@
 The surest way comes first: what a job was handed, what spans say, when it was submitted. A trace that may
 be its own gets a score, with the reasons for and against: many users submit at the same time, and submit the
 same thing again. All processes of a cluster are handed one TRACEPARENT; one is told by the attribute in
-which spans name a job, else by its host. Traces come from the `TraceClient` that is passed in.
+which spans name a job, else by its host.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from jobtui.model.condor import condor_id
 from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked, in_order
-from jobtui.model.traces import Span, Trace, TraceClient, TraceSearch, is_same_job, jobs_named_by, spellings
+from jobtui.model.traces import Span, Trace, TraceSearch, is_same_job, jobs_named_by
 
 SERVICE, OPERATION = "fife", "jobsub_submit"
 """What jobsub_lite calls itself and its submission."""
@@ -113,10 +113,6 @@ def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told
         yield -0.4, f"spans in it name another job, {min(others)}"
 
 
-MOST_LOOKED_AT = 12
-"""Submissions that are looked into, the nearest in time: each is a question to a server."""
-
-
 class Way(NamedTuple):
     """A trace that is a job's, and how that is known."""
 
@@ -130,35 +126,6 @@ class Ways(NamedTuple):
     found: tuple[Way, ...] = ()
     candidates: tuple[TraceCandidate, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-async def ways_from_job(client: TraceClient, job: Job, names: tuple[str, ...]) -> Ways:
-    """The traces of a job. `names` are the attributes in which spans may hold its id."""
-    if job.trace:
-        return Ways((Way(TraceId(job.trace), "it was handed this trace, its files say"),))
-    by_attribute = await ways_by_attribute(client, job.id, names)
-    if by_attribute.found:
-        return by_attribute
-    search = submission_search(job)
-    if search is None:
-        return by_attribute
-    told = await client.search(search)
-    by_time = sorted(told.traces, key=lambda one: abs((one.started_at or 0) - (job.queued_at or 0)))
-    fetched = [(await client.fetch(one.trace_id)).trace for one in by_time[:MOST_LOOKED_AT]]
-    return Ways((), candidates(filter(None, fetched), job, names), (*by_attribute.notes, *told.notes))
-
-
-async def ways_by_attribute(client: TraceClient, job_id: str, names: tuple[str, ...]) -> Ways:
-    found: dict[TraceId, Way] = {}
-    notes: dict[str, None] = {}
-    for value in spellings(job_id):
-        told = await client.search(TraceSearch(names=names, value=value))
-        notes.update(dict.fromkeys(told.notes))
-        for one in told.traces:
-            found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
-        if found:
-            break  # what is written more shortly may be another job's
-    return Ways(tuple(found.values()), (), tuple(notes))
 
 
 HOST = "host.name"

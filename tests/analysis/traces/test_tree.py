@@ -17,7 +17,6 @@ from jobtui.analysis.traces.job_traces import (
     alone,
     candidates,
     submission_search,
-    ways_from_job,
 )
 from jobtui.analysis.traces.layout import (
     RUN_LENGTH,
@@ -39,12 +38,12 @@ from jobtui.model.traces import (
     Span,
     Trace,
     TraceAnswer,
-    TraceClient,
     TraceList,
     TraceSearch,
     is_wanted,
     summary_of,
 )
+from jobtui.session.traces import SessionTraces, ways_from_job
 from tests.condor import book_of, facts_of, submitted
 from tests.tracing import EXPECTED, a_span, a_trace, captured, span_id
 
@@ -330,7 +329,7 @@ def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
 
 
 async def ways_of(client: Asked, job: Job) -> Ways:
-    return await ways_from_job(cast(TraceClient, client), job, JOB_ATTRIBUTES)
+    return await ways_from_job(cast(SessionTraces, client), job, JOB_ATTRIBUTES)
 
 
 async def test_without_either_there_are_candidates_where_its_time_is_known_and_nothing_is_found() -> None:
