@@ -9,9 +9,10 @@ import struct
 import sys
 import termios
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Self
 
-from tests.waiting import wait_for
+from tests.waiting import LONG_S, wait_for
 
 CHUNK = 65_536
 
@@ -85,3 +86,9 @@ class PtyProgram:
         wait_for(lambda: self.code() is not None, timeout_s=timeout_s)
         assert self._code is not None
         return self._code
+
+    def wait_over(self) -> int:
+        """Read what it writes until it has ended; its exit code."""
+        with suppress(OSError):  # the other side is closed
+            wait_for(lambda: not self._read())
+        return self.wait_end(LONG_S)

@@ -201,16 +201,9 @@ def left_by(*more: str, **environ: str) -> bytes:
     """Everything that was written when the jobs were seen and the dashboard left with `q`."""
     with shown(*more, **environ) as program:
         program.press(b"q")
-        wait_for(lambda: ended(program))
+        program.wait_over()
+        assert b"\x1b[?1049l" in program.seen
         return program.seen
-
-
-def ended(program: PtyProgram) -> bool:
-    try:
-        program._read()
-    except OSError:  # the other side is closed
-        return True
-    return b"\x1b[?1049l" in program.seen and program.code() is not None
 
 
 SSH = {"SSH_TTY": "/dev/pts/9"}

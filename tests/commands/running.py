@@ -2,16 +2,17 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from jobtui.cli import main
+from tests.pty_program import PtyProgram
 from tests.waiting import LONG_S
 
 ROOT = Path(__file__).parents[2]
@@ -99,28 +100,25 @@ def sources_of(capture: str) -> list[str]:
     return flags
 
 
-def on_terminal(*arguments: str, **env: str) -> tuple[int, bytes]:
-    """Exit code and output of the program on a terminal of 80 columns."""
-    main, worker = pty.openpty()
-    os.set_inheritable(worker, True)
-    subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=worker, check=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jobtui", *arguments],
-        stdin=worker, stdout=worker, stderr=subprocess.PIPE, env=environment(**env),
-    )  # fmt: skip
-    os.close(worker)
-    out = b""
-    while True:
+def on_terminal(*arguments: str, **environ: str) -> bytes:
+    """Output of the program on a terminal of 80 columns."""
+    with PtyProgram(["-m", "jobtui", *arguments], environ=environment(**environ)) as program:
+        program.wait_over()
+        return program.seen
+
+
+@contextmanager
+def started(out: Path, *arguments: object, **environ: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """The program, whose output and errors go to a file; it is killed if it has not ended."""
+    command = [sys.executable, "-m", "jobtui", *map(str, arguments)]
+    with (
+        out.open("wb") as file,
+        subprocess.Popen(command, stdout=file, stderr=file, env=environment(**environ)) as process,
+    ):
         try:
-            data = os.read(main, 65536)
-        except OSError:  # the other end was closed
-            break
-        if not data:
-            break
-        out += data
-    process.communicate(timeout=30)
-    os.close(main)
-    return process.returncode, out
+            yield process
+        finally:
+            process.kill()
 
 
 def a_db(place: Path, **records: dict[str, Any]) -> Path:

@@ -4,10 +4,9 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,7 +30,7 @@ from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import elastic_journal, journal_line, journald_document
 from tests.backends.journal.source_rig import UNIT
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
-from tests.commands.running import AT, CAPTURES, Runner, environment, shown, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, shown, sources_of, started
 from tests.condor import CONDOR
 from tests.hostile.records import hostile
 from tests.loopback import served
@@ -163,76 +162,39 @@ def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
     )
 
 
-class Following:
-    """A `logs -f` that runs, and what it has printed so far."""
-
-    def __init__(self, place: Path, *flags: str) -> None:
-        self.log = place / "supervisor.log"
-        shutil.copy(CAPTURES / "local" / "supervisor.log", self.log)
-        self.out = place / "out"
-        command = [
-            sys.executable,
-            "-m",
-            "jobtui",
-            "logs",
-            JID,
-            "-f",
-            *flags,
-            "--log",
-            f"supervisor={self.log}",
-        ]
-        with self.out.open("wb") as out:
-            self.process = subprocess.Popen(
-                [*command, "--srdb", str(CAPTURES / "local")],
-                stdout=out, stderr=subprocess.PIPE, env=environment(),
-            )  # fmt: skip
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=20)
-        return self.process.returncode
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of the captured supervisor that may grow."""
+    return Path(shutil.copy(CAPTURES / "local" / "supervisor.log", tmp_path / "supervisor.log"))
 
 
-def test_new_lines_are_printed_as_they_come(tmp_path: Path) -> None:
-    following = Following(tmp_path, "--json", "-n", "2")
-    try:
-        wait_for(lambda: following.out.read_text().count("\n") == 2)
-        with following.log.open("a") as log:
-            log.write(NEW_LINE)
-        wait_for(lambda: following.out.read_text().count("\n") == 3)
-        *_, last = following.out.read_text().splitlines()
-        assert following.stop() == 0
-    finally:
-        following.process.kill()
-        following.process.wait()
-    document = json.loads(last)
-    assert next(iter(document)) == "schema"
-    assert list(document)[-1] == "sources"
+def test_new_lines_are_printed_as_they_come(log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--log", f"supervisor={log}", "--srdb", CAPTURES / "local", "logs", JID, "-f", "--json")
+    with started(out, *words, "-n", "2") as process:
+        wait_for(lambda: out.read_text().count("\n") == 2)
+        add(log, NEW_LINE)
+        wait_for(lambda: out.read_text().count("\n") == 3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    document = json.loads(out.read_text().splitlines()[2])
+    assert [*document][:: len(document) - 1] == ["schema", "sources"]
     assert "ServerReq(api_runSimulation" in document["text"]
 
 
-def test_following_ends_when_its_reader_goes_away(tmp_path: Path) -> None:
-    log = tmp_path / "supervisor.log"
-    shutil.copy(CAPTURES / "local" / "supervisor.log", log)
-    command = [sys.executable, "-m", "jobtui", "logs", JID, "-f", "--log", str(log)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
-    ) as running:
-        assert running.stdout is not None
-        running.stdout.readline()
-        running.stdout.close()
+def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> None:
+    os.mkfifo(out := tmp_path / "out")
+    reader = os.open(out, os.O_RDONLY | os.O_NONBLOCK)
+    with started(out, "logs", JID, "-f", "--log", log) as process:
+        wait_for(lambda: select.select([reader], [], [], 0)[0])
+        os.close(reader)
+        wait_for(lambda: add(log, NEW_LINE) or process.poll() is not None, step_s=0.2)
+        assert process.returncode == 0
 
-        def is_over() -> bool:
-            with log.open("a") as file:
-                file.write(NEW_LINE)
-            return running.poll() is not None
 
-        try:
-            wait_for(is_over, step_s=0.2)
-        finally:
-            running.kill()
-        assert running.stderr is not None
-        assert b"Traceback" not in running.stderr.read()
+def add(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
 
 
 @pytest.mark.parametrize("system", ["slurm", "condor", "balsam"])
@@ -261,16 +223,11 @@ def test_the_output_of_a_job_of_another_system_is_followed(
             output.parent.mkdir(parents=True)
             words = ["balsam/7", f"--balsam={url}", "--since=2026-11-20T12:00:00Z"]
         output.write_text("turn 1\n")
-        (out := tmp_path / "printed").touch()
-        command = [sys.executable, "-m", "jobtui", "logs", "-f", "--json", *words]
-        known = environment(HOME=str(tmp_path), PATH=os.environ["PATH"])
-        running = stack.enter_context(
-            subprocess.Popen(command, stdout=stack.enter_context(out.open("wb")), env=known)
-        )
-        stack.callback(running.kill)
+        out = tmp_path / "printed"
+        words += ["logs", "-f", "--json"]
+        stack.enter_context(started(out, *words[1:], words[0], HOME=str(tmp_path)))
         wait_for(lambda: '"turn 1"' in out.read_text())
-        with output.open("a") as file:
-            file.write("turn 2\n")
+        add(output, "turn 2\n")
         wait_for(lambda: '"turn 2"' in out.read_text())
         assert out.read_text().count('"turn 1"') == 1
 

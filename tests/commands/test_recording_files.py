@@ -1,10 +1,8 @@
 """The file of a recording: whole or not there, of its owner, never through a link, on a full disk too."""
 
 import os
-import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +20,7 @@ from jobtui.recording.database import (
 )
 from jobtui.recording.recorder import RecordingWriter
 from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
-from tests.commands.running import Runner, environment, jobtui, sources_of
+from tests.commands.running import Runner, jobtui, sources_of
 from tests.waiting import wait_for
 
 JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
@@ -86,13 +84,12 @@ def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
     line = "Nov 20 20:34:{:02d} {:5d} 0 x.py:1:f line\n"
     words = ["--log", f"supervisor={log}", "record", str(tmp_path / "r")]
     for turn in range(3):
-        with subprocess.Popen([sys.executable, "-m", "jobtui", *words], env=environment()) as process:
+        with started(tmp_path / "out", *words):  # it is killed at the end of this
             wait_for(lambda: (tmp_path / "r" / FILE_NAME).exists())
             with log.open("a") as file:
                 for number in range(200):
                     file.write(line.format(number % 60, turn))
                     file.flush()
-            process.send_signal(signal.SIGKILL)
     ran = jobtui("replay", tmp_path / "r", "doctor")
     assert (ran.code in (0, 1), "left out" in ran.err) == (True, False)
 

@@ -6,8 +6,6 @@ import shutil
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +20,7 @@ from jobtui.model.clock import to_rfc3339
 from jobtui.recording.database import What, unpacked
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of, started
 from tests.demo.sites import DriverName
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
@@ -272,18 +270,12 @@ def test_a_bundle_holds_none(run: Runner, tmp_path: Path) -> None:
 def test_a_recording_holds_none(tmp_path: Path) -> None:
     site = Site(Jaeger(Spans()))
     with served(site) as url:
-        words = ["record", str(tmp_path / "kept"), "--jaeger", url, *map(str, sources_of("local"))]
-        environ = environment(JOBTUI_JAEGER_BEARER=SECRET)
-        program = subprocess.Popen(
-            [sys.executable, "-m", "jobtui", *words], env=environ, stderr=subprocess.PIPE
-        )
-        wait_for(lambda: site.requests)
-        program.send_signal(signal.SIGINT)
-        assert program.stderr is not None
-        told = program.stderr.read()
-        program.stderr.close()
-        assert program.wait() == 0
-    assert SECRET.encode() not in told
+        words = ("record", tmp_path / "kept", "--jaeger", url, *sources_of("local"))
+        with started(out := tmp_path / "out", *words, JOBTUI_JAEGER_BEARER=SECRET) as program:
+            wait_for(lambda: site.requests)
+            program.send_signal(signal.SIGINT)
+            assert program.wait() == 0
+    assert SECRET not in out.read_text()
     files = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files for one in contents(path) if SECRET.encode() in one]

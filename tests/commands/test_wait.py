@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,10 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
-from tests.commands.running import CAPTURES, Runner, environment
+from tests.commands.running import CAPTURES, Runner, started
 from tests.demo.sites import DriverName
 from tests.pty_program import PtyProgram
-from tests.waiting import wait_for
+from tests.waiting import LONG_S, wait_for
 
 DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
 FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
@@ -50,12 +48,10 @@ def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
 
 def test_it_ends_when_the_job_does(srdb: Path) -> None:
     change(srdb, status="running")
-    command = [sys.executable, "-m", "jobtui", "wait", DONE, "--timeout", "60s", "--srdb", str(srdb)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as waiting:
+    with started(out := srdb / "out", "wait", DONE, "--timeout", "60s", "--srdb", srdb) as waiting:
         change(srdb, status="error", error="no such breed")
-        out, _ = waiting.communicate(timeout=60)
-    assert waiting.returncode == 1
-    assert out == f"{DONE} failed: no such breed\n"
+        assert waiting.wait(LONG_S) == 1
+    assert out.read_text() == f"{DONE} failed: no such breed\n"
 
 
 def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
