@@ -188,7 +188,8 @@ def test_following_ends_when_its_reader_goes_away(log: Path, tmp_path: Path) -> 
     with started(out, "logs", JID, "-f", "--log", log) as process:
         wait_for(lambda: select.select([reader], [], [], 0)[0])
         os.close(reader)
-        wait_for(lambda: add(log, NEW_LINE) or process.poll() is not None, step_s=0.2)
+        with log.open("a", buffering=1) as file:
+            wait_for(lambda: file.write(NEW_LINE) and process.poll() is not None, step_s=0.2)
         assert process.returncode == 0
 
 

@@ -20,7 +20,7 @@ from jobtui.recording.database import (
 )
 from jobtui.recording.recorder import RecordingWriter
 from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
-from tests.commands.running import Runner, jobtui, sources_of
+from tests.commands.running import Runner, jobtui, sources_of, started
 from tests.waiting import wait_for
 
 JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
