@@ -1,6 +1,10 @@
-"""What went wrong lately: one cause or five, since when, what the jobs share, which to look at first."""
+"""What went wrong lately: one cause or five, since when, what the jobs share, which to look at first; and the
+failures in the memory: how often, since when, what goes with them.
+"""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from time import monotonic
 
 from textual import work
@@ -10,8 +14,9 @@ from jobtui.analysis.incidents import Earlier, Incident, Incidents, failed_befor
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.commands import Command
-from jobtui.model.health import SourceState
+from jobtui.model.health import SourceError, SourceState, contained
 from jobtui.model.ids import JobId
+from jobtui.model.memory import Overview, Seen
 from jobtui.model.numbers import counted
 from jobtui.render.columns import Cells, Narrow, TableColumn, TimeLook, fixed, time_column
 from jobtui.render.incidents import (
@@ -23,9 +28,10 @@ from jobtui.render.incidents import (
     period,
     rate_bars,
 )
+from jobtui.render.memory import SEEN_COLUMNS, place_words, seen_words, sites_words
 from jobtui.render.spans import Paragraph
 from jobtui.render.text import show
-from jobtui.screens.base import HeadedScreen
+from jobtui.screens.base import HeadedScreen, TableScreen
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.session.evidence import Reads
@@ -184,3 +190,71 @@ class IncidentsScreen(HeadedScreen):
     def command(self) -> Command:
         window = () if self._since is not None else ("--since", f"{round(self._window_s)}s")
         return self.shared.command(*window, "incidents")
+
+
+SEEN_EVERY_S = 60.0
+"""How often the memory is read again."""
+NOTHING = ("Nothing is remembered.", "`jobtui remember`, beside this, keeps how runs end.")
+
+
+class SeenScreen(TableScreen[Seen]):
+    """Failures, the most frequent of the last days first."""
+
+    PLACE = Place.SEEN
+    WHAT = "failure"
+    COLUMNS = SEEN_COLUMNS
+    KEY = attrgetter("signature")
+    PLACEHOLDER = "words of a failure"
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._found, self._problem = Overview(), ""
+        self._due_at = 0.0
+
+    def on_mount(self) -> None:
+        self.tick()
+
+    def tick(self) -> None:
+        super().tick()
+        if monotonic() >= self._due_at:
+            self._due_at = monotonic() + SEEN_EVERY_S
+            self._ask()
+
+    @work(group="seen", exclusive=True)
+    async def _ask(self) -> None:
+        if self.shared.overview is not None:
+            with contained("asking the memory"):
+                try:
+                    self._found = await asyncio.to_thread(self.shared.overview, self.shared.now())
+                    self._problem = ""
+                except SourceError as error:
+                    self._problem = str(error)
+        self.show_all()
+
+    def parsed(self, text: str) -> Callable[[Seen], bool]:
+        words = text.casefold()
+        return lambda seen: words in seen.signature.casefold()
+
+    def records(self) -> Sequence[Seen]:
+        return self._found.signatures
+
+    def silence(self) -> tuple[str, ...]:
+        return (show(self._problem),) if self._problem else NOTHING
+
+    def words(self) -> Iterator[str]:
+        if self._found.sites:
+            yield sites_words(self._found.sites)
+        yield from map(place_words, self._found.places)
+
+    def copied(self) -> str:
+        return show(self._table.record.signature) if self._table.record is not None else ""
+
+    def paragraphs(self) -> Iterator[Paragraph]:
+        if (seen := self._table.record) is not None:
+            yield Paragraph(show(seen.signature))
+            yield Paragraph(show(seen.example))
+            yield Paragraph(seen_words(seen, self.shared.now()))
+
+    def command(self) -> Command:
+        seen = self._table.record
+        return Command() if seen is None else self.shared.command("seen", about=[seen.signature])

@@ -162,7 +162,7 @@ SCREENS: Mapping[str, str] = {
     Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",
     Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
     Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "nodes.AllocationsScreen",
-    Place.SEEN: "seen.SeenScreen",
+    Place.SEEN: "incidents.SeenScreen",
     Place.NODES: "nodes.NodesScreen",
     Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
     Place.FACETS: "choices.FacetsScreen", Place.TRACE_CHANGES: "traces.TraceChangesScreen",

@@ -9,10 +9,10 @@ from textual.widgets import Input
 
 from jobtui.screens.agents import AgentsScreen
 from jobtui.screens.charts import ChartsScreen
+from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
-from jobtui.screens.seen import SeenScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import HelpScreen
 from jobtui.widgets.filter_bar import CommandBar, FilterBar

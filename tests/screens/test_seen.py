@@ -12,9 +12,9 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import Deviation, Overview
 from jobtui.recording.database import RecordingError
 from jobtui.screens.choices import ChoosingScreen
+from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
-from jobtui.screens.seen import SeenScreen
 from jobtui.widgets.record_list import RecordTable
 from tests.builders import a_cluster, a_job, ago, job_id
 from tests.conftest import NOW
