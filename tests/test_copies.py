@@ -24,6 +24,7 @@ from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 from jobtui.session import Session
 from jobtui.transport.blocks import Limits
+from tests.backends.log_fakes import log_file
 from tests.journal_memory import MemoryJournal
 
 CAPTURES = Path(__file__).parent / "fixtures/sirepo"
@@ -146,7 +147,7 @@ class Copies:
         start = some_start(chance, self.lines)
         limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
         self.sources: list[LogFile | Journal] = [
-            LogFile(path, start=start, limits=limits, timer=lambda: self.now) for path in paths
+            log_file(path, start=start, limits=limits, timer=lambda: self.now) for path in paths
         ]
         self.memory = MemoryJournal()
         self.has_journal = chance.random() < 0.3
@@ -266,7 +267,7 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
     log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"
     parts = [b"".join(lines[begin : begin + 60]) for begin in range(0, len(lines), 60)]
     now = 0.0
-    logs = [LogFile(path, timer=lambda: now) for path in (log, hard)]
+    logs = [log_file(path, timer=lambda: now) for path in (log, hard)]
     async with Session(logs) as session:
         for number, part in enumerate(parts):
             half = len(part) // 2

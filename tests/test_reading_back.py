@@ -24,6 +24,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.session import Session
 from jobtui.transport.blocks import Limits
+from tests.backends.log_fakes import log_file
 from tests.journal_memory import T0, MemoryJournal
 
 SEEDS = range(6)
@@ -84,7 +85,7 @@ def rotate(site: Site, chance: random.Random) -> None:
 def log_files(site: Site, chance: random.Random) -> list[LogFile | Journal]:
     limits = Limits(batch_records=chance.choice((20, 2_000)))
     return [
-        LogFile(path, start=FromStart(), limits=limits)
+        log_file(path, start=FromStart(), limits=limits)
         for log in site._logs.logs.values()
         for path in (log.path, log.copy)
     ]

@@ -25,6 +25,7 @@ from jobtui.store import poller
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from jobtui.transport.blocks import Limits
+from tests.backends.log_fakes import log_file
 from tests.builders import a_job, job_id
 from tests.commands.running import Runner
 from tests.conftest import NOW
@@ -134,7 +135,7 @@ async def test_reaching_back_finds_what_lies_before_the_tail_once() -> None:
 
 async def test_reading_back_tells_how_far_it_is() -> None:
     path = CAPTURE / "supervisor.log"
-    source = LogFile(path, start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
+    source = log_file(path, start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
     told: list[Reached] = []
     async with Session([source]) as session:
         await session.catch_up()

@@ -7,7 +7,6 @@ Line numbers are true ones, except that in a file so large that the lines before
 they are provisional (see `model.logs`).
 """
 
-import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from functools import partial
@@ -52,22 +51,14 @@ class LogFile(PolledSource):
 
     kind = "logfile"
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        start: Start | None = None,
-        parser_factory: Callable[[str], BlockParser] = LogParser,
-        limits: Limits | None = None,
-        timer: Callable[[], float] = time.monotonic,
-    ) -> None:
+    parser_factory: Callable[[str], BlockParser] = LogParser
+    limits = Limits()
+
+    def __init__(self, path: Path, *, start: Start | None = None) -> None:
         super().__init__(str(path))
         self._path = path
-        self._parser_factory = parser_factory
-        self._limits = limits or Limits()
-        self._timer = timer
-        self._make_parser = partial(parser_factory, self.name)
-        self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
+        self._make_parser = partial(self.parser_factory, self.name)
+        self._follower = Follower(path, self._make_parser, start or TailBytes(), self.limits, self.timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: Look | None = None
@@ -97,13 +88,7 @@ class LogFile(PolledSource):
         return beginning.at is None or beginning.at > at
 
     def starting_at(self, at: Nanos) -> "LogFile":
-        fresh = LogFile(
-            self._path,
-            start=FromTime(at),
-            parser_factory=self._parser_factory,
-            limits=self._limits,
-            timer=self._timer,
-        )
+        fresh = type(self)(self._path, start=FromTime(at))
         fresh.others = self.others
         return fresh
 
@@ -153,7 +138,7 @@ class LogFile(PolledSource):
             theirs = look_quietly(other._path)
             is_same = mine.id in other._follower.files or (theirs is not None and mine.id == theirs.id)
             if is_same:
-                self._leader = other, self._timer()
+                self._leader = other, self.timer()
             if is_same or self._is_just_parted(other):
                 # the one beside which the rotated files lie is read
                 has_rotated, others_has = bool(rotated(self._path)), bool(rotated(other._path))
@@ -175,7 +160,7 @@ class LogFile(PolledSource):
             return False
         seen, follower, (read, size) = look_quietly(other._path), other._follower, other.measured
         is_here = follower.is_missing if seen is None else seen.id in follower.files
-        return not is_here or read != size or self._timer() - self._leader[1] < self._limits.gone_s
+        return not is_here or read != size or self.timer() - self._leader[1] < self.limits.gone_s
 
     def _is_copy_of(self, other: "LogFile", mine: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""

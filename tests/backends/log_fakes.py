@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from jobtui.backends.log_start import Start
 from jobtui.backends.logfile import LogFile
@@ -13,6 +13,13 @@ from jobtui.transport.blocks import Limits
 from tests.polling import Reading
 
 QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
+
+
+def log_file(path: Path, *, start: Start | None = None, **by: Any) -> LogFile:
+    """One that goes by other `limits`, another `parser_factory` or `timer`."""
+    given = {name: staticmethod(value) if callable(value) else value for name, value in by.items()}
+    made: type[LogFile] = type("TriedLog", (LogFile,), given)
+    return made(path, start=start)
 
 
 class MemoryBytes:
@@ -73,7 +80,7 @@ class Opened:
     def __init__(self, path: Path, limits: Limits = QUICK, start: Start | None = None) -> None:
         self.path = path
         self.parsers = Parsers()
-        self.log = LogFile(path, parser_factory=self.parsers, limits=limits, start=start)
+        self.log = log_file(path, parser_factory=self.parsers, limits=limits, start=start)
         self.reading = Reading(self.log)
         self.open.append(self)
 

@@ -15,7 +15,6 @@ from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.log_start import FromStart
-from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo import source as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.slurm import records as slurm_records
@@ -28,6 +27,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.transport.blocks import Limits
 from jobtui.transport.ssh import LocalShell
 from tests.backends.db_files import Db
+from tests.backends.log_fakes import log_file
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
 from tests.builders import job_id as jid
 from tests.carried import carried, timed
@@ -257,7 +257,7 @@ class LogFileRig(GrowingFileRig):
     """A log of Sirepo's supervisor. Each record is a line."""
 
     def source(self) -> Source:
-        return LogFile(self._path, limits=Limits(gone_s=0.0), start=FromStart())
+        return log_file(self._path, limits=Limits(gone_s=0.0), start=FromStart())
 
     def _record(self, number: int) -> tuple[str, str]:
         return f"o=ab{number:02}", LINE.format(number, number) + "\n"

@@ -13,14 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jobtui.backends.log_start import FromStart
-from jobtui.backends.logfile import LogFile
 from jobtui.logs.pages import newest_time, tail_lines
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
 from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.transport import blocks as file_search
 from jobtui.transport.blocks import Block, BlockReader, Limits, Position, lines_from, offset_of_time
 from jobtui.transport.files import open_file
-from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers
+from tests.backends.log_fakes import KeepingParser, MemoryBytes, Parsers, log_file
 from tests.conftest import NOW
 from tests.polling import Reading
 
@@ -121,7 +120,7 @@ async def test_many_megabytes_without_a_line_cost_no_memory(
         file.write(b"two\n" if texts[-1] else b"\n\n")
     size = path.stat().st_size
     parsers = Parsers()
-    log = LogFile(path, parser_factory=parsers, start=FromStart())
+    log = log_file(path, parser_factory=parsers, start=FromStart())
     reading = Reading(log)
     tracemalloc.start()
     await reading.drain()

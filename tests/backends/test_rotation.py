@@ -28,7 +28,7 @@ from jobtui.model.health import FAULTS, Skip, SourceMissing
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import open_file, rotated
-from tests.backends.log_fakes import QUICK, KeepingParser
+from tests.backends.log_fakes import QUICK, KeepingParser, log_file
 from tests.polling import Reading
 
 BAD = "a line that nobody foresaw"
@@ -245,7 +245,7 @@ def rotated_log(folder: Path, *, behind_s: int = 0) -> list[str]:
 
 
 async def read_whole(path: Path, start: Start | None = None) -> Reading[LogFile]:
-    source = LogFile(path, parser_factory=KeepingParser, start=start)
+    source = log_file(path, parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
     await source.aclose()
@@ -270,7 +270,7 @@ async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
     tmp_path: Path, start: Start, first: int, said: str | None, behind_s: int
 ) -> None:
     lines = rotated_log(tmp_path, behind_s=behind_s)
-    source = LogFile(tmp_path / "x.log", parser_factory=KeepingParser, start=start)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser, start=start)
     reading = Reading(source)
     await reading.drain()
     assert reading.texts == lines[first:]
@@ -291,7 +291,7 @@ async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_pa
     log = Rotating(tmp_path, random.Random(0))
     every_file_begins = "what a start writes into every file\n"
     now = 0.0
-    source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
+    source = log_file(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
     reading = Reading(source)
     log.path.write_text(every_file_begins)
     await reading.drain()
@@ -326,7 +326,7 @@ async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> 
 
 async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
     lines = rotated_log(tmp_path)
-    source = LogFile(tmp_path / "x.log", parser_factory=KeepingParser)
+    source = log_file(tmp_path / "x.log", parser_factory=KeepingParser)
     offset = sum(len(line) + 1 for line in lines[:3])
     found = await source.lines_from(offset, 2, expect=lines[3])
     assert [raw.text for raw in found] == lines[3:5]
