@@ -45,15 +45,11 @@ class SiteLogs(PolledSource):
 
     kind = "site_logs"
 
-    def __init__(
-        self,
-        places: Callable[[], tuple[SitePlace, ...]],
-        *,
-        every_s: float = LOOK_EVERY_S,
-    ) -> None:
+    every_s = LOOK_EVERY_S
+
+    def __init__(self, places: Callable[[], tuple[SitePlace, ...]]) -> None:
         super().__init__("site logs")
         self._places = places
-        self._every_s = every_s
         self._logs: dict[str, Follower] = {}
         self._worker = Worker(self.name)
         self._next_look = 0.0
@@ -99,7 +95,7 @@ class SiteLogs(PolledSource):
         for path in found.keys() - self._logs.keys():
             make_parser = partial(SiteLogParser, path, found[path])
             self._logs[path] = Follower(Path(path), make_parser, TailBytes(TAIL_BYTES), Limits())
-        self._looked_for, self._next_look = places, time.monotonic() + self._every_s
+        self._looked_for, self._next_look = places, time.monotonic() + self.every_s
 
     def _close_logs(self) -> None:
         for follower in self._logs.values():

@@ -32,7 +32,9 @@ def site(tmp_path: Path) -> Path:
 
 def watched(*directories: Path, every_s: float = 0.0) -> Session:
     place = SitePlace("balsam", tuple(map(str, directories)))
-    return Session([SiteLogs(lambda: (place,), every_s=every_s)], FixedClock(NOW))
+    source = SiteLogs(lambda: (place,))
+    source.every_s = every_s
+    return Session([source], FixedClock(NOW))
 
 
 def words(session: Session, number: int) -> list[str]:
