@@ -60,9 +60,9 @@ def rows(quick: bool) -> Iterator[Row]:
             "explain": lambda: memory.of_job(job, FAILURE, now),
             "seen": lambda: memory.overview(now),
             "seen TEXT": lambda: memory.signatures(now, "cause ab"),
-            "changed 14d 7d": lambda: memory.changes(range(today - 14, today - 7), week),
-            "changed 56d 28d": lambda: memory.changes(range(today - 56, today - 28), month),
-            "changed host:v3 host:v4": lambda: memory.differences(("host", "v3"), ("host", "v4")),
+            "changed 14d 7d": lambda: memory.compared(range(today - 14, today - 7), week),
+            "changed 56d 28d": lambda: memory.compared(range(today - 56, today - 28), month),
+            "changed host:v3 host:v4": lambda: memory.compared(("host", "v3"), ("host", "v4")),
         }
         for name, ask in asked.items():
             ask()

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher, unified_diff
 from typing import NamedTuple, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE
-from jobtui.analysis.scripts import RowKind, ScriptDiff, diff_scripts, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.scripts import ScriptDiff, diff_scripts, wanted_of_sirepo, wanted_of_slurm
 from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
@@ -361,7 +361,6 @@ def _steps_apart(this: Side, good: Side) -> Iterator[str]:
 FILES = ("in.json", "parameters.py")
 NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
 SCRIPT, ENVIRONMENT = "script", "environment"
-ALIKE = (RowKind.SAME, RowKind.NOISE)
 
 
 async def texts_compared(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
@@ -430,11 +429,11 @@ def script_files(diff: ScriptDiff) -> tuple[FileDiff, ...]:
     if diff.folded:
         noise = f"{diff.folded} more differ in dates, ids and ports only"
         note = f"{note}; {noise}" if note else noise
-    pairs = ((row.other, row.this) for row in diff.rows if row.kind not in ALIKE)
+    pairs = ((row.other, row.this) for row in diff.rows if row.differs)
     variables = (
         tuple(None if value is None else f"{one.name}={value}" for value in (one.other, one.this))
         for one in diff.variables
-        if one.kind not in ALIKE
+        if one.differs
     )
     return (
         _as_file(SCRIPT, (line for other, this in pairs for line in _changed(other, this)), note),

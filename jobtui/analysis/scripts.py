@@ -14,6 +14,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.formats.sarchive import parse_wanted
@@ -168,22 +170,21 @@ class RowKind(StrEnum):
 
 
 class DiffRow(NamedTuple):
-    """A line of both sides, masked; None where one side has none. Numbers count from 1, 0 for none."""
+    """A line of both sides, or a variable with its `name`, masked; None where one side has none.
+
+    Numbers of lines count from 1, 0 for none.
+    """
 
     kind: RowKind
     this: str | None
     other: str | None
     this_number: int = 0
     other_number: int = 0
+    name: str = ""
 
-
-class VariableDiff(NamedTuple):
-    """A variable of both sides, values masked; None where one side does not have it."""
-
-    name: str
-    kind: RowKind
-    this: str | None
-    other: str | None
+    @property
+    def differs(self) -> bool:
+        return self.kind not in (RowKind.SAME, RowKind.NOISE)
 
 
 class ScriptDiff(NamedTuple):
@@ -193,21 +194,20 @@ class ScriptDiff(NamedTuple):
     """
 
     rows: tuple[DiffRow, ...]
-    variables: tuple[VariableDiff, ...]
+    variables: tuple[DiffRow, ...]
     folded: int = 0
     note: str = ""
 
     @property
     def is_same(self) -> bool:
-        alike = (RowKind.SAME, RowKind.NOISE)
-        return all(row.kind in alike for row in self.rows) and all(v.kind in alike for v in self.variables)
+        return not any(row.differs for row in (*self.rows, *self.variables))
 
 
 def diff_scripts(this: ArchivedScript, other: ArchivedScript) -> ScriptDiff:
     ids = frozenset({this.number.partition(".")[0], other.number.partition(".")[0]})
     rows, note = _rows(lines_of(this.script), lines_of(other.script), ids)
     variables = tuple(_variables(this.environment, other.environment, ids))
-    folded = sum(row.kind is RowKind.NOISE for row in rows) + sum(v.kind is RowKind.NOISE for v in variables)
+    folded = sum(row.kind is RowKind.NOISE for row in (*rows, *variables))
     if this.environment is None or other.environment is None:
         note = "; ".join(filter(None, (note, "an environment is not there, environments are not compared")))
     return ScriptDiff(rows, variables, folded, note)
@@ -273,9 +273,7 @@ def _block(shown: _Sides, ours: range, theirs: range) -> Iterator[DiffRow]:
         yield DiffRow(RowKind.OTHER, None, shown[1][j], 0, j + 1)
 
 
-def _variables(
-    this: Environment | None, other: Environment | None, ids: frozenset[str]
-) -> Iterator[VariableDiff]:
+def _variables(this: Environment | None, other: Environment | None, ids: frozenset[str]) -> Iterator[DiffRow]:
     if this is None or other is None:
         return
     ours, theirs = ({v.name: v for v in side.variables} for side in (this, other))
@@ -283,8 +281,8 @@ def _variables(
         pair = ours.get(name), theirs.get(name)
         shown = [None if one is None else shown_variable(one) for one in pair]
         called = next(one.name for one in shown if one is not None)
-        values = (None if one is None else one.value or "" for one in shown)
-        yield VariableDiff(called, _kind(*pair, ids), *values)
+        mine, other_value = (None if one is None else one.value or "" for one in shown)
+        yield DiffRow(_kind(*pair, ids), mine, other_value, name=called)
 
 
 def _kind(this: Variable | None, other: Variable | None, ids: frozenset[str]) -> RowKind:
@@ -312,23 +310,18 @@ def _extent(numbers: Sequence[int]) -> str:
 
 
 def _unified(rows: Sequence[DiffRow]) -> Iterator[str]:
-    pending: list[str] = []
-    for row in rows:
-        if row.kind in (RowKind.SAME, RowKind.NOISE):
-            yield from pending
-            pending = []
-            yield f" {row.this}"
-            continue
-        if row.other is not None:
-            yield f"-{row.other}"
-        if row.this is not None:
-            pending.append(f"+{row.this}")
-    yield from pending
+    for differs, run in groupby(rows, attrgetter("differs")):
+        part = list(run)
+        if differs:
+            yield from (f"-{row.other}" for row in part if row.other is not None)
+            yield from (f"+{row.this}" for row in part if row.this is not None)
+        else:
+            yield from (f" {row.this}" for row in part)
 
 
 def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[DiffRow]]:
     """The rows that differ with some before and after, those close to each other together."""
-    differs = [at for at, row in enumerate(rows) if row.kind not in (RowKind.SAME, RowKind.NOISE)]
+    differs = [at for at, row in enumerate(rows) if row.differs]
     begin, end = 0, -1
     for at in differs:
         if end >= 0 and at - context > end:

@@ -231,8 +231,8 @@ class TimelineRow(NamedTuple):
         return BAD.search(self.text) is not None
 
 
-def timeline_rows(op: Op, now: Nanos) -> tuple[TimelineRow, ...]:
-    """The rows of an op, in the order of its steps. `now` is not needed for ops that have ended."""
+def timeline_rows(op: Op) -> tuple[TimelineRow, ...]:
+    """The rows of an op, in the order of its steps."""
     start = next((step.at for step in op.steps if step.at is not None), None)
     rows: list[TimelineRow] = []
     before: Nanos | None = None

@@ -305,7 +305,7 @@ def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
     facts = [word.partition(":") for word in words]
     if len(words) == 2 and all(field in FIELDS and value for field, _, value in facts):
         one, other = ((field, value) for field, _, value in facts)
-        return memory.differences(one, other)
+        return memory.compared(one, other)
     moments = [parse_moment(word) for word in words]
     days = [day_of(moment.span(now).start) for moment in moments if moment is not None]
     if len(days) != len(words) or len(days) > 2:
@@ -318,4 +318,4 @@ def _compared(memory: Memory, words: tuple[str, ...], now: Nanos) -> Compared:
         raise ValueError(
             f"days are compared (UTC), {MOST_DAYS} at most: T1 is to be a day before T2, as in 14d 7d"
         )
-    return memory.changes(range(first, middle), range(middle, today + 1))
+    return memory.compared(range(first, middle), range(middle, today + 1))

@@ -99,7 +99,7 @@ def _lines(
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)
-        steps, done = timeline_rows(op, reader.now), 0
+        steps, done = timeline_rows(op), 0
         shown: list[TimelineRow] = []
         for fold in folds_in(steps):
             shown += [*steps[done : fold.first], folded(steps, fold, Times())]

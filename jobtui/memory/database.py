@@ -78,6 +78,10 @@ CHANGED = ("host", "app", "version", "user")
 ALL_RUNS = "all"
 
 
+Runs = range | tuple[str, str]
+"""Those of some days, or those with a value in a field."""
+
+
 def kept(text: str) -> str:
     """A text as the memory keeps it: masked, and without what UTF-8 cannot hold."""
     return storable(mask_text(text))
@@ -161,19 +165,14 @@ class Memory:
         with self._reading() as reading:
             return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
 
-    def changes(self, before: range, now: range) -> Compared:
-        """The differences of some days from earlier ones."""
+    def compared(self, before: Runs, now: Runs) -> Compared:
+        """The differences of some runs from others."""
         with self._reading() as reading:
-            return _compared(reading.stretch(before), reading.stretch(now))
-
-    def differences(self, one: tuple[str, str], other: tuple[str, str]) -> Compared:
-        """The differences of runs with one value in a field from runs with another."""
-        with self._reading() as reading:
-            return _compared(reading.having(*one), reading.having(*other))
-
-
-def _compared(before: RunCounts, now: RunCounts) -> Compared:
-    return Compared(before.runs, now.runs, changes(before, now))
+            one, other = (
+                reading.stretch(runs) if isinstance(runs, range) else reading.having(*runs)
+                for runs in (before, now)
+            )
+        return Compared(one.runs, other.runs, changes(one, other))
 
 
 RunTimes = tuple[int, int, float]

@@ -136,9 +136,7 @@ class CondorLife:
         self.counts[fact.what] = self.counts.get(fact.what, 0) + 1
         if fact.at is not None:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
-        if (trace := fact.values.get(TRACEPARENT)) is not None:
-            self.traces.setdefault(trace, fact)
-        self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
+        self._learn_origin(fact)
         self.values.update(fact.values)
         if fact.teller is Teller.OUTPUT:
             self._take_line(fact)
@@ -149,10 +147,13 @@ class CondorLife:
 
     def hear_again(self, fact: CondorFact) -> None:
         """Let an event that another file told before say what that did not; it happened once."""
+        self._learn_origin(fact)
+        self.values = {**fact.values, **self.values}
+
+    def _learn_origin(self, fact: CondorFact) -> None:
         if (trace := fact.values.get(TRACEPARENT)) is not None:
             self.traces.setdefault(trace, fact)
         self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
-        self.values = {**fact.values, **self.values}
 
     def _take_event(self, fact: CondorFact) -> None:
         if fact.what in ("disconnected", "reconnected"):

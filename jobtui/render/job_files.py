@@ -265,7 +265,7 @@ def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterato
         else:
             styles = {"+": "good", "-": "error", "@": "accent"}
             yield from ((Span(safe(line), styles.get(line[0], "settled")),) for line in unified(found.rows))
-    changed = [v for v in found.variables if v.kind not in (RowKind.SAME, RowKind.NOISE)]
+    changed = [v for v in found.variables if v.differs]
     if changed:
         yield ()
         yield (Span("environment", "title"),)

@@ -184,7 +184,7 @@ class Timeline(RowView):
         step = self.step
         self._op = op
         self._absolute = absolute
-        self._rows = timeline_rows(op, self._now()) if op else ()
+        self._rows = timeline_rows(op) if op else ()
         if is_other:
             self._unfolded.clear()
         self._places = self._lay_out()

@@ -190,7 +190,7 @@ def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:
 
 def folds(*steps: str, every_s: float = 1.0) -> list[Fold]:
     op = an_op(steps=[a_step(step, nth * every_s) for nth, step in enumerate(steps)])
-    return list(folds_in(timeline_rows(op, NOW)))
+    return list(folds_in(timeline_rows(op)))
 
 
 PAIR = ["update", "status running"]
@@ -219,7 +219,7 @@ def test_what_repeats_is_found(steps: Sequence[str], found: list[Fold]) -> None:
 def test_the_longest_wait_is_known_and_none_where_no_line_has_a_time() -> None:
     assert [fold.longest_s for fold in folds(*["a"] * 5, every_s=7)] == [7.0]
     op = an_op(steps=[a_step("a", at=None) for _ in range(5)])
-    assert [fold.longest_s for fold in folds_in(timeline_rows(op, NOW))] == [None]
+    assert [fold.longest_s for fold in folds_in(timeline_rows(op))] == [None]
 
 
 OF_JOB = job_id()

@@ -161,7 +161,7 @@ def test_the_file_gives_the_answers_that_the_runs_give(kind: str, tmp_path: Path
     assert said == where_said(one)
     assert {("places", share.field, share.value) for share in memory.places(now)} == places_said(one)
     middle = FIRST_DAY + DAYS // 2
-    compared = memory.changes(range(FIRST_DAY, middle), range(middle, LAST_DAY + 1))
+    compared = memory.compared(range(FIRST_DAY, middle), range(middle, LAST_DAY + 1))
     assert compared.before + compared.now == RUNS
     new = {one.what for one in compared.changes if one.field == "signature"}
     assert new == ({"new"} if kind == "version" else set())

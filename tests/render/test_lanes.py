@@ -5,7 +5,6 @@ from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
 from jobtui.render.lanes import Times
 from tests.builders import a_step, an_op, text_of
-from tests.conftest import NOW
 
 OP = an_op(
     steps=[
@@ -20,7 +19,7 @@ OP = an_op(
 
 
 def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
-    rows = timeline_rows(op, NOW)
+    rows = timeline_rows(op)
     before = [None, *rows]
     lines = [
         lanes.row_line(row, before[at], cells, times or Times(fine=lanes.is_fine(rows)))
@@ -57,7 +56,7 @@ def test_a_step_without_a_time_has_none() -> None:
 
 
 def test_a_gap_and_a_silence_are_told() -> None:
-    rows = timeline_rows(OP, NOW)
+    rows = timeline_rows(OP)
     assert rows[4].is_gap
     assert text_of(lanes.gap_line(rows[4], rows[3], 100)).strip() == "┊ 30s"
     assert "◌ nothing for 1m" in text_of(lanes.waiting_line(rows[5], 60.4, 100))
@@ -67,7 +66,7 @@ def test_a_gap_and_a_silence_are_told() -> None:
 def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps() -> None:
     steps = [a_step("status running", 20 + 12 * nth) for nth in range(5)]
     steps[2] = a_step("status running", 44, certainty=Certainty.ADJACENT)
-    rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]), NOW)
+    rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]))
     (fold,) = folds_in(rows)
     row = lanes.folded(rows, fold, Times(fine=True))
     assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
