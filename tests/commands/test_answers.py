@@ -2,7 +2,9 @@
 
 import shlex
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.tracing import EXPECTED
 __all__ = ["flags"]
 
 ANSWERS = tomllib.loads((FIXTURES / "answers.toml").read_text())
+MADE = ANSWERS.pop("made")
 CASES = [
     (site, words, *answer)
     for sites, told in ANSWERS.items()
@@ -33,12 +36,26 @@ def test_it_is_said_in_a_line_and_by_the_code(
 ) -> None:
     site, words, code, *said = case
     (empty := tmp_path / "empty").mkdir()
-    names = {"tmp": empty, **NAMES}
+    check(run, flags(site), words, {"tmp": empty, **NAMES}, code, said)
+
+
+@pytest.mark.parametrize("case", MADE, ids=lambda case: case["words"])
+def test_it_is_said_of_files_that_are_made(case: dict[str, Any], tmp_path: Path, run: Runner) -> None:
+    for name, text in case["files"].items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    code, *said = case["answer"]
+    check(run, (), case["words"], {"tmp": tmp_path, **NAMES}, code, said)
+
+
+def check(
+    run: Runner, flags: Sequence[str], words: str, names: Mapping[str, object], code: int, said: Sequence[str]
+) -> None:
     at = [] if "--at" in words or words.startswith("record") else ["--at", AT]
-    ran = run(*flags(site), *at, *shlex.split(words.format(**names)))
+    ran = run(*flags, *at, *shlex.split(words.format(**names)))
     assert ran.code == code, ran.err
-    all_of_it = ran.out + ran.err
+    everything = ran.out + ran.err
     for one in said:
-        assert (one.lstrip("!").format(**names) in all_of_it) is not one.startswith("!"), one
+        assert (one.lstrip("!").format(**names) in everything) is not one.startswith("!"), one
     if code == 2:
         assert (ran.out, ran.err.count("\n"), ran.err[:8]) == ("", 1, "jobtui: ")

@@ -13,7 +13,7 @@ import pytest
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.printing import print_csv
 from tests.commands.contract import check_document
-from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, a_db, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
 
 ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
 
@@ -97,24 +97,6 @@ def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: p
 
     monkeypatch.setattr(SirepoDb, "poll", refuse)
     assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
-
-
-def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runner) -> None:
-    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__torn={})
-    (db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-torn.json").write_text("[]")
-    ran = run("show", "aaaaaaaa-aaaaaaaa-torn", "--srdb", db)
-    assert ran.code == 5
-    assert ran.err.count("\n") == 1
-    assert "aaaaaaaa-aaaaaaaa-torn.json: not a JSON object" in ran.err
-
-
-def test_a_record_with_numbers_that_json_cannot_write(tmp_path: Path, run: Runner) -> None:
-    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report={"status": "completed"})
-    path = db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-report.json"
-    path.write_text('{"status": "completed", "x": 1e999, "y": [1e400], "z": 123456789012345678901234567890}')
-    ran = run("show", "aaaaaaaa-aaaaaaaa-report", "--json", "--srdb", db)
-    assert ran.code == 0
-    assert set(ran.json["job"]["native"]) == {"status", "x", "y", "z"}
 
 
 def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runner) -> None:

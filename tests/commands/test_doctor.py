@@ -58,14 +58,6 @@ def test_a_log_that_is_not_understood_is_a_fault(tmp_path: Path, run: Runner) ->
     assert "of unknown shape: a message of a release to come" in table
 
 
-def test_a_file_of_something_else_is_a_fault(tmp_path: Path, run: Runner) -> None:
-    log = tmp_path / "poem.txt"
-    log.write_text("roses are red\nviolets are blue\n")
-    ran = run("doctor", "--log", log)
-    assert ran.code == 1
-    assert "not a single line" in ran.out
-
-
 def test_a_source_that_is_gone_is_a_fault_and_without_any_it_is_exit_5(tmp_path: Path, run: Runner) -> None:
     gone = ["--log", f"server={tmp_path / 'gone.log'}"]
     some = run("doctor", "--json", *gone, *sources_of("local"))
@@ -74,25 +66,6 @@ def test_a_source_that_is_gone_is_a_fault_and_without_any_it_is_exit_5(tmp_path:
     none = run("doctor", *gone)
     assert none.code == 5
     assert "gone.log" in none.out
-
-
-def test_a_supervisors_log_that_ends_before_its_records_is_a_fault(tmp_path: Path, run: Runner) -> None:
-    log = tmp_path / "supervisor.log"
-    log.write_text(KNOWN.replace("Nov 20 20:", "Nov 20 12:"))
-    ran = run("doctor", "--json", "--log", f"supervisor={log}", "--srdb", CAPTURES / "local")
-    assert ran.code == 1
-    assert any("before the newest record" in said for said in ran.json["checks"][1]["says"])
-
-
-def test_much_that_was_skipped_is_a_fault(tmp_path: Path, run: Runner) -> None:
-    records = tmp_path / "supervisor-job"
-    records.mkdir()
-    (records / "aaaaaaaa-aaaaaaaa-good.json").write_text('{"status": "completed"}')
-    (records / "aaaaaaaa-aaaaaaaa-torn.json").write_text('{"status": ')
-    ran = run("doctor", "--json", "--srdb", tmp_path)
-    assert ran.code == 1
-    (check,) = ran.json["checks"]
-    assert check["says"][0] == "1 of 2 skipped"
 
 
 @pytest.fixture

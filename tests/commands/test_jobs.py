@@ -75,18 +75,6 @@ def test_without_records_the_logs_tell_which_jobs_there_are(run: Runner) -> None
     assert {job["status"] for job in ran.json["jobs"]} == {"unknown"}
 
 
-def test_a_torn_record_costs_itself_only(tmp_path: Path, run: Runner) -> None:
-    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__good={"status": "completed"}, aaaaaaaa__bbbbbbbb__torn={})
-    torn = db / "supervisor-job" / "aaaaaaaa-bbbbbbbb-torn.json"
-    torn.write_text('{"status": "compl')
-    ran = run("jobs", "--json", "--srdb", db)
-    assert ran.code == 0
-    assert ids(ran.out) == ["aaaaaaaa-aaaaaaaa-good"]
-    (source,) = ran.json["sources"]
-    assert (source["state"], source["skipped"]) == ("partial", 1)
-    assert "aaaaaaaa-bbbbbbbb-torn" in ran.err
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_an_unreadable_database_is_one_line_and_exit_5(tmp_path: Path, run: Runner) -> None:
     db = a_db(tmp_path)

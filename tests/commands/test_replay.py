@@ -135,25 +135,10 @@ def test_a_file_is_never_written_over(tmp_path: Path, run: Runner) -> None:
     assert [*tmp_path.iterdir()] == [file]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "no such file"),
-        (b"", "is no recording of jobtui"),
-        (b"PK\x03\x04 something else entirely", "is no recording of jobtui"),
-        (b"SQLite format 3\0" + b"\xff" * 2000, "damaged"),
-    ],
-)
-def test_what_is_no_recording_is_one_clear_line(
-    content: bytes | None, said: str, tmp_path: Path, run: Runner
-) -> None:
-    file = tmp_path / "x.jobtui"
-    if content is not None:
-        file.write_bytes(content)
-    ran = run("replay", file, "jobs")
-    assert ran.code == 5
-    assert said in ran.err
-    assert len(ran.err.splitlines()) == 1
+def test_what_is_damaged_is_one_clear_line(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "x.jobtui").write_bytes(b"SQLite format 3\0" + b"\xff" * 2000)
+    ran = run("replay", tmp_path / "x.jobtui", "jobs")
+    assert (ran.code, ran.err.count("\n"), "damaged" in ran.err) == (5, 1, True)
 
 
 def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runner) -> None:

@@ -38,42 +38,6 @@ def test_every_setting_has_its_value_and_where_it_came_from(
     assert f"configuration file {path}, profile prod of prod, dev" in table
 
 
-def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runner) -> None:
-    path = plain_environment / ".config" / "jobtui" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text("srbd = '/db'\n")
-    for command in ("config", "jobs"):
-        ran = run(command)
-        assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f'jobtui: {path}:1:1: unknown key "srbd"; did you mean "srdb"?\n'
-
-
-def test_entries_of_tables_are_shown_with_their_lines_and_logins_are_not(
-    plain_environment: Path, run: Runner
-) -> None:
-    path = plain_environment / ".config" / "jobtui" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(
-        '[keys]\ncopy = ["y", "F5"]\n[colors]\nstatus.failed = "red"\n[hosts]\n"v7.x" = "ssh://v7"\n'
-        '[servers."https://j.example.org"]\nbearer = "hunter2hunter2"\nca_file = "/ca.pem"\n'
-        '[profiles.p.columns]\njobs = ["state"]\n[profiles.q.columns]\njobs = ["age"]\n'
-    )
-    path.chmod(0o600)
-    ran = run("config", "--json", "--profile", "p")
-    rows = {row["name"]: (row["value"], row["origin"].removeprefix(f"{path}:")) for row in ran.json["tables"]}
-    assert rows == {
-        'hosts."v7.x"': ("ssh://v7", "6"),
-        'servers."https://j.example.org".bearer': ("given", "8"),
-        'servers."https://j.example.org".ca_file': ("/ca.pem", "9"),
-        "keys.copy": ("y F5", "2"),
-        "columns.jobs": ("state", "11"),
-        "colors.status.failed": ("red", "4"),
-    }
-    table = run("config", "--plain", "--profile", "p").out
-    assert "y F5" in table
-    assert "hunter2" not in table
-
-
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a Sirepo database."""

@@ -1,13 +1,10 @@
 """`trace` on captured traces: what it names, its JSON, its exit codes."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from tests.commands.contract import check_document
 from tests.commands.running import Runner, environment, jobtui
-from tests.tracing import CAPTURES, EXPECTED, FORMATS, TRACE_ID, capture_file
+from tests.tracing import CAPTURES, EXPECTED, FORMATS, capture_file
 
 LINE = next(
     line for line in (CAPTURES / "job-fail" / "job.out").read_text().splitlines() if "TRACEPARENT" in line
@@ -43,30 +40,10 @@ def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Run
                     assert abs(step[f"{edge}_s"] - told[f"{edge}_ns"] / 1e9) < 2.1e-6
 
 
-def test_a_trace_whose_end_never_came_needs_a_person(run: Runner, tmp_path: Path) -> None:
-    span = {"traceId": TRACE_ID, "spanId": "2" * 16, "parentSpanId": "1" * 16, "name": "step"}
-    span |= {"startTimeUnixNano": "1795206900000000000", "endTimeUnixNano": "1795206901000000000"}
-    path = tmp_path / "spans.json"
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
-    ran = run("--trace-file", path, "trace", TRACE_ID)
-    assert ran.code == 3
-    assert "killed, or still running; step ended last" in ran.out
-    assert "not received" in ran.out
-
-
 def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
     ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
     row = next(line for line in ran.out.splitlines() if line.startswith("xA "))
     assert row.split()[2:4] == [":", "==x"]
-
-
-def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path) -> None:
-    spans = [{"traceId": f"abc{n}".ljust(32, "0"), "spanId": "1"} for n in range(2)]
-    path = tmp_path / "spans.json"
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
-    ran = run("--trace-file", path, "trace", "abc")
-    assert ran.code == 4
-    assert "ambiguous" in ran.err
 
 
 @pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])
