@@ -1,7 +1,6 @@
 """How sources are named and judged on a screen: short labels, ages, what is late or dead."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from jobtui.analysis.counts import ProfileState
 from jobtui.backends.registry import of_kind
@@ -19,13 +18,6 @@ LATE_S = 15.0
 SEPARATOR = Span(" · ", "rule", 3)
 REASON_CELLS = 24
 """Fewest cells for the reason why a source is down."""
-
-
-class Judgement(NamedTuple):
-    """What to say of a source, and in which style."""
-
-    words: str
-    style: str
 
 
 def labels(sources: Sequence[SourceHealth]) -> list[str]:
@@ -66,47 +58,47 @@ def profile_line(state: ProfileState) -> Line:
     return tuple(spans)
 
 
-def judge(source: SourceHealth, now: Nanos) -> Judgement:
+def judge(source: SourceHealth, now: Nanos) -> Span:
     """How old the newest record of a source is, if it is read as it should be; else what is wrong."""
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
-        return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+        return Span("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
     if (silent_s := source.silent_s(now)) >= LATE_S:
-        return Judgement(f"no answer for {age(silent_s)}", "warning")
+        return Span(f"no answer for {age(silent_s)}", "warning")
     if source.is_first_read and (lag_s or 0.0) < LATE_S:
-        return Judgement(f"reading {progress((source,))}", "")
+        return Span(f"reading {progress((source,))}", "")
     if (pause_s := source.nothing_new_s(now)) and lag_s is not None and lag_s < LATE_S:
-        return Judgement(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
+        return Span(f"nothing new for {age(pause_s, coarse_from_s=0.0)}", "warning")
     polled, newest_s = judge_age(lag_s), source.newest_s(now)
     if polled.style != "dim" or newest_s is None or lag_s is None:
         return polled
     # In minutes: in seconds it would change each second, on every screen
-    return Judgement("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
+    return Span("<1m" if newest_s < 60.0 else age(newest_s, coarse_from_s=60.0), "dim")
 
 
-def judge_age(lag_s: float | None) -> Judgement:
+def judge_age(lag_s: float | None) -> Span:
     """How old something is that was read so many seconds ago, None for what is not read yet."""
     if lag_s is None:
-        return Judgement("starting", "dim")
+        return Span("starting", "dim")
     if lag_s >= LATE_S:
-        return Judgement(f"{age(lag_s)} late", "warning")
-    return Judgement(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
+        return Span(f"{age(lag_s)} late", "warning")
+    return Span(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
 
 
-def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Judgement:
+def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Span:
     """The least that is to be said of all sources, where there is little room: the worst of them."""
     if not sources:
-        return Judgement("no sources", "warning")
+        return Span("no sources", "warning")
     named = list(zip(labels(sources), sources, strict=True))
     down = [label for label, source in named if source.state is SourceState.DOWN]
     if down:
-        return Judgement(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
+        return Span(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
     label, oldest = max(named, key=lambda part: part[1].lag_s(now) or part[1].silent_s(now))
     found = judge(oldest, now)
     if found.style == "dim":
         skipped = ", some skipped" if any(source.skipped for source in sources) else ""
-        return found._replace(words=f"{found.words}{skipped}")
-    return found._replace(words=f"{label} {found.words}")
+        return found._replace(text=f"{found.text}{skipped}")
+    return found._replace(text=f"{label} {found.text}")
 
 
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: int = 0) -> Line:
@@ -116,7 +108,7 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: 
     """
     parts: list[Line] = []
     for label, source in zip(labels(sources), sources, strict=True):
-        words, style = judge(source, now)
+        words, style, _ = judge(source, now)
         reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
         skipped = f", {source.skipped:,} skipped" if source.skipped else ""
         parts.append((Span(f"{label} {words}{skipped}{reason}", style),))

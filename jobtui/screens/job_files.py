@@ -11,7 +11,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.columns import TimeLook
 from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
-from jobtui.render.sources import Judgement, judge_age
+from jobtui.render.sources import judge_age
 from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import Zone, duration, show
 from jobtui.screens.job_tabs import JobTab
@@ -71,10 +71,10 @@ class FilesTab(JobTab):
             return f"the disk has not answered for {duration(float(int(waited)))}"
         if self._problem or self._listing is None or self.age is None:
             return self._problem
-        return f"{show(self._listing.path)} · {self.age.words}"
+        return f"{show(self._listing.path)} · {self.age.text}"
 
     @property
-    def age(self) -> Judgement | None:
+    def age(self) -> Span | None:
         if self._listed_at is None:
             return None
         return judge_age(max(0.0, seconds_between(self._listed_at, self.shared.now())))

@@ -21,8 +21,7 @@ from jobtui.model.verdicts import Fact, NextStep, Verdict
 from jobtui.render.job_files import document_lines
 from jobtui.render.lanes import certainty_words
 from jobtui.render.log_lines import tags
-from jobtui.render.sources import Judgement
-from jobtui.render.spans import Paragraph
+from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.shared import Shared, open_screen
 from jobtui.screens.text import ReadingScreen
@@ -112,7 +111,7 @@ class JobTab(PaneGroup):
         return ""
 
     @property
-    def age(self) -> Judgement | None:
+    def age(self) -> Span | None:
         """The age of what it shows, None where that is the age of the sources."""
         return None
 

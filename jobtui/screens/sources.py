@@ -53,7 +53,7 @@ class SourcesScreen(HeadedScreen):
         def words(source: SourceHealth, look: TimeLook) -> str:
             if not look.relative and source.read_at is not None:
                 return f"read {clock_time(source.read_at)}{Zone.mark()}"
-            return judge(source, look.now).words
+            return judge(source, look.now).text
 
         return (
             TableColumn("state", "", lambda source, look: GLYPHS[source.state][0], fixed(1), 100,

@@ -7,7 +7,6 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Code, Verdict
 from jobtui.render.facts import matter, record_line, status_words
-from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.text import ends_of, fit, show, width
@@ -35,7 +34,7 @@ class JobFacts(LineView):
     """None as long as nobody has looked."""
     cluster = Shown("")
     """Its state on its cluster."""
-    age = Shown(Judgement("", "dim"))
+    age = Shown(Span("", "dim"))
     """Shown where the sources have no line of their own."""
     trail = Shown[tuple[str, ...]](())
     """The screens between the jobs and this one."""
@@ -69,8 +68,8 @@ class JobFacts(LineView):
         return (Span(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
 
     def _age_spans(self) -> Line:
-        has_room = self.rows_high >= FULL_ROWS or not self.age.words
-        return () if has_room else (Span(f"  {self.age.words} ", self.age.style),)
+        has_room = self.rows_high >= FULL_ROWS or not self.age.text
+        return () if has_room else (Span(f"  {self.age.text} ", self.age.style),)
 
     def _name_line(self) -> Line:
         right = self._right()

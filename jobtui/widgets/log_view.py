@@ -421,7 +421,7 @@ class LogHeader(LineView):
     def line(self, y: int) -> Line:
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
-        words, style = judge_age(lag_s)
+        words, style, _ = judge_age(lag_s)
         age = Span(f"  {words} ", style)
         clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         said = tuple(Span(f"  {text}", style) for text, style in self.status.words if text)

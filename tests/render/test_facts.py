@@ -14,7 +14,7 @@ from jobtui.render.columns import blank_columns, cells_of
 from jobtui.render.facts import matter, status_words
 from jobtui.render.runs import ran_s, side_by_side, waited_s
 from jobtui.render.sources import judge, judge_all, labels, strip_line
-from jobtui.render.spans import width_of
+from jobtui.render.spans import Span, width_of
 from jobtui.render.text import NONE
 from tests.builders import a_job, ago, text_of
 from tests.conftest import NOW
@@ -132,7 +132,7 @@ STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
     ],
 )
 def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:
-    assert judge(source, NOW) == (words, style)
+    assert judge(source, NOW) == Span(words, style)
 
 
 def test_labels_are_short_and_differ() -> None:
@@ -149,7 +149,7 @@ def test_the_name_of_a_source_is_said_once() -> None:
 
 def test_where_there_is_little_room_one_that_never_answered_is_named() -> None:
     silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
-    assert judge_all([DB, silent, LOG], NOW) == ("new.log no answer for 1m10s", "warning")
+    assert judge_all([DB, silent, LOG], NOW) == Span("new.log no answer for 1m10s", "warning")
     assert judge_all([DB, silent, DOWN], NOW).style == "error"
 
 
@@ -166,7 +166,7 @@ def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
     ("sources", "words", "style"),
     [
         ((DB, LOG), "<5s", "dim"),
-        ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).words}", "warning"),
+        ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).text}", "warning"),
         ((DB, NEVER, LATE), "none.log down", "error"),
         ((NEVER, msgspec.structs.replace(NEVER, name="/b")), "2 sources down", "error"),
         (
@@ -182,7 +182,7 @@ def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
 def test_the_worst_is_said_where_there_is_little_room(
     sources: tuple[SourceHealth, ...], words: str, style: str
 ) -> None:
-    assert judge_all(sources, NOW) == (words, style)
+    assert judge_all(sources, NOW) == Span(words, style)
 
 
 def test_no_sources_are_told() -> None:
