@@ -763,7 +763,7 @@ async def test_a_command_that_raises_costs_one_answer_to_an_assistant(
     monkeypatch.setattr(mcp, "runner", lambda name: fail)
     invocation = Invocation(COMMAND_BY_NAME["mcp"], (), {}, {})
     context = make_context(invocation, load({}, {}), lambda *_: None)
-    said, is_wrong = await mcp.answered(context, mcp.Asked("doctor"))
+    said, is_wrong = await mcp.answered(context, Invocation(COMMAND_BY_NAME["doctor"], (), {}, {}))
     (fault,) = expected_faults.all()
     assert (said, is_wrong, fault.stage) == (fault.words, True, "answering doctor")
 

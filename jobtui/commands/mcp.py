@@ -8,7 +8,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jobtui.commands import runner
 from jobtui.commands.context import Context, make_context
@@ -35,16 +35,7 @@ OVERVIEWS: Sequence[str] = _TABLE["overviews"]
 TOOLS: Mapping[str, Mapping[str, Any]] = _TABLE["tools"]
 
 
-class Asked(NamedTuple):
-    """A command line that a question stands for."""
-
-    command: str
-    words: tuple[str, ...] = ()
-    flags: Mapping[str, str] = {}
-    since: str = ""
-
-
-def asked_of(tool: str, given: Mapping[str, Any]) -> Asked:
+def asked_of(tool: str, given: Mapping[str, Any]) -> Invocation:
     """The command line of a question. Raises ValueError for one that makes no sense."""
     if tool not in TOOLS:
         raise ValueError(f"there is no tool {tool!r:.50}, only {', '.join(TOOLS)}")
@@ -68,7 +59,9 @@ def asked_of(tool: str, given: Mapping[str, Any]) -> Asked:
         lines = given.get("lines", LINES)
         flags["lines"] = str(min(MOST_LINES, max(1, lines if isinstance(lines, int) else LINES)))
         flags |= {"grep": re.escape(texts["text"])} if "text" in texts else {}
-    return Asked(command, (word,) if word and argument is not None else (), flags, texts.get("since", ""))
+    words = (word,) if word and argument is not None else ()
+    since = {"since": (texts["since"],)} if "since" in texts else {}
+    return Invocation(COMMAND_BY_NAME[command], words, since, flags)
 
 
 def fenced(text: str, said: str) -> str:
@@ -79,28 +72,26 @@ def fenced(text: str, said: str) -> str:
     return f"{said}\n{LABEL}\n<data {mark}>\n{text[:ANSWER_CHARACTERS]}\n</data {mark}>{cut}"
 
 
-async def answered(context: Context, asked: Asked) -> tuple[str, bool]:
+async def answered(context: Context, asked: Invocation) -> tuple[str, bool]:
     """What the command says, and whether it failed as such; in this process, and nothing of it is printed."""
-    given = {"since": Effective((asked.since,), "since")} if asked.since else {}
-    config = context.config._replace(settings={**context.config.settings, **given})
-    invocation = Invocation(COMMAND_BY_NAME[asked.command], asked.words, {}, asked.flags)
+    given = {name: Effective(values, name) for name, values in asked.settings.items()}
+    config, name = context.config._replace(settings={**context.config.settings, **given}), asked.command.name
     printed: list[str] = []
-    made = make_context(invocation, config, context.open_dashboard)
+    made = make_context(asked, config, context.open_dashboard)
     made = made._replace(replay=context.replay, write=printed.extend)
-    run = runner(asked.command)
+    run = runner(name)
     body: Any = getattr(run, "__wrapped__", None)  # of one that reads sources, which is run in this loop
     code = Exit.FAULT
     async with asyncio.timeout(ANSWER_S):
-        with contained(f"answering {asked.command}") as answering:
+        with contained(f"answering {name}") as answering:
             if body is not None:
                 code = await within(made, configured(made), body)
             else:
                 code = Exit(await asyncio.to_thread(run, made))
     if answering.fault is not None:
         return answering.words, True
-    return fenced(
-        "\n".join(printed), f"jobtui {asked.command}: exit code {int(code)}, {code.name.lower()}"
-    ), code is Exit.USAGE
+    said = f"jobtui {name}: exit code {int(code)}, {code.name.lower()}"
+    return fenced("\n".join(printed), said), code is Exit.USAGE
 
 
 def server_of(context: Context) -> "Server[Any]":
