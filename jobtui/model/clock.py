@@ -78,19 +78,17 @@ def time_of_seconds(seconds: float | None) -> Nanos | None:
 def time_of_iso(text: str, *, is_local: bool = False) -> Nanos | None:
     """A time in ISO 8601. Without a zone it is UTC, or with `is_local` in this machine's zone."""
     try:
-        moment = datetime.fromisoformat(text)
+        return time_of_moment(datetime.fromisoformat(text), is_local=is_local)
     except ValueError:
         return None
-    return time_of_moment(moment, is_local=is_local)
 
 
 def time_of_parts(year: int, month: int, day: int, hour: int, minute: int, second: int) -> Nanos | None:
     """A time in UTC from its parts; None if there is no such time."""
     try:
-        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+        return time_of_moment(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
     except (ValueError, OverflowError):
         return None
-    return time_of_seconds(math.floor(moment.timestamp()))
 
 
 def time_of_mail(text: str) -> Nanos | None:
