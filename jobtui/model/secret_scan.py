@@ -82,6 +82,8 @@ _IN_PROSE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """What follows a key in `the password for bob is X`."""
+_IN_BRACKETS = re.compile(r"(?<!\w)\w+ ?[(\[]['\"]?(?P<bare>[^\s'\"()\[\],=]{6,})['\"]?[)\]]", re.ASCII)
+"""A key with its value in `password(X)`; what is called with one is no key: `get_password(X)`."""
 _WORDLIKE = re.compile(
     r"[/~].*|\.{1,2}/.*|\d+[\W_]?[a-z]+|[\d\W_]+|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
     r"|[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
@@ -276,8 +278,8 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
                 end = text.index("<", word_end)
                 return _Span(separator.end(), end, end)
             return _value(text, separator.end(), text[start:word_end])
-    if prose := _IN_PROSE.match(text, word_end):
-        group = "bare" if prose["quoted"] is None else "quoted"
+    if prose := _IN_PROSE.match(text, word_end) or _IN_BRACKETS.match(text, start):
+        group = prose.lastgroup or ""
         value = prose[group].rstrip(".,;:!?)]}")
         if not _WORDLIKE.fullmatch(value):
             begin = prose.start(group)

@@ -13,7 +13,7 @@ KEY_WORD = (
 )
 """Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
-    "token(?!i[sz])|(?<!pull)secret(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][._-])pass(?![a-z0-9_-])"
+    "token(?!i[sz])|(?<!pull)secret(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|sess(?:ion)?[._-]?id(?![a-z])|(?<=[a-z0-9][._-])pass(?![a-z0-9_-])"
     "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
     f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|credential(?!_helper)|rediscli_auth|dockerconfigjson"
     "|(?<![a-z])jwt(?![a-z0-9_-])|(?<![a-z0-9])_auth(?![a-z])|(?:amz|goog)-signature|(?<=[?&;])sig(?:nature)?(?==)"
@@ -38,7 +38,10 @@ SECRET_OPTIONS = {
 }  # fmt: skip
 """Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
-COUNT = re.compile("tokens|cookies|token_?(?:age|budget|count|expir|len|limit|ttl|type|usage)", re.IGNORECASE)
+COUNT = re.compile(
+    "tokens|cookies|sess(?:ion)?[._-]?id|token_?(?:age|budget|count|expir|len|limit|ttl|type|usage)",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
 
 

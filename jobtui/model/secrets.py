@@ -12,6 +12,7 @@ tokens, nor what a program says of a credential.
 """
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
@@ -50,6 +51,10 @@ _KEY_BODY = re.compile(
 _KEY_REST = re.compile(r"[A-Za-z0-9+/]{16,}={1,2}", re.ASCII)
 _KEY_END_LINE = re.compile(
     r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
+)
+_LOGIN = re.compile(
+    r"((?<![\w.\-])auth\\*['\"]?[ ]*[=:][ ]*\\*['\"]?)([A-Za-z0-9+/]{8,}={0,2})(?![\w+/=])",
+    re.ASCII | re.IGNORECASE,
 )
 _LEAST_CHANGES = 0.4
 """How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
@@ -118,6 +123,7 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 MAY_BE_MASKED = (
     r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
     r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
+    r"|sess(?:ion)?[._-]?id|\bauth\b"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
@@ -154,6 +160,15 @@ def _is_mixed(body: str) -> bool:
     return not is_path and all(any(map(kind, body)) for kind in kinds)
 
 
+def _is_login(value: str) -> bool:
+    """Whether a text is a user and a password in base64, as the configuration of Docker has them."""
+    try:
+        decoded = b64decode(value, validate=True)
+    except ValueError:
+        return False
+    return b":" in decoded[:-1] and decoded.isascii() and decoded.decode().isprintable()
+
+
 def _may_end_in_key(text: str) -> bool:
     """Whether the last word may be a line of a key; cheap, as it is asked of every line."""
     word = text[-2 * _KEY_LENGTH :].rstrip(" \t\r'\"\\").rpartition(" ")[2]
@@ -171,6 +186,8 @@ def _masked(text: str) -> str:
         text = _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
     elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
         return MASK
+    if "auth" in low:
+        text = _LOGIN.sub(lambda found: found[1] + (MASK if _is_login(found[2]) else found[2]), text)
     if _holds_any(_FORM_SIGNS, text) or ("gh" in text and _GITHUB_GATE.search(text) is not None):
         from jobtui.model.secret_scan import without_forms
 
@@ -194,7 +211,7 @@ _OPTION_SIGNS = (
     "curl", "sql", "mariadb", "mongo", "openssl", "sshpass", "redis-cli", "ldap", " login", "smbclient",
 )  # fmt: skip
 _KEY_SIGNS = (
-    "cre", "dockerconf", "token", "otp", "jwt", "pass", "pwd", "cookie", "private", "authoriz", "://",
+    "cre", "dockerconf", "token", "otp", "jwt", "pass", "sess", "pwd", "cookie", "private", "authoriz", "://",
     "bearer", "_auth", "sig=", "signature=",
 )  # fmt: skip
 
@@ -275,7 +292,8 @@ def _key_name(mapping: Mapping[object, object], key: object) -> str:
 
 def _mask_entry(name: str, value: object, depth: int) -> object:
     if not is_secret_key(name):
-        return _mask_value(value, depth)
+        is_login = name == "auth" and isinstance(value, str) and _is_login(value)
+        return MASK if is_login else _mask_value(value, depth)
     if value is None or isinstance(value, bool) or (isinstance(value, int) and COUNT.search(name)):
         return value
     if not isinstance(value, str):

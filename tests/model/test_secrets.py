@@ -105,6 +105,8 @@ def test_documents_are_masked_by_key_at_any_depth() -> None:
         "list": [{"password": 123}, f"X_TOKEN={TOKEN}", ("a", 1.5, True)],
         "credentials": {"user": "u"},
         "env": [{"name": "X_TOKEN", "value": "abc"}, {"name": "HOME", "value": "/root"}],
+        "auth": "Ym9iOmh1bnRlcjI=",
+        "hosts": [{"auth": "failures", "session_id": 12}],
     }
     assert mask_document(document) == {
         "token": MASK,
@@ -115,6 +117,8 @@ def test_documents_are_masked_by_key_at_any_depth() -> None:
         "list": [{"password": MASK}, "X_TOKEN=***", ("a", 1.5, True)],
         "credentials": MASK,
         "env": [{"name": "X_TOKEN", "value": MASK}, {"name": "HOME", "value": "/root"}],
+        "auth": MASK,
+        "hosts": [{"auth": "failures", "session_id": 12}],
     }
 
 
