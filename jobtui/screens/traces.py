@@ -11,13 +11,7 @@ from textual import work
 from jobtui.actions import Place, key_of
 from jobtui.analysis.traces.compare import StepChange, step_changes, those_that_differ
 from jobtui.analysis.traces.failures import Findings, study_trace
-from jobtui.analysis.traces.filters import (
-    TRACE_FIELDS,
-    Judged,
-    ListedTrace,
-    Standing,
-    judged,
-)
+from jobtui.analysis.traces.filters import TRACE_FIELDS, Judged, ListedTrace, Standing, judged
 from jobtui.model.clock import Nanos
 from jobtui.model.commands import Command
 from jobtui.model.ids import JobId, TraceId

@@ -11,14 +11,7 @@ from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import (
-    DEFAULT_COLUMNS,
-    JOB_COLUMNS,
-    MARGIN,
-    Column,
-    RowContext,
-    blank_columns,
-)
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, MARGIN, Column, RowContext, blank_columns
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.record_list import RecordTable

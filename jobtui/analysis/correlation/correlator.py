@@ -25,14 +25,7 @@ from jobtui.analysis.correlation.agent_lines import SHAPES as AGENT_SHAPES
 from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, place_notes
 from jobtui.analysis.correlation.agents import Agents
 from jobtui.analysis.correlation.job_events import JobEvents, place_calls
-from jobtui.analysis.correlation.ops import (
-    BYTES_KEPT,
-    OPS_KEPT,
-    OpIndex,
-    held_by,
-    known_agents,
-    step_of,
-)
+from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, known_agents, step_of
 from jobtui.analysis.correlation.supervisor_lines import HANDLERS, STATUS_NEWS, note_place
 from jobtui.analysis.correlation.supervisor_state import STEP, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED

@@ -19,15 +19,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import (
-    ALSO_LOST,
-    HELD_STATES,
-    LEFT,
-    NODE_NOT_KNOWN,
-    STEP_COLUMNS,
-    reason_of,
-    words_of,
-)
+from jobtui.model.slurm import ALSO_LOST, HELD_STATES, LEFT, NODE_NOT_KNOWN, STEP_COLUMNS, reason_of, words_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
 EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "over its memory", "not started",

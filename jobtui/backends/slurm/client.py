@@ -12,15 +12,7 @@ from typing import NamedTuple
 from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import KINDS, SourceError, SourceMissing, SourceUnreachable
-from jobtui.transport.ssh import (
-    KnownFault,
-    LocalShell,
-    Shell,
-    SshShell,
-    faults_of,
-    in_words,
-    printed_by,
-)
+from jobtui.transport.ssh import KnownFault, LocalShell, Shell, SshShell, faults_of, in_words, printed_by
 
 
 class NoAccounting(SourceError):
