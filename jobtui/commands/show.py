@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -194,17 +194,13 @@ def time_text(at: Nanos | None) -> str | None:
     return None if at is None else f"{date_time(at)}{Zone.mark()}"
 
 
-EXITS: Mapping[Concern, Exit] = {
-    Concern.FINE: Exit.FINE,
-    Concern.OPEN: Exit.FINE,
-    Concern.FAILED: Exit.FAILED,
-    Concern.STUCK: Exit.ATTENTION,
-}
+EXITS = {Concern.FAILED: Exit.FAILED, Concern.STUCK: Exit.ATTENTION}
+"""Of what is wrong with a job; anything else is FINE."""
 
 
 def exit_of(verdict: Verdict) -> Exit:
     """FAILED where it failed; ATTENTION where it is stuck, or where the verdict cannot be believed now."""
-    return Exit.ATTENTION if verdict.doubts else EXITS[verdict.concern]
+    return Exit.ATTENTION if verdict.doubts else EXITS.get(verdict.concern, Exit.FINE)
 
 
 async def judged(reader: Reader, found: Found) -> Verdict:
