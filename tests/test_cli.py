@@ -1,5 +1,6 @@
 """The grammar of the command line, and what is said when it is not kept."""
 
+import tomllib
 from contextlib import suppress
 
 import pytest
@@ -8,50 +9,22 @@ from hypothesis import strategies as st
 
 from jobtui.cli import UsageError, main, parse
 from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Flag, flags_of
+from tests.excerpts import FIXTURES
 
-JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
-
-
-DB, JSON = {"srdb": ("/db",)}, {"json": "true"}
-FOLLOWED = {"lines": "20", "follow": "true"}
+LINES = tomllib.loads((FIXTURES / "command_lines.toml").read_text())["lines"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "command", "words", "settings", "flags"),
-    [
-        ([], DASHBOARD.name, (), {}, {}),
-        ([JID], DASHBOARD.name, (JID,), {}, {}),
-        # Flags stand before and after the command
-        (["--srdb", "/db", "--json", "timeline", JID], "timeline", (JID,), DB, JSON),
-        (["timeline", JID, "--json", "--srdb=/db"], "timeline", (JID,), DB, JSON),
-        (["timeline", "--srdb", "/db", "--json", JID], "timeline", (JID,), DB, JSON),
-        (["--json", "timeline", "--srdb=/db", "--", JID], "timeline", (JID,), DB, JSON),
-        # Short ones join and take their value at once
-        (["logs", "X", "-n", "20", "-f"], "logs", ("X",), {}, FOLLOWED),
-        (["logs", "-fn20", "X"], "logs", ("X",), {}, FOLLOWED),
-        (["-n20", "-f", "logs", "X"], "logs", ("X",), {}, FOLLOWED),
-        (["logs", "--lines=20", "--follow", "X"], "logs", ("X",), {}, FOLLOWED),
-        # A setting that may be repeated collects, another keeps the last
-        (["jobs", "--log", "a", "--log", "server=b", "--profile", "x", "--profile", "y"], "jobs", (),
-         {"log": ("a", "server=b"), "profile": ("y",)}, {}),
-        # A filter may leave things out
-        (["jobs", "status:failed", "-app:srw", "-hello", "%>=90"], "jobs",
-         ("status:failed", "-app:srw", "-hello", "%>=90"), {}, {}),
-        # All after two dashes is a word, and so is a command's name that comes second
-        (["find", "--", "--json", "-x"], "find", ("--json", "-x"), {}, {}),
-        (["find", "jobs"], "find", ("jobs",), {}, {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "command", "words", "settings", "flags"), LINES)
 def test_what_a_command_line_says(
     arguments: list[str],
     command: str,
-    words: tuple[str, ...],
-    settings: dict[str, tuple[str, ...]],
+    words: list[str],
+    settings: dict[str, list[str]],
     flags: dict[str, str],
 ) -> None:
     found = parse(arguments)
-    assert (found.command.name, found.words) == (command, words)
-    assert (found.settings, found.flags) == (settings, flags)
+    assert (found.command.name, list(found.words)) == (command, words)
+    assert ({name: list(values) for name, values in found.settings.items()}, found.flags) == (settings, flags)
     assert "help" in parse(["jobs", "-h"]).flags
 
 

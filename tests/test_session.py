@@ -311,9 +311,6 @@ def test_a_line_tells_what_is_unusual() -> None:
     assert profile_states(("prod", "logs"), ended, health, lambda _: NOW)[1].sources == 0
 
 
-LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
-
-
 def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:
     return sorted(
         (op.op, op.name, op.jid or "", op.status, op.ended_at or 0, tuple((s.step, s.text) for s in op.steps))
@@ -340,27 +337,6 @@ class Late:
 
     async def aclose(self) -> None:
         await self._source.aclose()
-
-
-async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
-    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
-    log = tmp_path / "supervisor.log"
-    log.write_bytes(b"".join(lines[:-60]))
-    async with Session([short_tail(log)]) as session:
-        seen = asyncio.Event()
-        running = asyncio.create_task(session.run())
-        session.store.subscribe(lambda changes: seen.set())
-        async with asyncio.timeout(20):
-            await seen.wait()
-            assert await session.reach_back(Nanos(0))
-            before = session.store.correlation.ops_of(LAST_JOB)
-            with log.open("ab") as file:
-                file.writelines(lines[-60:])
-            while session.store.correlation.ops_of(LAST_JOB) == before:
-                seen.clear()
-                await seen.wait()
-        await stop(running)
-        assert session.store.correlation.ops_of(FIRST_JOB)
 
 
 @pytest.mark.parametrize("name", ["docker", "sbatch", "legacy-2020"])

@@ -56,6 +56,9 @@ def check(
     assert ran.code == code, ran.err
     everything = ran.out + ran.err
     for one in said:
+        if one.startswith("#"):
+            assert {row["id"] for row in ran.json["jobs"]} == {*one[1:].split()}
+            continue
         assert (one.lstrip("!").format(**names) in everything) is not one.startswith("!"), one
     if code == 2:
         assert (ran.out, ran.err.count("\n"), ran.err[:8]) == ("", 1, "jobtui: ")

@@ -23,18 +23,6 @@ def run(cluster: StandIn, capsys: pytest.CaptureFixture[str]) -> Runner:
 LOCAL = ("--slurm", "local", "--at", AT)
 
 
-@pytest.mark.parametrize(
-    ("words", "ids"),
-    [("system:slurm status:running", {"9"}), ("name:hydro", {"3", "9"}), ("native:CANCELLED", {"3"}),
-     ("batch:10 status:failed", {"10_3"}), ("exit:0:11", {"5", "11"}),
-     ("reason:NonZeroExitCode", {"2", "8", "4_3", "10_3"}), ("error:SIGSEGV", {"5", "11"}),
-     ("partition:debug status:canceled", {"3"})],
-)  # fmt: skip
-def test_filters_know_what_slurm_tells(run: Runner, words: str, ids: set[str]) -> None:
-    rows = run(*LOCAL, "jobs", *words.split(), "--json").json["jobs"]
-    assert {row["id"].removeprefix("slurm/") for row in rows} == ids
-
-
 def test_what_never_starts_is_to_be_looked_at(run: Runner, cluster: StandIn) -> None:
     waits = {"%T": "PENDING", "%N": "", "%r": "Priority"}
     cluster.queue({**waits}, {**waits, "%i": "2", "%A": "2", "%r": "BadConstraints"})
