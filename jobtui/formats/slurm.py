@@ -193,6 +193,7 @@ _CONVERTERS: Mapping[str, Convert] = {
     "minutes": lambda text: None if (minutes := real(text)) is None else minutes * MINUTE_S,
     "count": lambda text: whole(text, 0),
     "whole": whole,
+    "milliseconds": lambda text: None if (micros := whole(text)) is None else micros / 1_000,
     "state_word": lambda text: state_of(text)[0],
     "states": lambda text: text.replace("+", " ").replace("*", " NOT_RESPONDING").upper(),
 }

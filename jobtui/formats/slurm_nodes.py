@@ -31,6 +31,7 @@ _EPOCH = re.compile(r"\((\d{9,11})\)", re.ASCII)
 
 
 NODE, PARTITION = table_of("node"), table_of("partition")
+SDIAG, BACKFILL = table_of("sdiag"), table_of("backfill")
 
 
 def expanded(nodes: str, most: int = MOST_NODES) -> list[str]:
@@ -85,20 +86,9 @@ def controller_of(printed: bytes) -> Controller:
     head, _, backfill = printed.decode("utf-8", "replace").partition("Backfilling stats")
     said, filled = (dict(reversed(_STAT.findall(part))) for part in (head, backfill.partition("Latency")[0]))
     at = _EPOCH.search(filled.get("Last cycle when", ""))
-    return Controller(
-        dbd_backlog=whole(said.get("DBD Agent queue size")),
-        agent_backlog=whole(said.get("Agent queue size")),
-        threads=whole(said.get("Server thread count")),
-        cycle_ms=_milliseconds(said.get("Last cycle")),
-        backfill_ms=_milliseconds(filled.get("Last cycle")),
-        backfill_at=time_of_seconds(whole(at[1])) if at else None,
-        queued=whole(said.get("Last queue length")),
-    )
-
-
-def _milliseconds(microseconds: str | None) -> float | None:
-    number = whole(microseconds)
-    return None if number is None else number / 1_000
+    values = values_of(said, SDIAG) | values_of(filled, BACKFILL)
+    values["backfill_at"] = time_of_seconds(whole(at[1])) if at else None
+    return msgspec.convert(values, Controller)
 
 
 class Wants(NamedTuple):
