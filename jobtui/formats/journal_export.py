@@ -115,8 +115,8 @@ class ExportParser:
         self._needed = 0
         self._buffer = b""
         self._at = 0
-        self._fields: list[tuple[bytes, bytes]] = []
-        self._size = 0
+        self._entry: Raw = {}
+        self._fields = self._size = 0
         self._left = 0
         self._began = False
         self._known_names: set[bytes] = set()
@@ -174,7 +174,7 @@ class ExportParser:
         self._at = at
         if at == len(buffer):
             return False
-        self._step, self._fields, self._size = self._inside, [], 0
+        self._step, self._entry, self._fields, self._size = self._inside, {}, 0, 0
         return True
 
     def _accept(self, entry: Raw, found: list[Raw]) -> None:
@@ -191,13 +191,13 @@ class ExportParser:
         if end == at:
             self._at = at + 1
             self._step = self._between
-            self._accept(_gathered(self._fields), found)
+            self._accept(self._entry, found)
             return True
         line, newline, _ = buffer[at : at + _NAME_LIMIT + 1].partition(b"\n")
         name, equals, _ = line.partition(b"=")
         if not equals and not newline and len(line) <= _NAME_LIMIT:
             return False
-        full = len(self._fields) >= FIELDS_LIMIT or self._size > ENTRY_LIMIT
+        full = self._fields >= FIELDS_LIMIT or self._size > ENTRY_LIMIT
         if full or not _NAME.fullmatch(name):
             return self._give_up()
         if equals:
@@ -232,7 +232,10 @@ class ExportParser:
         return True
 
     def _keep(self, name: bytes, value: bytes, at: int) -> None:
-        self._fields.append((name, value))
+        known = self._entry.get(name, [])
+        before = known if isinstance(known, list) else [known]
+        self._entry[name] = [*before, value] if before else value
+        self._fields += 1
         self._size += len(value)
         self._at = at
 
@@ -258,16 +261,3 @@ class ExportParser:
         self._at = next_entry + len(mark) - len(_CURSOR) - 1
         self._step = self._between
         return True
-
-
-def _gathered(fields: list[tuple[bytes, bytes]]) -> Raw:
-    entry: Raw = {}
-    for name, value in fields:
-        known = entry.get(name)
-        if known is None:
-            entry[name] = value
-        elif isinstance(known, list):
-            known.append(value)
-        else:
-            entry[name] = [known, value]
-    return entry
