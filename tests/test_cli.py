@@ -14,15 +14,15 @@ from tests.excerpts import FIXTURES
 LINES = tomllib.loads((FIXTURES / "command_lines.toml").read_text())["lines"]
 
 
-@pytest.mark.parametrize(("arguments", "command", "words", "settings", "flags"), LINES)
+@pytest.mark.parametrize(("line", "command", "words", "settings", "flags"), LINES)
 def test_what_a_command_line_says(
-    arguments: list[str],
+    line: list[str],
     command: str,
     words: list[str],
     settings: dict[str, list[str]],
     flags: dict[str, str],
 ) -> None:
-    found = parse(arguments)
+    found = parse(line)
     assert (found.command.name, list(found.words)) == (command, words)
     assert ({name: list(values) for name, values in found.settings.items()}, found.flags) == (settings, flags)
     assert "help" in parse(["jobs", "-h"]).flags

@@ -56,8 +56,8 @@ def check(
     assert ran.code == code, ran.err
     everything = ran.out + ran.err
     for one in said:
-        if one.startswith("#"):
-            assert {row["id"] for row in ran.json["jobs"]} == {*one[1:].split()}
+        if one.startswith("rows: "):
+            assert ["rows:", *sorted(row["id"] for row in ran.json["jobs"])] == one.split()
             continue
         assert (one.lstrip("!").format(**names) in everything) is not one.startswith("!"), one
     if code == 2:
