@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
@@ -17,6 +17,7 @@ HOSTILE = tuple(text for name, text in TEXTS.items() if name not in ("empty", "b
 """Text that wants to be markup, drive the terminal or break the columns."""
 
 _keys = count(1)
+T = TypeVar("T")
 
 
 def job_id(number: int = 0, *, model: str = "heightWeightReport", uid: str = "EPRSqtUW") -> JobId:
@@ -124,3 +125,9 @@ def a_cluster(source: str = "/srv/db") -> Cluster:
 
 def text_of(line: Line) -> str:
     return "".join(span.text for span in line)
+
+
+def some(value: T | None) -> T:
+    """It, which a test knows to be there."""
+    assert value is not None
+    return value

@@ -23,7 +23,7 @@ from jobtui.formats.causes import load_causes, load_kills
 from jobtui.model.clock import SECOND, Nanos, time_of_parts
 from jobtui.model.journal import Cursor, JournalEntry
 from jobtui.model.verdicts import Cause, Code, Verdict
-from tests.builders import a_job, job_id
+from tests.builders import a_job, job_id, some
 
 OUTPUTS = Path(__file__).parents[1] / "fixtures" / "program-output"
 LEAST_RIGHT, MOST_WRONG, LEAST_SILENT = 0.9, 0.04, 0.9
@@ -132,8 +132,7 @@ def test_any_output_is_judged_and_a_line_is_named_as_it_is(text: str) -> None:
 
 def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternatives() -> None:
     text = next(sample.text for sample in CAPTURED if sample.name == "retry_then_shape")
-    cause = find_cause(text)
-    assert cause is not None
+    cause = some(find_cause(text))
     assert cause.text.startswith("ValueError: tile 2")
     assert all(line != cause.line for line, _ in cause.alternatives)
 
@@ -141,8 +140,7 @@ def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternativ
 def test_the_head_of_an_agents_line_is_no_part_of_the_cause() -> None:
     said = "sbatch: error: Batch job submission failed: Invalid partition name specified"
     head = "Nov 23 22:01:26 12203     0 /lib/sirepo/pkcli/job_agent.py:1040:start exit=1 stdout= stderr="
-    assert (cause := find_cause(head + said)) is not None
-    assert cause.text == said
+    assert some(find_cause(head + said)).text == said
 
 
 CASES = tomllib.loads((Path(__file__).parents[1] / "fixtures/kills.toml").read_text())["case"]

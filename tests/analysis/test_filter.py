@@ -24,6 +24,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.pages import LogLine
+from tests.builders import some
 
 NOW = Nanos(1_795_207_531 * SECOND)
 """2026-11-20 20:45:31 UTC"""
@@ -158,9 +159,7 @@ def test_completion_looks_at_the_cursor() -> None:
 
 @pytest.mark.parametrize("text", TABLES["moments"])
 def test_moments(text: str) -> None:
-    moment = parse_moment(text)
-    assert moment is not None
-    span = moment.span(NOW)
+    span = some(parse_moment(text)).span(NOW)
     assert [to_rfc3339(span.start), to_rfc3339(span.end)] == TABLES["moments"][text]
 
 
@@ -187,8 +186,7 @@ def test_anything_may_be_written(text: str, offset_s: int) -> None:
 @given(st.integers(0, 10**7))
 def test_shown_lengths_can_be_read_again(seconds: int) -> None:
     for words in (age, duration):
-        again = parse_duration(words(seconds))
-        assert again is not None
+        again = some(parse_duration(words(seconds)))
         assert again <= seconds
         assert words(again) == words(seconds)
 

@@ -17,15 +17,14 @@ from jobtui.analysis.spelling import near
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
-from tests.builders import a_job, an_agent, an_op
+from tests.builders import a_job, an_agent, an_op, some
 
 OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
 AGENT_ID = "WUt4nXc2Jt0qYbLr5Vh8sDfEoPz3mKa7"
 
 
 def job_of(jid: str, name: str, queued: int) -> Job:
-    parts = split_jid(jid)
-    assert parts is not None
+    parts = some(split_jid(jid))
     is_quasi, at = "_1_st" in jid, Nanos(queued * SECOND)
     return a_job(
         id=JobId(jid), owner=parts.uid, name=name, model=parts.model, queued_at=at, is_quasi=is_quasi,

@@ -30,7 +30,7 @@ from jobtui.model.verdicts import Slot, Usual, Verdict
 from tests.analysis.captured import correlate
 from tests.analysis.explain.cases import Played, gatherer_of, played
 from tests.analysis.lines import looked_at
-from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
 from tests.demo.sites import DriverName
 from tests.excerpts import FIXTURES
@@ -141,8 +141,7 @@ def test_what_is_kept_has_a_bound() -> None:
 @given(st.lists(st.floats(0, 1e6), min_size=LEAST_RUNS, max_size=200))
 @settings(max_examples=50)
 def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(seconds: list[float]) -> None:
-    usual = usual_of(seconds)
-    assert usual is not None
+    usual = some(usual_of(seconds))
     assert usual.p50_s <= usual.p99_s <= max(seconds)
     assert sum(is_beyond(one, usual) for one in seconds) <= len(seconds) // 100
 

@@ -32,7 +32,7 @@ from jobtui.model.scripts import (
 )
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
-from tests.builders import a_job, ago
+from tests.builders import a_job, ago, some
 from tests.conftest import NOW
 from tests.rows import ROWS
 
@@ -180,9 +180,7 @@ def test_a_task_means_the_script_of_its_array(native: str, number: str, task: st
 
 
 def wanted_of(job: Job, *runs: Run, **native: Any) -> Wanted:
-    found = wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native))
-    assert found is not None
-    return found
+    return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
 def test_the_cluster_is_the_one_that_slurm_names_and_a_requeued_job_was_submitted_the_first_time() -> None:

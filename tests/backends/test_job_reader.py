@@ -15,7 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Wanted
 from jobtui.session import Session
-from tests.builders import a_job, a_step
+from tests.builders import a_job, a_step, some
 
 LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 RECORD = (
@@ -65,8 +65,7 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
     db = SirepoDb(LOCAL)
-    detail = await SessionJobReader(lambda: (db,), nothing_before).detail(job_id)
-    assert detail is not None
+    detail = some(await SessionJobReader(lambda: (db,), nothing_before).detail(job_id))
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
     gone = SirepoDb(tmp_path / "none")
     assert await SessionJobReader(lambda: (gone, db), nothing_before).detail(job_id) == detail

@@ -17,7 +17,7 @@ from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
 from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
-from tests.builders import HOSTILE
+from tests.builders import HOSTILE, some
 from tests.waiting import LONG_S
 
 
@@ -208,8 +208,7 @@ async def never(*_: object) -> bool:
 async def test_what_a_job_noted_on_its_cluster_is_found(client: SshClient) -> None:
     client.replace(RUNS_HERE)
     where, other = f"ssh://cori{quote(str(RUN_DIR))}", "ssh://cori/tmp"
-    noted = await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", where])
-    assert noted is not None
+    noted = some(await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", where]))
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
     assert await SessionJobReader(tuple, never).noted_on_cluster(["/no/such/directory", other]) is None
 

@@ -18,6 +18,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.transport.worker import Worker
 from tests.backends.db_files import FIXTURES, Db, a_record, to_bytes
 from tests.builders import job_id as jid
+from tests.builders import some
 from tests.loopback import nobody
 from tests.polling import Reading
 from tests.waiting import LONG_S
@@ -64,8 +65,7 @@ async def test_each_state_of_a_snapshot_is_seen(capture: str, db: Db, reader: Re
             db.put_bytes(name, data)
         assert sorted(await news(reader)) == sorted(records)
         for name in records:
-            detail = await reader.source.detail(JobId(name))
-            assert detail is not None
+            detail = some(await reader.source.detail(JobId(name)))
             assert detail.job == reader.jobs[JobId(name)]
 
 
@@ -140,8 +140,7 @@ async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader
 
 async def test_detail_reads_one_file_and_needs_no_poll(db: Db, reader: Reader) -> None:
     db.put(jid(1), status="running", extra={"kept": True})
-    detail = await reader.source.detail(jid(1))
-    assert detail is not None
+    detail = some(await reader.source.detail(jid(1)))
     assert (detail.native["extra"], detail.path) == ({"kept": True}, str(db.path(jid(1))))
     assert detail.job.status == JobStatus.RUNNING
     assert await reader.source.detail(jid(2)) is None

@@ -18,6 +18,7 @@ from jobtui.formats.agent_copies import (
 )
 from jobtui.formats.sarchive import parse_environment, parse_script, torque_tasks, write_environment
 from jobtui.model.scripts import Scheduler, Variable
+from tests.builders import some
 from tests.rows import ROWS
 
 RECORD = "Nov 20 20:47:44  9015     0 sirepo/pkcli/job_agent.py:109:start {'agent_id': 'x'}"
@@ -25,9 +26,7 @@ SECRET = "PZa5LRaHMU5QBE61nU0UKULYJnm2UYT9"
 
 
 def named(text: str) -> CopyName:
-    found = read_name(text)
-    assert found is not None
-    return found
+    return some(read_name(text))
 
 
 NAME = named("20261120204749-remote-after-start.log")
@@ -136,8 +135,7 @@ def test_a_document_may_be_anything() -> None:
     document: object
     for document in (None, [], "x", {}, {"id": 1}, {"id": True, "script": "x"}, {"id": "1", "script": None}):
         assert parse_script(document, "here") is None
-    odd = parse_script({"id": 7, "script": "x\ufffd", "environment": [1], "timestamp": 5}, "here")
-    assert odd is not None
+    odd = some(parse_script({"id": 7, "script": "x\ufffd", "environment": [1], "timestamp": 5}, "here"))
     assert (odd.number, odd.is_lossy, odd.environment, odd.archived_at) == ("7", True, None, None)
 
 
@@ -147,8 +145,7 @@ def test_files_of_torque_are_no_variables() -> None:
         "script": "x",
         "environment": {"9.master.JB": "<a b='c'/>", "9.master.TA": ""},
     }
-    found = parse_script(document, "here")
-    assert found is not None
+    found = some(parse_script(document, "here"))
     assert found.environment is not None
     assert (found.scheduler, found.environment.is_files, found.environment.mended) == (
         Scheduler.TORQUE,

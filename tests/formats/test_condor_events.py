@@ -16,6 +16,7 @@ from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import Teller
 from jobtui.model.condor_life import EVENTS
+from tests.builders import some
 from tests.condor import CONDOR, NEWEST, event, executing, facts_in, facts_of, submitted
 from tests.rows import ROWS
 
@@ -123,9 +124,7 @@ def test_an_event_of_a_kind_nobody_knows_is_a_note() -> None:
 @pytest.mark.parametrize(("heads", "newest", "days"), ROWS["logs without years"])
 def test_a_log_without_years_never_goes_back(heads: list[str], newest: str, days: list[str]) -> None:
     data = "".join(event(8, f"{head} 10:00:00", "a note") for head in heads).encode()
-    changed = read_date(f"{newest} 12:00:00 UTC")
-    assert changed is not None
-    facts = facts_of(data, newest=changed.at)
+    facts = facts_of(data, newest=some(read_date(f"{newest} 12:00:00 UTC")).at)
     assert [to_rfc3339(fact.at) if fact.at is not None else None for fact in facts] == [
         f"{day}T10:00:00Z" for day in days
     ]
@@ -164,8 +163,7 @@ def test_a_million_empty_lines_are_each_looked_at_once(form: Form, line: bytes) 
 @given(st.integers(1, 400), st.sampled_from(["cluster.log", "cluster.json.log", "cluster.xml.log"]))
 def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
     data = (CONDOR / name).read_bytes()
-    form = form_of(data)
-    assert form is not None
+    form = some(form_of(data))
     reader, begin, end, found = EventReader("a"), 0, 0, []
     while end < len(data):
         end += piece

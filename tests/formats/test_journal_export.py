@@ -12,6 +12,7 @@ from jobtui.formats.journal_export import (
     entry_of_export,
 )
 from tests.backends.journal.make import FIXTURES, entry, in_binary, in_text
+from tests.builders import some
 
 FEW = settings(max_examples=60, deadline=None)
 HEAD = {"__CURSOR": b"s=1;i=1", "__REALTIME_TIMESTAMP": b"1700000000000000"}
@@ -107,8 +108,7 @@ def test_a_value_too_long_costs_its_entry_whatever_is_in_it(form: Callable[[str,
 
 def test_of_a_long_message_the_beginning_is_kept_and_the_size_known() -> None:
     (raw,) = in_chunks(entry(1, "x" * 2_000_000), 1 << 16)
-    read = entry_of_export(raw)
-    assert read is not None
+    read = some(entry_of_export(raw))
     assert (len(read.message), read.size) == (MESSAGE_LIMIT, 2_000_000)
 
 
@@ -167,8 +167,7 @@ def test_the_record_has_what_the_fields_say() -> None:
         _PID="812",
     )
     (raw,) = ExportParser().feed(text)
-    read = entry_of_export(raw)
-    assert read is not None
+    read = some(entry_of_export(raw))
     assert (read.at, read.sent_at) == (1_700_000_003_000_000_000, 1_699_999_999_999_999_000)
     assert (read.unit, read.container_id) == ("docker.service", "d71202e0b703" + "0" * 52)
     assert (read.size, read.priority, read.pid, read.monotonic_us) == (5, 3, 812, 8_000_000)

@@ -25,6 +25,7 @@ from jobtui.formats.parser import (
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
+from tests.builders import some
 from tests.formats.captures import CAPTURES, LOGS, name_of, records_of, records_of_blocks
 
 HEAD = "Nov 20 20:34:30 30699     0 "
@@ -371,15 +372,12 @@ def test_any_time_of_the_last_year_is_read_back(newest: datetime, age_s: int) ->
 
 @given(MOMENTS, MOMENTS)
 def test_a_time_is_never_further_ahead_than_clocks_differ(newest: datetime, at: datetime) -> None:
-    found = latest(written(at), of(newest))
-    assert found is not None
-    assert found <= of(newest) + SKEW
+    assert some(latest(written(at), of(newest))) <= of(newest) + SKEW
 
 
 @pytest.mark.parametrize(("text", "at", "is_local"), TABLES["dates"])
 def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
-    moment = read_date(text)
-    assert moment is not None
+    moment = some(read_date(text))
     assert (to_rfc3339(moment.at), moment.is_local) == (at, is_local)
 
 

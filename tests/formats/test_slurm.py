@@ -18,6 +18,7 @@ from jobtui.formats.slurm import (
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob
+from tests.builders import some
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs, psv_rows
 
 FORMS = sorted(captured_jobs())
@@ -56,8 +57,7 @@ def test_a_table_keeps_any_name(name: str, after: str) -> None:
     rows, skips = pieces_of(whole.encode("utf-8", "replace"), separator, len(SQUEUE), "squeue")
     assert not skips
     for found in rows:
-        job = queued_job(dict(zip(SQUEUE, found, strict=True)))
-        assert job is not None
+        job = some(queued_job(dict(zip(SQUEUE, found, strict=True))))
         assert (job.id, job.name.encode("utf-8", "replace")) == ("7_3", name.encode("utf-8", "replace"))
 
 
@@ -113,8 +113,7 @@ def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
 @pytest.mark.parametrize("state", sorted(STATUSES))
 def test_what_is_only_expected_is_no_fact(state: str) -> None:
     row = {"%i": "1", "%T": state, "%S": "2026-11-20T20:10:00", "%e": "2026-11-20T21:10:00", "%N": "n1"}
-    job = queued_job(row)
-    assert job is not None
+    job = some(queued_job(row))
     assert (job.started_at is None) == (job.status is JobStatus.PENDING)
     assert (job.ended_at is None) == job.status.is_live
     assert msgspec.json.decode(msgspec.json.encode(job), type=SlurmJob) == job

@@ -20,7 +20,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.memory import Finished, Remembered
 from jobtui.recording.database import RecordingError
 from jobtui.render.memory import memory_lines
-from tests.builders import a_job, ago
+from tests.builders import a_job, ago, some
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 from tests.conftest import NOW
 from tests.memory.runs import DAY, a_run, written
@@ -177,8 +177,7 @@ def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path
     (start, end) = memory_lines(told)
     assert start == f"may start in 1m to 10m; such ranges held for 100 % of the last {told.start.of}"
     assert end.startswith("may end in 2m40s to 11m; such")
-    later = memory.of_job(replace(job, queued_at=ago(290)), "", NOW).start
-    assert later is not None
+    later = some(memory.of_job(replace(job, queued_at=ago(290)), "", NOW).start)
     assert (later.low_s, later.high_s) == (10.0, 310.0)
     running = memory.of_job(replace(job, status=JobStatus.RUNNING, started_at=ago(10)), "", NOW)
     assert running.start is None

@@ -23,6 +23,7 @@ from jobtui.model.specs import (
     parse_otlp_listen,
 )
 from tests.analysis.captured import ROOT
+from tests.builders import some
 from tests.rows import ROWS
 
 
@@ -137,16 +138,12 @@ def test_times_and_progress() -> None:
         "sbatch_run_status_stop", "7", from_seconds(1795207669), None, 41.5
     )
     message = {"py": {"percentComplete": 3}, "json": "{}"}
-    status = sbatch_status({"job_cmd_state": "running", "parallelStatus": message})
-    assert status is not None
-    assert status.percent == 3.0
+    assert some(sbatch_status({"job_cmd_state": "running", "parallelStatus": message})).percent == 3.0
 
 
 @pytest.mark.parametrize("slurm_id", ["", "12; rm", None, [], {}])
 def test_an_odd_id_is_none(slurm_id: object) -> None:
-    status = sbatch_status({"job_cmd_state": "running", "sbatch_id": slurm_id})
-    assert status is not None
-    assert status.slurm_id is None
+    assert some(sbatch_status({"job_cmd_state": "running", "sbatch_id": slurm_id})).slurm_id is None
 
 
 @pytest.mark.parametrize("document", [None, [], 3, {}, {"job_cmd_state": 3}, {"sbatch_id": 7}])

@@ -27,6 +27,7 @@ from jobtui.store import store as store_module
 from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
+from tests.builders import some
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, changes_in
@@ -267,9 +268,7 @@ WHOLE, FINE, LOCAL = "{at}Z", "{at}{part}Z", "{at}"
 
 
 def detail_in(book: CondorBook, job_id: str = JOB) -> JobDetail:
-    detail = book.detail(JobId(job_id))
-    assert detail is not None
-    return detail
+    return some(book.detail(JobId(job_id)))
 
 
 def turns_in(changes: Iterable[StateChange]) -> list[tuple[object, ...]]:
@@ -500,7 +499,6 @@ def test_a_change_is_known_once_when_the_zone_of_its_log_is_learnt_later() -> No
     log = submitted("2026-11-20 04:00:00") + executing("2026-11-20 04:01:00") + end
     for fact in facts_of(log.encode()):
         store.apply("a.log", Batch(cursor="1", condor=(fact,)))
-    detail = store.detail(JobId(JOB))
-    assert detail is not None
+    detail = some(store.detail(JobId(JOB)))
     assert [shown(one.at) for one in detail.changes] == [f"2026-11-20T10:0{n}:00Z" for n in range(3)]
     assert tuple(changes_in(store)) == detail.changes

@@ -19,7 +19,7 @@ from jobtui.store.condor import CondorBook
 from jobtui.store.poller import Poller, apply_in_parts
 from jobtui.store.store import SKIPS_KEPT, ChangeLog, Changes, Store
 from jobtui.store.traces import TraceBook
-from tests.builders import a_job, an_op
+from tests.builders import a_job, an_op, some
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import facts_of, submitted
 from tests.conftest import NOW
@@ -60,8 +60,7 @@ def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
         store.add_source(file, "condor_log")
         store.apply(file, Batch(cursor="1", condor=tuple(facts_of(submitted().encode(), file))))
     stores[0].become(stores[1])
-    detail = stores[0].detail(JobId(CONDOR_JOB))
-    assert detail is not None
+    detail = some(stores[0].detail(JobId(CONDOR_JOB)))
     assert detail.path == "new.log"
     stores[0].become(a_store()[0])
     assert stores[0].detail(JobId(CONDOR_JOB)) is None
@@ -234,9 +233,7 @@ LOG = SpanLog(TRACE_ID, span_id(1), Nanos(5), "INFO", "hello", SERVICE)
 
 
 def spans_in(book: TraceBook) -> list[Span]:
-    trace = book.trace(TRACE_ID)
-    assert trace is not None
-    return list(trace.spans)
+    return list(some(book.trace(TRACE_ID)).spans)
 
 
 OPEN, ENDED = a_span(1, end=None), a_span(1)
@@ -252,8 +249,7 @@ def test_spans_are_kept_as_they_were_sent(batches: list[list[Span]], kept: list[
     book = TraceBook()
     for batch in batches:
         book.add(batch, [LOG])
-    trace = book.trace(TRACE_ID)
-    assert trace is not None
+    trace = some(book.trace(TRACE_ID))
     assert (list(trace.spans), trace.logs) == (kept, (LOG,))
 
 

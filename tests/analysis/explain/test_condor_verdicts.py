@@ -12,6 +12,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Concern, Verdict
+from tests.builders import some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
 
 NOW = Nanos(1_795_172_400 * SECOND)
@@ -136,8 +137,7 @@ def test_a_job_that_was_submitted_on_hold_is_held_though_no_event_says_so(part: 
 
 def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
     book, _ = book_of(facts_of((RAN + RETRIED).encode()))
-    detail = book.detail(JobId(JOB))
-    assert detail is not None
+    detail = some(book.detail(JobId(JOB)))
     assert [(run.status, run.error) for run in detail.runs] == [(JobStatus.FAILED, "exit status 3")]
 
 
@@ -147,8 +147,7 @@ def test_an_idle_ad_tells_what_it_asks_for_as_written(rejected: str) -> None:
           "QDate": 1_795_000_000, "RequestMemory": 900_000,
           "Requirements": 'TARGET.Arch == "ARM"'}  # fmt: skip
     text = json.dumps([ad | ({"LastRejMatchReason": rejected} if rejected else {})])
-    pending = explained(*told(facts_of(text.encode()))).pending
-    assert pending is not None
+    pending = some(explained(*told(facts_of(text.encode()))).pending)
     asked = 'it asks for RequestMemory = 900000, Requirements = TARGET.Arch == "ARM"'
     assert pending.note == (f"the negotiator last said: no match found; {asked}" if rejected else asked)
 

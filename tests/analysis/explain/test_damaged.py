@@ -24,6 +24,7 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.session import Session
 from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, played, up_to, without
 from tests.analysis.explain.damaged_worlds import told
+from tests.builders import some
 from tests.demo.sites import DriverName
 
 WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
@@ -152,9 +153,7 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     logs = {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])}
     evidence = evidence_of(play.jid, logs, play.record_with(runs=2), play.now)
-    run = Case(evidence).run
-    assert run is not None
-    assert run.created_at is None
+    assert some(Case(evidence).run).created_at is None
     verdict = explain(evidence)
     assert verdict.confidence < CONFIDENT
     assert any("no times" in spot for spot in verdict.blind_spots)
@@ -245,8 +244,7 @@ def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = Tr
 
 
 def asked_at() -> Nanos:
-    detail = a_play().detail
-    assert detail is not None
+    detail = some(a_play().detail)
     assert detail.job.queued_at is not None
     return detail.job.queued_at
 

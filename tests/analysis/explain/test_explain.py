@@ -22,7 +22,7 @@ from jobtui.model.verdicts import Code, NextStep, Usual
 from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, correlate, logs
 from tests.analysis.explain.cases import Played, evidence_of, played, record_in, up_to, written_at
-from tests.builders import an_op
+from tests.builders import an_op, some
 from tests.demo.sites import DriverName
 
 SOON = 30 * SECOND
@@ -71,8 +71,7 @@ def test_incidents_get_the_right_verdict(name: str) -> None:
 
 def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
     evidence = played("program-error", 1, DriverName.DOCKER, 130).evidence()
-    detail = evidence.detail
-    assert detail is not None
+    detail = some(evidence.detail)
     good, bad = detail.runs
     three = replace(detail, runs=(good, bad, replace(bad, number=3)))
     verdict = explain(replace(evidence, detail=three))

@@ -14,7 +14,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Unlinked
 from jobtui.model.traces import Resource, SpanEvent, Trace
-from tests.builders import a_step, an_op
+from tests.builders import a_step, an_op, some
 from tests.excerpts import FIXTURES
 from tests.tracing import EXPECTED, TRACE_ID, a_span, a_trace, captured
 
@@ -59,8 +59,7 @@ def test_the_surest_line_names_the_trace() -> None:
         a_step("x", 1, text=other, certainty=Certainty.ADJACENT),
         a_step("y", 2, text=PARENT, certainty=Certainty.JID),
     ]
-    link = link_in_lines([an_op("run", jid=JOB, steps=steps)], [])
-    assert link is not None
+    link = some(link_in_lines([an_op("run", jid=JOB, steps=steps)], []))
     assert (link.trace_id, link.certainty) == (TRACE_ID, Certainty.JID)
 
 

@@ -11,6 +11,7 @@ from jobtui.backends.archive.source import Search
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
 from jobtui.model.scripts import Answer, ArchivedScript
+from tests.builders import some
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sarchive"
 JOBS = tuple(str(number) for number in range(1, 13))
@@ -59,16 +60,13 @@ def spool_in(place: Path) -> Path:
 
 
 def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
-    wanted = parse_wanted(text)
-    assert wanted is not None
+    wanted = some(parse_wanted(text))
     return Search(str(place), cluster, wanted._replace(**more), SUBMITTED).answer()  # type: ignore[arg-type]
 
 
 def found(place: Path, text: str, cluster: str = "", **more: object) -> ArchivedScript:
     """The script of a job that is there."""
-    script = look(place, text, cluster, **more).script
-    assert script is not None
-    return script
+    return some(look(place, text, cluster, **more).script)
 
 
 def check(script: ArchivedScript | None, number: str) -> None:

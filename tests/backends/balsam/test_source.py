@@ -24,6 +24,7 @@ from jobtui.model.state_runs import by_run
 from tests.analysis.balsam_data import nanos
 from tests.backends.balsam.watching import NOW, URL, Watched, an_event, answers, caught_up, move_on, raises
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.builders import some
 from tests.carried import carried, timed
 from tests.fakes import changes_in
 
@@ -203,8 +204,7 @@ async def test_the_whole_record_of_a_job(watched: Watched) -> None:
     for number in sorted(errors)[:5] + [row["id"] for row in server.jobs[:5]]:
         row = next(row for row in server.jobs if row["id"] == number)
         events = [event for event in server.events if event["job_id"] == number]
-        detail = await watched.source.detail(JobId(f"balsam/{number}"))
-        assert detail is not None
+        detail = some(await watched.source.detail(JobId(f"balsam/{number}")))
         assert [change.id for change in detail.changes] == [event["id"] for event in events]
         starts = [event for event in events if event["to_state"] == "RUNNING"]
         assert [run.started_at for run in detail.runs if run.started_at] == [
@@ -215,8 +215,7 @@ async def test_the_whole_record_of_a_job(watched: Watched) -> None:
         assert detail.outputs == (f"{detail.directory}/job.out",)
         assert dict(detail.facts).get("parents", "") == " ".join(f"balsam/{one}" for one in row["parent_ids"])
         assert detail.job == watched.store.jobs[detail.job.id]
-    failed = await watched.source.detail(JobId(f"balsam/{min(errors)}"))
-    assert failed is not None
+    failed = some(await watched.source.detail(JobId(f"balsam/{min(errors)}")))
     assert any(run.error and run.error.startswith("return code") for run in failed.runs)
 
 
@@ -231,8 +230,7 @@ async def test_a_working_directory_does_not_lead_elsewhere(workdir: str) -> None
     watched = Watched()
     row = watched.server.jobs[0]
     row["workdir"] = workdir
-    detail = await watched.source.detail(JobId(f"balsam/{row['id']}"))
-    assert detail is not None
+    detail = some(await watched.source.detail(JobId(f"balsam/{row['id']}")))
     assert detail.directory is None
 
 

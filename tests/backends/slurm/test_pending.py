@@ -27,7 +27,7 @@ from jobtui.model.jobs import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
 from tests.backends.slurm.conftest import Reading
-from tests.builders import HOSTILE
+from tests.builders import HOSTILE, some
 from tests.formats.slurm_captures import CAPTURES
 from tests.rows import ROWS
 from tests.slurm_stand_in import StandIn
@@ -42,8 +42,7 @@ async def verdict_on(reading: Reading, number: str) -> Verdict:
 
 
 async def pending_of(reading: Reading, number: str) -> Pending:
-    pending = (await verdict_on(reading, number)).pending
-    assert pending is not None
+    pending = some((await verdict_on(reading, number)).pending)
     return pending
 
 
@@ -56,8 +55,7 @@ async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn)
     wrong, asked = [], 0
     verdicts = await asyncio.gather(*(verdict_on(reading, truth["id"]) for truth in truths.values()))
     for (name, truth), verdict in zip(truths.items(), verdicts, strict=True):
-        pending = verdict.pending
-        assert pending is not None
+        pending = some(verdict.pending)
         assert len(pending.asked) <= 1
         asked += 1 + len(pending.asked)  # its record
         told = {
@@ -86,8 +84,7 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
     assert since is not None
     for held_s in (90.0, 7_200.0):
         now = Nanos(since + int(held_s) * SECOND)
-        found = explain(Evidence(job_id=detail.job.id, now=now, job=detail.job, detail=detail)).pending
-        assert found is not None
+        found = some(explain(Evidence(job_id=detail.job.id, now=now, job=detail.job, detail=detail)).pending)
         assert [one.held_s for one in found.holders] == [held_s]
 
 

@@ -293,8 +293,7 @@ async def test_another_host_is_asked_over_ssh(cluster: StandIn) -> None:
     jobs = await reading.read()
     assert "slurm@cori/4_3" in jobs
     assert jobs["slurm@cori/4_3"].source == "ssh://cori"
-    detail = await reading.source.detail(JobId("slurm@cori/4_3"))
-    assert detail is not None
+    assert await reading.source.detail(JobId("slurm@cori/4_3")) is not None
 
 
 async def test_what_a_login_prints_changes_nothing(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
