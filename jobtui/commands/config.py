@@ -19,7 +19,8 @@ from jobtui.config import ConfigError, Written, check_text, user_file, written_t
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Kind
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
-from jobtui.render.table import Cell, Head, table_lines
+from jobtui.render.spans import Span
+from jobtui.render.table import Head, table_lines
 from jobtui.render.text import NONE, show
 
 HEADS = (Head("SETTING", least=7), Head("VALUE", least=16), Head("FROM", least=12))
@@ -35,7 +36,7 @@ def run(context: Context) -> Exit:
         cells = []
         for row in (*rows, *tables):
             value = ", ".join(row.value) if isinstance(row.value, list) else row.value
-            cells.append([Cell(row.name), Cell(show(value or NONE)), Cell(show(row.origin), "settled")])
+            cells.append([Span(row.name), Span(show(value or NONE)), Span(show(row.origin), "settled")])
         yield from table_lines(HEADS, cells, width, colour)
         if config.file is None:
             yield f"no configuration file at {show(user_file())}"

@@ -40,7 +40,8 @@ from jobtui.render.memory import (
     seen_words,
     sites_words,
 )
-from jobtui.render.table import Cell, Head, table_lines
+from jobtui.render.spans import Span
+from jobtui.render.table import Head, table_lines
 from jobtui.render.text import show
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
@@ -256,7 +257,7 @@ def run_seen(context: Context) -> Exit:
             yield sites_words(found.sites)
         yield from map(place_words, found.places)
         look, columns = TimeLook(now), SEEN_COLUMNS[:-1]
-        rows = [[Cell(column.cell(seen, look)) for column in columns] for seen in found.signatures]
+        rows = [[Span(column.cell(seen, look)) for column in columns] for seen in found.signatures]
         if rows:
             heads = [Head(column.header, column.align, least=column.cells.least) for column in columns]
             yield from table_lines(heads, rows, width, colour)

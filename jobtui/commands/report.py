@@ -44,7 +44,8 @@ from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered
 from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
 from jobtui.render.chart import HEADS, Frame, chart_lines, draw_chart, legend_lines, time_rows
-from jobtui.render.table import Cell, Head, paint, painted, table_lines
+from jobtui.render.spans import Span
+from jobtui.render.table import Head, paint, painted, table_lines
 from jobtui.render.text import Zone, date_time, show
 from jobtui.render.verdicts import PostMortem, post_mortem_lines, post_mortem_page
 from jobtui.store.store import SKIPS_KEPT
@@ -176,7 +177,7 @@ def _lines(
     if _plots(reader):
         yield from lowered(plot_lines(series, window, reader.now, colour=colour), reader.context)
     if times:
-        rows = [list(map(Cell, row)) for row in time_rows(times)]
+        rows = [list(map(Span, row)) for row in time_rows(times)]
         yield from table_lines(STAY_HEADS, rows, width, colour)
         return
     for one in () if _plots(reader) else series:
@@ -185,7 +186,7 @@ def _lines(
         if left_out:
             yield f"{left_out} earlier points are left out: --json or --csv has them"
         points = list(zip(one.x, one.y, strict=True))[left_out:]
-        rows = [[Cell(date_time(at)), Cell(f"{value:g}")] for at, value in points]
+        rows = [[Span(date_time(at)), Span(f"{value:g}")] for at, value in points]
         yield from table_lines(POINT_HEADS, rows, width, colour)
     notes = dict.fromkeys(note for one in series for note in one.notes)
     for note in notes:

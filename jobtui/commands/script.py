@@ -42,7 +42,8 @@ from jobtui.render.job_files import (
     tried_lines,
     variable_rows,
 )
-from jobtui.render.table import Cell, Head, fact_lines, paint, painted, table_lines
+from jobtui.render.spans import Span
+from jobtui.render.table import Head, fact_lines, paint, painted, table_lines
 from jobtui.render.text import safe, show
 
 GOOD = "good"
@@ -203,7 +204,7 @@ def _lines(
             yield from (painted(line, colour) for line in script_lines(script, colour=colour))
             if script.environment is not None:
                 yield ""
-                rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
+                rows = [[Span(name), Span(value)] for name, value in variable_rows(script.environment)]
                 yield from table_lines(VARIABLE_HEADS, rows, width, colour)
         return
     for one in (side, other):

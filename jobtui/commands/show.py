@@ -26,8 +26,9 @@ from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
 from jobtui.render.json_output import detail_record, fields_of, history_records, job_record, text_or_null
 from jobtui.render.runs import ran_s, result_text
+from jobtui.render.spans import Span
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
-from jobtui.render.table import Cell, fact_lines, paint, table_lines
+from jobtui.render.table import fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 OUTPUTS = ("run.log", "job.out")
@@ -152,14 +153,14 @@ def _lines(
     job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Place], width: int | None, colour: bool
 ) -> Iterator[str]:
     yield headline(job, colour)
-    told = ((name, Cell(show(text))) for name, text in (detail.facts if detail else ()))
+    told = ((name, Span(show(text))) for name, text in (detail.facts if detail else ()))
     yield from fact_lines((*_facts(job, now), *told), width, colour)
     if detail and detail.runs:
         yield ""
         yield from table_lines(*printed(RUN_COLUMNS, detail.runs, now), width, colour)
     if places:
         yield ""
-        yield from fact_lines(((p.what, Cell(show(p.described))) for p in places), width, colour)
+        yield from fact_lines(((p.what, Span(show(p.described))) for p in places), width, colour)
 
 
 def headline(job: Job, colour: bool) -> str:
@@ -170,7 +171,7 @@ def headline(job: Job, colour: bool) -> str:
     )
 
 
-def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
+def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Span]]:
     lengths = {"waited": job.waited_s(now), "ran": job.elapsed_s(now), "limit": job.limit_s}
     texts = {
         **fields_of(job, "error alert", masks=False),
@@ -184,10 +185,10 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
     }
     for name, text in texts.items():
         if text:
-            yield name, Cell(show(str(text)), "error" if name == "error" else "")
+            yield name, Span(show(str(text)), "error" if name == "error" else "")
     for one in (job, *job.others) if job.others else ():
         words = f"{one.source}: {one.status.value}, queued {time_text(one.queued_at) or NONE}"
-        yield "record in", Cell(show(f"{words}, written {time_text(one.written_at) or NONE}"))
+        yield "record in", Span(show(f"{words}, written {time_text(one.written_at) or NONE}"))
 
 
 def time_text(at: Nanos | None) -> str | None:

@@ -26,7 +26,8 @@ from jobtui.render.columns import (
     time_column,
 )
 from jobtui.render.json_output import Document, fields_of
-from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.spans import Span
+from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, show
 
 RECENT_S = 3600.0
@@ -115,7 +116,7 @@ def agent_table(
 ) -> Iterator[str]:
     look = TimeLook(now)
     rows = [
-        [*cells_of(AGENT_COLUMNS, agent, look), Cell(show(log.note or log.described) or NONE, "settled")]
+        [*cells_of(AGENT_COLUMNS, agent, look), Span(show(log.note or log.described) or NONE, "settled")]
         for agent, log in found
     ]
     heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]

@@ -23,7 +23,7 @@ from jobtui.render.styles import (
     STATUS_STYLES,
     WORDS,
 )
-from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
@@ -419,8 +419,8 @@ def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str] = frozense
     return [Head(one.header, one.align, one.cells.least, drops[one.key]) for one in columns]
 
 
-def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Cell]:
-    return [Cell(column.cell(record, look), column.style(record, look)) for column in columns]
+def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Span]:
+    return [Span(column.cell(record, look), column.style(record, look)) for column in columns]
 
 
 def printed(
@@ -428,7 +428,7 @@ def printed(
     records: Iterable[Record],
     look: Look,
     kept: Set[str] = frozenset(),
-) -> tuple[list[Head], list[list[Cell]]]:
+) -> tuple[list[Head], list[list[Span]]]:
     """The heads and rows of a table that is printed."""
     return heads_of(columns, kept), [cells_of(columns, one, look) for one in records]
 

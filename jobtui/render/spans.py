@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.analysis.counts import Pace
 from jobtui.render.text import cells_of
+
+if TYPE_CHECKING:
+    from jobtui.analysis.counts import Pace
 
 
 class Span(NamedTuple):
@@ -180,7 +182,7 @@ BARS = "▁▂▃▄▅▆▇█"
 """The first stands for none."""
 
 
-def pace_line(pace: Pace, *, with_ends: bool) -> Line:
+def pace_line(pace: "Pace", *, with_ends: bool) -> Line:
     """What came in the last minutes, and what ended; nothing when all that time nothing did.
 
     Both have bars on one scale, so that a glance tells whether as much ends as comes.

@@ -6,12 +6,10 @@ only put in when asked for.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from jobtui.render.spans import Span
 from jobtui.render.text import NONE, Align, fit, safe, width
-
-if TYPE_CHECKING:
-    from jobtui.render.spans import Span
 
 GAP = "  "
 SMALLEST = 4
@@ -37,34 +35,27 @@ class Head(NamedTuple):
     drop: int = 0
 
 
-class Cell(NamedTuple):
-    """What stands in one place, and the name of its style."""
-
-    text: str
-    style: str = ""
-
-
 def paint(text: str, style: str, colour: bool) -> str:
     code = _SGR.get(style, "") if colour else ""
     return f"\x1b[{code}m{text}{_RESET}" if code and text else text
 
 
-def painted(line: "Iterable[Span]", colour: bool) -> str:
+def painted(line: Iterable[Span], colour: bool) -> str:
     return "".join(paint(span.text, span.style, colour) for span in line)
 
 
 def table_lines(
-    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None, colour: bool = False
+    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None, colour: bool = False
 ) -> Iterator[str]:
     """The lines of a table: its heads and rows, at most `cells` wide when that is given."""
     kept, widths = _layout(heads, rows, cells)
-    yield _line([Cell(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
+    yield _line([Span(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
     for row in rows:
         yield _line([row[i] for i in kept], [heads[i] for i in kept], widths, colour)
 
 
 def filled_table(
-    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None, colour: bool
+    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None, colour: bool
 ) -> Iterator[str]:
     """The lines of a table without the columns in which no row has a value, but for those that never go."""
     used = [
@@ -76,21 +67,21 @@ def filled_table(
 
 
 def fact_lines(
-    facts: Iterable[tuple[str, Cell | str]], cells: int | None, colour: bool = False
+    facts: Iterable[tuple[str, Span | str]], cells: int | None, colour: bool = False
 ) -> Iterator[str]:
     """Names and values under each other; a long value is cut when there is a limit."""
     known = list(facts)
     column = max((width(name) for name, _ in known), default=0)
     for name, value in known:
-        told, style = value if isinstance(value, Cell) else (value, "")
-        text = safe(told)
+        told = value if isinstance(value, Span) else Span(value)
+        text = safe(told.text)
         if cells is not None:
             text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
-        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, style, colour)}".rstrip()
+        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, told.style, colour)}".rstrip()
 
 
 def _layout(
-    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None
+    heads: Sequence[Head], rows: Sequence[Sequence[Span]], cells: int | None
 ) -> tuple[list[int], list[int]]:
     natural = [
         max(width(head.title), max((width(row[i].text) for row in rows), default=0))
@@ -128,7 +119,7 @@ def _squeezed(widths: list[int], least: list[int], cells: int) -> list[int]:
     return sizes
 
 
-def _line(row: Sequence[Cell], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
+def _line(row: Sequence[Span], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
     parts = [
         paint(fit(cell.text, size, align=head.align), cell.style, colour)
         for cell, head, size in zip(row, heads, widths, strict=True)

@@ -39,7 +39,8 @@ from jobtui.render.columns import (
 )
 from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.spans import Paragraph
-from jobtui.render.table import Cell, fact_lines, paint, painted
+from jobtui.render.spans import Span as Text
+from jobtui.render.table import fact_lines, paint, painted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, ends_of, show
 from jobtui.render.waterfall import (
     FLAG_WORDS,
@@ -236,7 +237,7 @@ def trace_lines(
 ) -> Iterator[str]:
     """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
     tree = found.tree
-    yield f"{paint(tree.trace_id, 'heading', colour)}  {paint(*sentence_of(found), colour)}"
+    yield f"{paint(tree.trace_id, 'heading', colour)}  {painted((sentence_of(found),), colour)}"
     yield from fact_lines(_facts(found, notes), cells, colour)
     for cause in found.causes[:CAUSES]:
         yield ""
@@ -255,26 +256,26 @@ def trace_lines(
         yield from waterfall_lines(found, cells, colour, most)
 
 
-def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
+def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Text]]:
     tree = found.tree
     for note in notes:
-        yield "note", Cell(show(note), "warning")
+        yield "note", Text(show(note), "warning")
     if tree.started_at is not None:
-        yield "started", Cell(f"{date_time(tree.started_at)}{Zone.mark()}")
-        yield "took", Cell(span_time(tree.duration_ns))
-    yield "size", Cell(count_words(found))
-    yield "services", Cell(", ".join(show(service) or NONE for service in tree.services))
+        yield "started", Text(f"{date_time(tree.started_at)}{Zone.mark()}")
+        yield "took", Text(span_time(tree.duration_ns))
+    yield "size", Text(count_words(found))
+    yield "services", Text(", ".join(show(service) or NONE for service in tree.services))
     for missing, spans in tree.missing.items():
         children = f"{counted(len(spans), 'span')} below it"
-        yield "missing", Cell(f"parent {missing} was not received: {children}", "warning")
+        yield "missing", Text(f"parent {missing} was not received: {children}", "warning")
     for failure in found.failures:
-        yield "failure", Cell(show(failure.text), "error" if failure.is_last else "warning")
+        yield "failure", Text(show(failure.text), "error" if failure.is_last else "warning")
     for span, early_ns in found.skewed:
         text = f"{show(span.name)} begins {span_time(early_ns)} before its parent: clocks differ"
-        yield "clock", Cell(f"{text}, times are as sent", "warning")
+        yield "clock", Text(f"{text}, times are as sent", "warning")
     for wait in found.waits:
         between = f"between {show(wait.after.name)} and {show(wait.before.name)}"
-        yield "waited", Cell(f"{span_time(wait.duration_ns)} {between}")
+        yield "waited", Text(f"{span_time(wait.duration_ns)} {between}")
 
 
 MOST_HAPPENINGS = 500

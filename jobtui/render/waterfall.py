@@ -16,7 +16,6 @@ from jobtui.model.numbers import counted
 from jobtui.model.traces import Span
 from jobtui.render.spans import Line, padded, width_of
 from jobtui.render.spans import Span as Text
-from jobtui.render.table import Cell
 from jobtui.render.text import NONE, fit, show, width
 
 MICROSECOND = 1_000
@@ -59,28 +58,28 @@ def short_id(trace_id: TraceId) -> str:
     return f"{trace_id[:8]}…{trace_id[-4:]}"
 
 
-def sentence_of(found: Findings, growing: str = "") -> Cell:
+def sentence_of(found: Findings, growing: str = "") -> Text:
     """How a trace stands, in one sentence; `growing` says why more may come."""
     fatal = [cause for cause in found.causes if not cause.is_handled]
     if fatal:
         more = f"  (and {len(fatal) - 1:,} more)" if len(fatal) > 1 else ""
-        return Cell(f"✗ {named(fatal[0].span)}: {show(fatal[0].message) or 'failed'}{more}", "error")
+        return Text(f"✗ {named(fatal[0].span)}: {show(fatal[0].message) or 'failed'}{more}", "error")
     said = [failure for failure in found.failures if failure.kind is not FailureKind.UNFINISHED]
     if said:
-        return Cell(f"✗ {show(said[0].text)}", "error")
+        return Text(f"✗ {show(said[0].text)}", "error")
     if growing:
-        return Cell(f"… not complete: {show(growing)}", "good")
+        return Text(f"… not complete: {show(growing)}", "good")
     last = next((failure for failure in found.failures if failure.is_last), None)
     if last is not None:
-        return Cell(f"✗ {show(last.text)}", "warning")
+        return Text(f"✗ {show(last.text)}", "warning")
     if not found.tree.spans:
-        return Cell("no span of it was received", "warning")
+        return Text("no span of it was received", "warning")
     if found.causes:
         more = f"  (and {len(found.causes) - 1:,} more)" if len(found.causes) > 1 else ""
         first = found.causes[0]
         words = f"{named(first.span)}: {show(first.message) or 'failed'}, and what it was in went on well"
-        return Cell(f"! {words}{more}", "warning")
-    return Cell("✓ nothing failed in it", "settled")
+        return Text(f"! {words}{more}", "warning")
+    return Text("✓ nothing failed in it", "settled")
 
 
 def named(span: Span) -> str:

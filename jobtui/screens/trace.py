@@ -15,8 +15,7 @@ from jobtui.analysis.traces.layout import LineKey, ServiceMarks
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
-from jobtui.render.spans import Paragraph
-from jobtui.render.table import Cell
+from jobtui.render.spans import Paragraph, Span
 from jobtui.render.text import safe, show
 from jobtui.render.traces import detail_parts
 from jobtui.render.waterfall import sentence_of, short_id, span_time
@@ -234,7 +233,7 @@ class TraceScreen(FilteringScreen):
         else:
             unknown = f"no source that was asked knows of trace {self.trace_id}"
             self._pane.waterfall.empty = (unknown, *notes) if reader.is_read else ()
-            self._pane.facts.sentence = Cell("" if reader.is_read else "reading …", "dim")
+            self._pane.facts.sentence = Span("" if reader.is_read else "reading …", "dim")
         counts = picture.counts if picture else ""
         growing = f"not complete: {show(reader.growing)}" if reader.growing and counts else ""
         self._rule.words = " · ".join(filter(None, (counts, growing, *notes, show(self._note))))

@@ -18,7 +18,6 @@ from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLi
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.ids import TraceId
 from jobtui.render.spans import Line, Span
-from jobtui.render.table import Cell
 from jobtui.render.text import fit, width
 from jobtui.render.waterfall import (
     WAIT_CELLS,
@@ -38,11 +37,11 @@ from jobtui.widgets.row_view import RowView
 class TraceFacts(LineView):
     """One line."""
 
-    sentence = Shown(Cell("", ""))
+    sentence = Shown(Span("", ""))
     stages = Shown("")
 
     def line(self, y: int) -> Line:
-        text, style = self.sentence
+        text, style, _ = self.sentence
         cells = self.cells
         words = f"   {self.stages} " if self.stages else ""
         if width(words) + width(text) + 1 > cells:

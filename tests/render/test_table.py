@@ -10,7 +10,7 @@ from jobtui.analysis.counts import MINUTES, Flow, Pace
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import axis_lines, axis_ticks
 from jobtui.render.spans import Line, Span, difference, fitting, pace_line, padded, spread, styled, width_of
-from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.table import Head, fact_lines, paint, table_lines
 from jobtui.render.text import width
 from tests.builders import HOSTILE, text_of
 from tests.conftest import NOW
@@ -25,7 +25,7 @@ HEADS = (
 
 
 def lines(rows: list[tuple[str, ...]], cells: int | None) -> list[str]:
-    return list(table_lines(HEADS, [[Cell(text) for text in row] for row in rows], cells))
+    return list(table_lines(HEADS, [[Span(text) for text in row] for row in rows], cells))
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -56,7 +56,7 @@ def test_no_line_is_wider_than_it_may_be_nor_drives_a_terminal(
 
 
 def test_colour_adds_escapes_and_nothing_else() -> None:
-    rows = [[Cell("1", "error"), Cell("a", "no such style"), Cell(""), Cell("x")]]
+    rows = [[Span("1", "error"), Span("a", "no such style"), Span(""), Span("x")]]
     plain = [*table_lines(HEADS, rows, None)]
     painted = [*table_lines(HEADS, rows, None, colour=True)]
     assert [ESCAPE.sub("", line).rstrip() for line in painted] == plain
@@ -65,7 +65,7 @@ def test_colour_adds_escapes_and_nothing_else() -> None:
 
 
 def test_facts_stand_under_each_other() -> None:
-    facts = [("a", Cell("x" * 30)), ("long", Cell("")), ("evil", Cell("\x1b[2J"))]
+    facts = [("a", Span("x" * 30)), ("long", Span("")), ("evil", Span("\x1b[2J"))]
     assert [*fact_lines(facts, 20)] == [f"a     {'x' * 13}…", "long", "evil  ␛[2J"]
     assert next(fact_lines(facts, None)) == f"a     {'x' * 30}"
 
