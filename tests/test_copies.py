@@ -7,6 +7,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +20,15 @@ from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, SystemClock
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
+from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
 from jobtui.transport.blocks import Limits
 from tests.backends.log_fakes import log_file
+from tests.backends.recording.files import MB, about
 from tests.journal_memory import MemoryJournal
 
 CAPTURES = Path(__file__).parent / "fixtures/sirepo"
@@ -144,19 +148,24 @@ class Copies:
             paths.append(link)
         chance.shuffle(paths)
         self.now = 0.0
-        start = some_start(chance, self.lines)
-        limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
-        self.sources: list[LogFile | Journal] = [
-            log_file(path, start=start, limits=limits, timer=lambda: self.now) for path in paths
-        ]
+        self.start = some_start(chance, self.lines)
+        self.limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
+        self.paths = paths
         self.memory = MemoryJournal()
         self.has_journal = chance.random() < 0.3
+        self.journal_at = chance.randrange(len(paths) + 1) if self.has_journal else 0
+        self.eagerness = chance.random()
+        how = f"{[*map(str, paths)]} {self.start}, journal {self.has_journal}"
+        self.how = how.replace(str(folder), "")
+
+    def sources(self, start: Start) -> list[LogFile | Journal]:
+        logs: list[LogFile | Journal] = [
+            log_file(path, start=start, limits=self.limits, timer=lambda: self.now) for path in self.paths
+        ]
         if self.has_journal:
             journal = Journal("local", lambda: self.memory.reader("local"), since=Nanos(1))
-            self.sources.insert(chance.randrange(len(self.sources) + 1), journal)
-        self.eagerness = chance.random()
-        how = f"{[*map(str, paths)]} {start}, journal {self.has_journal}"
-        self.how = how.replace(str(folder), "")
+            logs.insert(self.journal_at, journal)
+        return logs
 
     def go_on(self) -> None:
         chance = self.chance
@@ -178,8 +187,6 @@ class Copies:
                 for _ in range(self.chance.choice((1, 1, 100))):
                     if not await poller.poll_once():
                         break
-        if self.chance.random() < 0.05:
-            await session.reach_back(Nanos(1))
 
 
 async def play(folder: Path, seed: int) -> Outcome:
@@ -187,10 +194,12 @@ async def play(folder: Path, seed: int) -> Outcome:
     async with Session([LogFile(copies.alone, start=FromStart())]) as session:
         await session.catch_up()
         alone = known(session)
-    async with Session(copies.sources) as session:
+    async with Session(copies.sources(copies.start)) as session:
         while copies.lines:
             copies.go_on()
             await copies.look(session)
+            if copies.chance.random() < 0.05:
+                await session.reach_back(Nanos(1))
         await session.catch_up()
         await session.reach_back(Nanos(1))
         await session.catch_up()
@@ -203,6 +212,34 @@ async def play(folder: Path, seed: int) -> Outcome:
 async def test_copies_that_are_rotated_differently_count_once(tmp_path: Path, seed: int) -> None:
     outcome = await play(tmp_path, seed)
     assert outcome == Outcome(outcome.how, [], Counter(), Counter())
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_a_recorder_that_begins_again_and_again_keeps_each_line_once(tmp_path: Path, seed: int) -> None:
+    """Also where the time of the log goes back, and its lines come again."""
+    copies = Copies(tmp_path, seed)
+    if seed % 2:
+        copies.lines = copies.lines[:200] * 3
+        copies.alone.write_bytes(b"".join(copies.lines))
+    async with Session([LogFile(copies.alone, start=FromStart())]) as session:
+        await session.catch_up()
+        alone = Counter(op[:3] for op in known(session).elements())
+    while copies.lines:
+        writer = RecordingWriter(tmp_path / "r", about(), MB, goes_on=True)
+        recorder = Recorder(writer, SystemClock())
+        copies.chance.shuffle(copies.paths)
+        async with Session(copies.sources(FromStart()), observer=recorder) as session:
+            for _ in range(copies.chance.randint(1, 15)):
+                copies.go_on()
+                await copies.look(session)
+            if not copies.lines:
+                await session.catch_up()
+        recorder.close()
+        writer.discard()
+    with closing(RecordingReplay(tmp_path / "r")) as replay:
+        async with Session(copies.sources(FromStart()), replay.clock, replay=replay) as session:
+            await session.catch_up()
+            assert Counter(op[:3] for op in known(session).elements()) == alone, copies.how
 
 
 SITES = Path(__file__).parent / "fixtures/sirepo"

@@ -5,7 +5,8 @@ stays. Used by one thread. Raises RecordingError. How it is written is in `write
 much was lost, and when.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from jobtui.model.clock import Clock, Nanos, utc_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import JobDetail
+from jobtui.model.logs import LogRecord
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.recording.database import (
     RECORDING,
@@ -36,6 +38,53 @@ ROOM_SHARE = 0.9
 """Down to this share of its size a recording is cut when it is full."""
 CUT_AT_ONCE = 200
 """Entries that are dropped at a time."""
+LINES_KNOWN = 500_000
+"""Lines that an earlier recorder kept and that are known again, at least, the newest."""
+
+
+class KeptLines:
+    """The lines of logs that are in a recording which goes on: who reads the logs again gives them again.
+
+    A line is known by its place, time, process and text, as often as it was kept. What a log gives before the
+    first one that is known is older than what is kept of it, and comes too late.
+    """
+
+    def __init__(self, newest_first: Iterator[LogRecord]) -> None:
+        self._left: Counter[int] = Counter()
+        self._since: dict[str, Nanos] = {}
+        for record in newest_first:
+            log, line = _line_of(record)
+            self._left[line] += 1
+            if record.at is not None:
+                self._since[log] = min(record.at, self._since.get(log, record.at))
+
+    def without(self, batch: Batch) -> Batch:
+        """A batch without the lines that are kept; nothing is counted in one that has no other lines."""
+        if not self._left or not batch.records:
+            return batch
+        new = tuple(filter(self._is_new, batch.records))
+        if not new:
+            return msgspec.structs.replace(batch, records=(), skipped=(), **dict.fromkeys(COUNTS, 0))
+        return msgspec.structs.replace(batch, records=new, count=batch.count - len(batch.records) + len(new))
+
+    def _is_new(self, record: LogRecord) -> bool:
+        log, line = _line_of(record)
+        if left := self._left.get(line):
+            self._left[line] = left - 1
+            self._since.pop(log, None)
+            return False
+        since = self._since.get(log)
+        if since is not None and record.at is not None and record.at < since:
+            return False
+        self._since.pop(log, None)
+        return True
+
+
+def _line_of(record: LogRecord) -> tuple[str, int]:
+    """The name of the log of a record, and what tells its line, as they are written down."""
+    log, text = (storable(mask_text(one)) for one in (record.source, record.text))
+    place = record.offset if record.identity is None else record.identity
+    return log, hash((log, place, record.at, record.pid, record.container, text))
 
 
 class RecordingWriter(DatabaseWriter):
@@ -56,6 +105,21 @@ class RecordingWriter(DatabaseWriter):
 
     def _begin(self) -> None:
         self.say(self._about)
+
+    def _open(self, *, goes_on: bool) -> None:
+        super()._open(goes_on=goes_on)
+        self.kept_lines = KeptLines(self._lines())
+
+    def _lines(self) -> Iterator[LogRecord]:
+        sql = "SELECT body FROM entry WHERE what = ? AND source IN (SELECT source FROM log) ORDER BY seq DESC"
+        count = 0
+        for (body,) in self._db.execute(sql, (What.BATCH,)):
+            with suppress(Damaged):
+                batch: Batch = unpacked(What.BATCH, body)
+                yield from batch.records
+                count += len(batch.records)
+            if count >= LINES_KNOWN:
+                return
 
     def put(self, kind: str, name: str, what: What, value: object, at: Nanos, key: str = "") -> None:
         """Keep one thing that a source delivered or answered; what cannot be kept is counted."""
@@ -148,11 +212,13 @@ class Recorder(BatchWriter[_Came]):
     ) -> None:
         self._clock = clock
         self._detail_of = detail_of
+        self._kept_lines = writer.kept_lines
         self._noted = 0
         self._states: dict[tuple[str, str], tuple[str | None, str | None]] = {}
         super().__init__(writer, "recording")
 
     def delivered(self, source: Source, batch: Batch) -> None:
+        batch = self._kept_lines.without(batch)
         says_something = any(getattr(batch, name) for name in (*LISTS, *COUNTS))
         if self._is_news(source, (None, batch.note)) or says_something:
             long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS

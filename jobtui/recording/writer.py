@@ -96,12 +96,12 @@ class DatabaseWriter:
             self._db.execute("BEGIN")
             try:
                 yield
+                self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 self._count()
                 raise
-            self._db.execute("COMMIT")
 
     def close(self) -> None:
         try:

@@ -4,11 +4,15 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from jobtui.backends.base import Batch
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import FixedClock, Nanos
 from jobtui.recording.database import (
     FILE_NAME,
     SIDE_FILES,
@@ -18,9 +22,10 @@ from jobtui.recording.database import (
     RecordingError,
     What,
 )
-from jobtui.recording.recorder import RecordingWriter
-from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
-from tests.commands.running import Runner, jobtui, sources_of, started
+from jobtui.recording.recorder import Recorder, RecordingWriter
+from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers, record, replayed, written
+from tests.commands.running import CAPTURES, Runner, sources_of, started
+from tests.fakes import ScriptedSource
 from tests.waiting import wait_for
 
 JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
@@ -79,19 +84,52 @@ def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> N
     Recording(tmp_path / "r").close()
 
 
-def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
-    (log := tmp_path / "supervisor.log").write_text("")
-    line = "Nov 20 20:34:{:02d} {:5d} 0 x.py:1:f line\n"
-    words = ["--log", f"supervisor={log}", "record", str(tmp_path / "r")]
-    for turn in range(3):
-        with started(tmp_path / "out", *words):  # it is killed at the end of this
-            wait_for(lambda: (tmp_path / "r" / FILE_NAME).exists())
-            with log.open("a") as file:
-                for number in range(200):
-                    file.write(line.format(number % 60, turn))
-                    file.flush()
-    ran = jobtui("replay", tmp_path / "r", "doctor")
-    assert (ran.code in (0, 1), "left out" in ran.err) == (True, False)
+def test_what_a_full_disk_refuses_at_the_end_of_a_batch_is_written_later(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=200k", str(small_disk)], check=True)
+    writer = recorder_in(small_disk)
+    recorder, source = Recorder(writer, FixedClock(NOW)), ScriptedSource(name="a.log", kind="logfile")
+    filler = fill(small_disk, 4096)
+    recorder.delivered(source, lines(1, text=noise(1, 900)))
+    wait_for(lambda: recorder.problem is not None)
+    filler.unlink()
+    wait_for(lambda: recorder.problem is None)
+    recorder.close()
+    writer.close()
+    assert numbers(small_disk) == [1]
+
+
+def kept(place: Path) -> int:
+    """How many lines of logs are in a recording."""
+    with closing(Recording(place)) as recording:
+        entries = [
+            entry for source in (1, 2) for entry in recording.delivered(source, 0, Nanos(1 << 62), 999)
+        ]
+    return sum(len(one.value.records) for one in entries if one.what is What.BATCH)
+
+
+def test_a_recorder_that_is_killed_while_lines_come_keeps_each_once(tmp_path: Path, run: Runner) -> None:
+    log, place, count = tmp_path / "supervisor.log", tmp_path / "r", 0
+    data = (CAPTURES / "local/supervisor.log").read_bytes()
+    text, known = data.splitlines(keepends=True), len(LogParser("").parse(data, 0, 1, NOW).records)
+    log.touch()
+    flags = ["--srdb", str(CAPTURES / "local"), "--log", f"supervisor={log}"]
+    for part in (text[:300], text[300:900], text[900:], []):
+        # it is killed at the end of this
+        with log.open("ab", 0) as file, started(tmp_path / "out", *flags, "record", str(place)):
+            wait_for((place / FILE_NAME).exists)
+            for number, line in enumerate(part):
+                file.write(line)
+                if number == len(part) // 2:
+                    wait_for(partial(lambda before: kept(place) > before, count))
+            if not part:
+                wait_for(lambda: kept(place) >= known)
+        count = kept(place)
+    assert count == known
+    for words in (["jobs"], *(["timeline", job["id"]] for job in run("jobs", "--json", *flags).json["jobs"])):
+        live, again = run(*words, "--json", *flags), run("replay", place, *words, "--json")
+        name = "jobs" if words == ["jobs"] else "ops"
+        assert again.json[name] == live.json[name], words
+        assert "left out" not in again.err
 
 
 def recorder_in(directory: Path) -> RecordingWriter:

@@ -254,6 +254,28 @@ def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path)
     assert numbers(tmp_path / "r") == [1]
 
 
+@pytest.mark.parametrize(
+    ("again", "expected"),
+    [
+        ([5, 6, 7], [5, 6, 7]),
+        ([5, 6, 5, 6], [5, 6, 5, 6]),  # its lines come again
+        ([6, 3, 8, 4], [5, 6, 3, 8, 4]),  # its time goes back
+        ([3, 4, 5, 6, 7], [5, 6, 7]),  # it is read from further back, where the recording has dropped it
+        ([9, 3], [5, 6, 9, 3]),
+    ],
+)
+def test_lines_that_an_earlier_recorder_kept_are_not_kept_again(
+    tmp_path: Path, again: list[int], expected: list[int]
+) -> None:
+    for came in ([5, 6], again):
+        writer = RecordingWriter(tmp_path / "r", about(), MB, goes_on=True)
+        recorder = Recorder(writer, FixedClock(NOW))
+        recorder.delivered(SOURCE, lines(*came, text="password=of-somebody"))
+        recorder.close()
+        writer.discard()
+    assert numbers(tmp_path / "r") == expected
+
+
 def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     with recorded(tmp_path) as (_, recorder):
         recorder.delivered(SOURCE, lines(1))
