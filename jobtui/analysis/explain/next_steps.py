@@ -59,7 +59,6 @@ _timeline = _ours("see every step with its time", "timeline")
 _logs = _ours("read all lines about it", "logs")
 _compare = _ours("compare with the last good run", "compare")
 _ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
-_ask_user = _ours("the next look at the job by its user, in a browser, sets its record right", "show")
 _start_again = _ours("what frees it: its user ends the run in a browser and starts it again", "show")
 
 
