@@ -273,17 +273,21 @@ def test_a_file_of_another_layout_is_refused(
     assert said in ran.err
 
 
-@pytest.mark.parametrize("config", ['"x"', "7", "[[1]]", '{"sources": 7}', "null"])
-def test_odd_settings_in_a_bundle_are_one_clear_error(tmp_path: Path, config: str, run: Runner) -> None:
+@pytest.mark.parametrize(
+    ("config", "at"),
+    [*((config, 2**62) for config in ('"x"', "7", "[[1]]", '{"sources": 7}')), ("null", 2**70)],
+)
+def test_odd_settings_in_a_bundle_are_one_clear_error(
+    tmp_path: Path, config: str, at: int, run: Runner
+) -> None:
     path = written(tmp_path / "r", (What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
     db = sqlite3.connect(path)
-    text = f'{{"version": "0", "made_at": {NOW}, "at": {2**62}, "config": {config}}}'
+    text = f'{{"version": "0", "made_at": {NOW}, "at": {at}, "config": {config}}}'
     db.execute("UPDATE about SET value = ?", (text,))
     db.commit()
     db.close()
     ran = run("replay", path, "jobs")
-    assert ran.code == 5
-    assert "damaged" in ran.err
+    assert (ran.code, "damaged" in ran.err, "fault" in ran.err) == (5, True, False)
 
 
 def test_a_time_of_the_past_is_refused(run: Runner, tmp_path: Path) -> None:
