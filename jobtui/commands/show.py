@@ -24,7 +24,7 @@ from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Concern, Verdict
 from jobtui.render.columns import KEPT, TableColumn, fixed, printed
 from jobtui.render.facts import cluster_words
-from jobtui.render.json_output import detail_record, fields_of, history_records, job_record, text_or_null
+from jobtui.render.json_output import detail_record, fields_of, history_records, job_record
 from jobtui.render.runs import ran_s, result_text
 from jobtui.render.spans import Span
 from jobtui.render.styles import GLYPHS, STATUS_STYLES
@@ -139,7 +139,7 @@ async def run(reader: Reader) -> Exit:
             "places": [place._asdict() for place in places],
             "cluster": noted
             and fields_of(noted.status, "slurm_id state submitted_at started_at percent")
-            | {"directory": text_or_null(noted.directory)},
+            | fields_of(noted, "directory"),
             "slurm": job_record(slurm, reader.now_of(slurm)) if slurm else None,
         },
         list(record),

@@ -72,11 +72,6 @@ def time_or_null(at: Nanos | None) -> str | None:
     return None if at is None or shown_seconds(at) != at // SECOND else to_rfc3339(at)
 
 
-def text_or_null(text: str | None) -> str | None:
-    """A text from outside with its secrets masked; null when absent."""
-    return None if text is None else mask_text(text)
-
-
 def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
     """These fields of a record: enums by value, times (`TIMES`, `..._at`) and texts as the contract has them.
 
