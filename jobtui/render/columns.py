@@ -14,15 +14,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import FAULTS
 from jobtui.model.jobs import Job, JobStatus, age_s, status_since
 from jobtui.render.spans import Line, Span
-from jobtui.render.styles import (
-    GLYPHS,
-    NEEDS_PERSON_GLYPH,
-    NEEDS_PERSON_STYLE,
-    PLAIN_STYLE,
-    SETTLED_STYLE,
-    STATUS_STYLES,
-    WORDS,
-)
+from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.table import Head, filled_table
 from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling
 
@@ -170,7 +162,7 @@ def sort_records(
 
 def plain_style(job: Job, context: RowContext) -> str:
     settled = not job.status.is_live and job.status is not JobStatus.FAILED
-    return SETTLED_STYLE if settled else PLAIN_STYLE
+    return "settled" if settled else ""
 
 
 def text_cell(get: Callable[[Record], str | None]) -> Callable[[Record, object], str]:
@@ -193,7 +185,7 @@ def _glyphs(job: Job, context: RowContext, between: str = "") -> str:
 
 
 def _care(job: Job, context: RowContext) -> str:
-    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else PLAIN_STYLE
+    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else ""
 
 
 DISPUTED = "sources disagree"

@@ -71,6 +71,3 @@ CONCERN_STYLES: Mapping[Concern, str] = {
     Concern.OPEN: "settled",
 }
 """How a verdict is painted; its words say the same."""
-PLAIN_STYLE = ""
-SETTLED_STYLE = "settled"
-"""For what nobody must look at any more."""
