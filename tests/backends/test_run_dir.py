@@ -38,8 +38,10 @@ class Dirs:
 
 
 @pytest.fixture
-async def here() -> AsyncIterator[Dirs]:
-    found = RunDirs(most_entries=20, part_bytes=100)
+async def here(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Dirs]:
+    monkeypatch.setattr(run_dir, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(run_dir, "PART_BYTES", 100)
+    found = RunDirs()
     yield Dirs(found, "")
     found.close()
     found.close()

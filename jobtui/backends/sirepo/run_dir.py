@@ -54,19 +54,16 @@ _REFUSED = {
 class RunDirs:
     """Reads run directories, one call at a time."""
 
-    def __init__(self, *, most_entries: int = MOST_ENTRIES, part_bytes: int = PART_BYTES) -> None:
+    def __init__(self) -> None:
         self._worker = Worker("run directories")
-        self._most_entries = most_entries
-        self._part_bytes = part_bytes
         self._counts = LineCounts()
 
     async def list_files(self, path: str) -> RunListing:
-        return await self._worker.run(partial(list_files, path, self._most_entries))
+        return await self._worker.run(partial(list_files, path))
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        return await self._worker.run(
-            partial(read_part, path, name, self._part_bytes, tail=tail, count=self._counts.lines_before)
-        )
+        count = self._counts.lines_before
+        return await self._worker.run(partial(read_part, path, name, tail=tail, count=count))
 
     def close(self) -> None:
         self._worker.close()
@@ -93,13 +90,13 @@ class LineCounts:
         return lines if at == end else None
 
 
-def list_files(path: str, most: int) -> RunListing:
+def list_files(path: str) -> RunListing:
     """The entries of a directory, by name. Raises Unreadable."""
     with _directory(path) as directory, os.scandir(directory) as entries:
         files: list[RunFile] = []
         left_out = 0
         for entry in entries:
-            if len(files) >= most:
+            if len(files) >= MOST_ENTRIES:
                 left_out += 1
                 continue
             try:
@@ -110,10 +107,8 @@ def list_files(path: str, most: int) -> RunListing:
     return RunListing(path, tuple(sorted(files, key=lambda file: file.name)), left_out)
 
 
-def read_part(
-    path: str, name: str, size: int, *, tail: bool, count: Callable[[int, int], int | None] | None = None
-) -> FilePart:
-    """At most `size` bytes of a file, from its beginning or up to its end. Raises Unreadable."""
+def read_part(path: str, name: str, *, tail: bool, count: Callable[[int, int], int | None]) -> FilePart:
+    """At most PART_BYTES of a file, from its beginning or up to its end. Raises Unreadable."""
     if os.sep in name or name in ("", ".", ".."):
         raise Unreadable(f"{name}: is not the name of a file in {path}")
     with _directory(path) as directory:
@@ -125,10 +120,10 @@ def read_part(
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise Unreadable(f"{name}: {_REFUSED[FileKind.OTHER]}")
-            begin = max(0, status.st_size - size) if tail else 0
-            data = os.pread(fd, size, begin)
+            begin = max(0, status.st_size - PART_BYTES) if tail else 0
+            data = os.pread(fd, PART_BYTES, begin)
             part = part_of(name, data, begin, status.st_size, Nanos(status.st_mtime_ns))
-            if part.begin and count is not None:
+            if part.begin:
                 return msgspec.structs.replace(part, lines_before=count(fd, part.begin))
             return part
         finally:

@@ -60,10 +60,10 @@ class CommandAnswer(NamedTuple):
     said: str = ""
 
 
-def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[str]:
+def squeue_words(separator: str) -> list[str]:
     """All jobs that slurmctld knows, also those that have ended, in one answer."""
     return ["squeue", "--noheader", "--all", "--local", "--states=all",
-            f"--format={''.join(field + separator for field in fields)}"]  # fmt: skip
+            f"--format={''.join(field + separator for field in SQUEUE)}"]  # fmt: skip
 
 
 def sacct_words(separator: str, since: Nanos) -> list[str]:
