@@ -34,19 +34,6 @@ HERE = "/srv/sirepo"
 """Where pages pretend to be."""
 
 LEFT_OUT = "..."
-QUEUE = """ClusterId = 81422934
-ProcId = 0
-GlobalJobId = "jobsub02.fnal.gov#81422934.0#1795207000"
-JobStatus = 1
-Owner = "mira"
-QDate = 1795207000
-NumJobStarts = 2
-ImageSize = 5000000
-RequestMemory = ifthenelse(MemoryUsage =!= undefined,MemoryUsage,(ImageSize + 1023) / 1024)
-RequestDisk = DiskUsage
-PeriodicRemove = (JobStatus == 5 && time() - EnteredCurrentStatus > 86400) || (NumJobStarts > 10)
-Requirements = (TARGET.Arch == "X86_64") && (TARGET.Disk >= RequestDisk) && (TARGET.Memory >= RequestMemory)
-"""
 DEMO_AT = 1_795_208_400
 """When demos are looked at, seconds since the epoch."""
 
@@ -140,7 +127,7 @@ def scripts(place: Path) -> Mapping[str, str]:
 
 def ads(place: Path) -> Mapping[str, str]:
     """A job of HTCondor that waits, as `condor_q -long` prints it."""
-    (place / "queue.ad").write_text(QUEUE)
+    (place / "queue.ad").symlink_to(FIXTURES / "condor_queue.ad")
     return {"JOBTUI_CONDOR_LOG": "queue.ad", "JOBTUI_AT": AT}
 
 

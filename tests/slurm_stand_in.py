@@ -16,59 +16,8 @@ from typing import Any
 
 from tests.formats.slurm_captures import CAPTURES, accounted_rows, queued_rows
 
-PROGRAM = """\
-#!{python} -IS
-import os, sys
-here = {here!r}
-name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
-with open(os.path.join(here, "calls"), "a") as calls:
-    calls.write(chr(31).join([name, *words]) + chr(30))
-def given(file):
-    path = os.path.join(here, file)
-    return open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.isfile(path) else None
-if given(name + ".hang") is not None:
-    import time
-    time.sleep(60)
-if (fault := given(name + ".fault")) is not None:
-    sys.stderr.write(fault + chr(10))
-    sys.exit(1)
-def answer(text):
-    said, cut = (given(name + ".banner") or "") + text, given(name + ".cut")
-    sys.stdout.write(said if cut is None else said[: int(cut)])
-def refuse(text):
-    answer("")
-    sys.exit(text)
-def option(key):
-    return next((word.partition("=")[2] for word in words if word.startswith(key + "=")), None)
-def rows():
-    import json
-    return json.loads(given(name + ".rows") or "[]")
-if name == "squeue":
-    import re
-    fields = re.split("(%[a-zA-Z])", option("--format"))
-    text = ""
-    for row in rows():
-        text += "".join(str(row.get(part, part)) if part[:1] == "%" else part for part in fields) + chr(10)
-    answer(text)
-elif name == "sacct" and "--json" in words:
-    answer(given("sacct.json") or refuse("sacct: unrecognized option '--json'"))
-elif name == "sacct":
-    fields, end = option("--format").split(","), option("--delimiter")
-    wanted, text = option("--jobs"), ""
-    for row in rows():
-        job, raw = (row[key].partition(".")[0] for key in ("JobID", "JobIDRaw"))
-        if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
-            continue
-        text += "".join(str(row.get(field, "")) + end for field in fields) + chr(10)
-    answer(text)
-elif name == "sdiag":
-    answer(given("sdiag") or "")
-else:
-    shown = given("scontrol." + words[-1])
-    if shown is None and "_" in words[-1]:
-        refuse("Job " + words[-1] + " not found")
-    answer(shown or refuse("slurm_load_jobs error: Invalid job id specified"))
-"""
+FIXTURES = Path(__file__).parent / "fixtures"
+PROGRAM = (FIXTURES / "programs" / "slurm").read_text().replace("@PYTHON@", sys.executable)
 
 SSH = """\
 #!/bin/sh
@@ -88,7 +37,7 @@ class StandIn:
         self.folder.mkdir()
         self.path.mkdir()
         for name in ("squeue", "sacct", "scontrol", "sdiag"):
-            self._program(name, PROGRAM.format(python=sys.executable, here=str(self.folder)))
+            self._program(name, PROGRAM.replace("@HERE@", str(self.folder)))
         self._program("ssh", SSH)
 
     def _program(self, name: str, text: str) -> None:
