@@ -47,7 +47,7 @@ TICK_S = 1.0
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
-    """A screen on the store. Subclasses give `take` to show changes and `tick` to let ages go on."""
+    """A screen on the store, which tells it a few times a second what changed."""
 
     @dataclass
     class Pasted(Message):
@@ -91,10 +91,10 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self.app.push_screen(screen)
 
     def take(self, changes: Changes) -> None:
-        raise NotImplementedError
+        """Show what changed in the store."""
 
     def tick(self) -> None:
-        raise NotImplementedError
+        """Let ages go on."""
 
     def show_all(self) -> None:
         """Redraw everything, as after a change of how times are shown."""

@@ -24,7 +24,6 @@ from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
 from jobtui.screens.shared import Shared, Taken, open_screen, screen_at
-from jobtui.store.store import Changes
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
 from jobtui.widgets.frame import KeyLine
@@ -117,9 +116,6 @@ class LogScreen(LiveScreen):
     def pause_ended(self) -> None:
         super().pause_ended()
         self._awake.set()
-
-    def take(self, changes: Changes) -> None:
-        """The log is looked at here, not through the store."""
 
     def tick(self) -> None:
         self._renew_names()

@@ -20,11 +20,7 @@ def size_of(text: str) -> tuple[int, int]:
 
 
 def bounded(columns: int, lines: int) -> tuple[int, int]:
-    width, height = (
-        min(max(least, asked), most)
-        for least, asked, most in zip(SMALLEST, (columns, lines), LARGEST, strict=True)
-    )
-    return width, height
+    return max(SMALLEST[0], min(columns, LARGEST[0])), max(SMALLEST[1], min(lines, LARGEST[1]))
 
 
 DRIVER = "jobtui.web.driver:BrowserDriver"
