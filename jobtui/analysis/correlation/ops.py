@@ -182,6 +182,9 @@ OPS_KEPT = 20_000
 BYTES_KEPT = 128 << 20
 """About how much memory they may take. An op with 20 steps takes 8 KB."""
 
+FIRST_KEY = 1 << 40
+"""The key of the first op that is read; older ones, which are added later, get smaller ones."""
+
 Fits = Callable[[OpTrack], bool]
 _Key = TypeVar("_Key", bound=str)
 
@@ -193,8 +196,8 @@ class OpIndex:
         self._limit = limit
         self._most_bytes = most_bytes
         self._room = Room()
-        self.next_key = 1
-        """The key of the next op; all others are smaller."""
+        self.first_key = self.next_key = FIRST_KEY
+        """The least key of an op, and the key of the next op; all others are smaller."""
         self._all: deque[OpTrack] = deque()
         self._by_prefix: dict[str, list[OpTrack]] = {}
         self._open: dict[int, OpTrack] = {}
@@ -254,15 +257,11 @@ class OpIndex:
     def take_in(self, other: "OpIndex") -> dict[int, int]:
         """Add the ops of another index that are not known here, or only from a later line on.
 
-        They become older than all ops here, whose keys change. Returns the new keys of the added ops by the
-        old ones.
+        They become older than all ops here. Returns the new keys of the added ops by the old ones.
         """
         taken = self._unknown_of(other)
-        keys = {track.key: number for number, track in enumerate(taken, 1)}
-        for track in self._all:
-            track.key += len(taken)
-            track.frozen = None
-        self.next_key += len(taken)
+        self.first_key -= len(taken)
+        keys = {track.key: number for number, track in enumerate(taken, self.first_key)}
         for track in reversed(taken):
             track.key = keys[track.key]
             track.frozen = None

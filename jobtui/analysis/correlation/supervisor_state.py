@@ -104,19 +104,16 @@ class Restarts:
 
     def take_in(self, other: "Restarts", keys: Mapping[int, int]) -> None:
         """Add the restarts that are not known here. `keys` are the new keys of ops by the old ones."""
+        first_own = self._ops.first_key + len(keys)
         for source, theirs in other._told.items():
-            own = self._told.setdefault(source, deque(maxlen=KEPT))
+            own = self._told.get(source, ())
             known = {place_of(record) for _, record in own}
-            later = [(key + len(keys), record) for key, record in own]
             earlier = [
-                (min((new for old, new in keys.items() if old >= key), default=len(keys) + 1), record)
+                (min((new for old, new in keys.items() if old >= key), default=first_own), record)
                 for key, record in theirs
                 if place_of(record) not in known
             ]
-            self._told[source] = deque((*earlier, *later), maxlen=KEPT)
-        for source in self._told.keys() - other._told.keys():
-            moved = [(key + len(keys), record) for key, record in self._told[source]]
-            self._told[source] = deque(moved, maxlen=KEPT)
+            self._told[source] = deque((*earlier, *own), maxlen=KEPT)
         self._logs = {**other._logs, **self._logs}
 
     def goes_on(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
