@@ -27,7 +27,7 @@ from jobtui.model.memory import FIELDS, Compared, Finished, Overview
 from jobtui.model.numbers import counted
 from jobtui.recording.database import RecordingError
 from jobtui.recording.writer import MOST_WAITING, BatchWriter, One
-from jobtui.render.columns import TimeLook
+from jobtui.render.columns import TimeLook, printed
 from jobtui.render.memory import (
     CHANGE_CSV,
     SEEN_COLUMNS,
@@ -40,8 +40,7 @@ from jobtui.render.memory import (
     seen_words,
     sites_words,
 )
-from jobtui.render.spans import Span
-from jobtui.render.table import Head, table_lines
+from jobtui.render.table import table_lines
 from jobtui.render.text import show
 from jobtui.session import Session
 from jobtui.session.evidence import MOST_JOBS_READ, Gatherer
@@ -256,12 +255,11 @@ def run_seen(context: Context) -> Exit:
         if found.sites:
             yield sites_words(found.sites)
         yield from map(place_words, found.places)
-        look, columns = TimeLook(now), SEEN_COLUMNS[:-1]
-        rows = [[Span(column.cell(seen, look)) for column in columns] for seen in found.signatures]
-        if rows:
-            heads = [Head(column.header, column.align, least=column.cells.least) for column in columns]
-            yield from table_lines(heads, rows, width, colour)
-        for seen in found.signatures if len(rows) == 1 else ():
+        columns = SEEN_COLUMNS[:-1]
+        table = printed(columns, found.signatures, TimeLook(now), {column.key for column in columns})
+        if found.signatures:
+            yield from table_lines(*table, width, colour)
+        for seen in found.signatures if len(found.signatures) == 1 else ():
             yield f"such as {show(seen.job)}: {show(seen.example)}"
             yield seen_words(seen, now)
 

@@ -50,7 +50,7 @@ class MemoryWriter(DatabaseWriter):
         self._signatures: dict[str, int] = {"": 0}
         self._kinds: dict[str, list[float]] = {}
         self._sums: dict[tuple[int, int, int, int], Sums] = {}
-        self._times: dict[int, tuple[str, int]] = {}
+        self._times: dict[int, tuple[int, int, str]] = {}
         self._full = {name: self._rows_of(name) for name in ("word", "signature")}
 
     def _rows_of(self, table: str) -> int:
@@ -77,7 +77,8 @@ class MemoryWriter(DatabaseWriter):
         if not self._db.execute(sql, row).rowcount:
             return False
         if mark > FAILED:
-            self._times[mark] = (job, max(ended, self._times.get(mark, ("", 0))[1]))
+            first, last, latest = self._times.get(mark, (ended, ended, job))
+            self._times[mark] = (min(first, ended), *max((last, latest), (ended, job)))
         marks = (ALL, *((FAILED,) if one.is_failed else ()), *((mark,) if mark > FAILED else ()))
         slow, wait = self._slow(one), None if one.waited_s is None else log1p(one.waited_s)
         places = [(0, 0), *((field, value) for field, value in enumerate(values, 1) if value)]
@@ -158,7 +159,7 @@ class MemoryWriter(DatabaseWriter):
             "UPDATE signature SET first = min(first, ?), job = iif(? >= last, ?, job), last = max(last, ?)"
             " WHERE id = ?"
         )
-        times = ((at, at, job, at, mark) for mark, (job, at) in self._times.items())
+        times = ((first, last, job, last, mark) for mark, (first, last, job) in self._times.items())
         self._db.executemany(sql, times)
         self._times.clear()
         kinds = ((runs, mean, number) for number, runs, mean in self._kinds.values())

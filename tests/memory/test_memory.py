@@ -68,6 +68,16 @@ def test_runs_are_taken_in_once_and_told_of(run: Runner) -> None:
     assert run("seen", "never heard of").code == 4
 
 
+@pytest.mark.parametrize("numbers", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
+def test_first_and_last_are_those_of_the_runs_in_whatever_order_they_come(
+    tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    memory = written(tmp_path / FILE_NAME, *(a_run(number, "a big ugly error") for number in numbers))
+    (seen,) = memory.signatures(Nanos((DAY * 86_400 + 9) * SECOND))
+    times = [one // SECOND - DAY * 86_400 for one in (seen.first, seen.last)]
+    assert (times, seen.job) == ([1, 3], "job-3")
+
+
 def test_explain_and_incidents_say_that_a_failure_was_seen_before(run: Runner, tmp_path: Path) -> None:
     asked = (*sources_of("docker"), "--at", AT, "explain", FAILED)
     assert run(*asked, "--json").json["seen_before"] is None
