@@ -1,6 +1,7 @@
 """Any scrap names its job, in every command that takes an ID, and on a screen."""
 
 import asyncio
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from jobtui.session.evidence import Gatherer
 from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
 from tests.commands.sites import Flags, flags
 from tests.condor import CONDOR
+from tests.excerpts import FIXTURES
 from tests.tracing import EXPECTED, capture_file
 
 __all__ = ["flags"]
@@ -26,62 +28,16 @@ COMMANDS = (
 )  # fmt: skip
 """Those that take an ID; the last is `jobtui SCRAP`."""
 
-LOST = "VUlhaMOD-rkZ6gZzZ-activityAnimation"
-RESTARTED = "VUlhaMOD-fuSjgiZf-activityAnimation"
-CANCELED = "3pMDuIiL-0R4tZXQg-activityAnimation"
-FAILED = "3pMDuIiL-lv6FKX2U-activityAnimation"
-REPORT = "DJouDZ9T-4F4EUZjI-heightWeightReport"
-PROCESS = "81419552.0@jobsub02.fnal.gov"
-TRACEBACK = f"""Traceback (most recent call last):
-  File "/srv/sirepo/db/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation/parameters.py", line 12, in run
-    raise AssertionError("a big ugly error")
-AssertionError: a big ugly error for {RESTARTED}"""
-
-ONE = (
-    ("docker", RESTARTED, RESTARTED),
-    ("docker", "fuSj", RESTARTED),
-    ("docker", "fuSjgiZf", RESTARTED),
-    ("docker", "Mod-fusjg", RESTARTED),
-    ("docker", "/elsewhere/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation", RESTARTED),
-    ("docker", "V0Pk", RESTARTED),
-    ("docker", f"  receive ServerReq(api_runSimulation, {RESTARTED})\n", RESTARTED),
-    ("docker", "send DockerDriver(a=hOJT k=parallel u=VUlh [_Op(run, V0Pk)]) _Op(run, V0Pk)", RESTARTED),
-    ("docker", TRACEBACK, RESTARTED),
-    ("local", "_ComputeJob(DJouDZ9T-4F4EUZjI-heightWeightReport u=DJouDZ9T [_Op(run, TZoe)])", REPORT),
-    ("sbatch", "15", CANCELED),
-    ("sbatch", "13", FAILED),
-    ("sbatch", "  raise AssertionError()\nAssertionError: a big ugly error\n", FAILED),
-    ("sbatch", "sbatch_id=15", CANCELED),
-    ("sbatch", "slurm-13.out", FAILED),
-    ("sbatch", "13.batch", FAILED),
-    ("sbatch", "slurm/13", FAILED),
-    ("sbatch", "scontrol show job 13", FAILED),
-    ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),
-    ("sbatch", '{"job_cmd_state": "canceled", "sbatch_id": "15"}', CANCELED),
-    ("sbatch", f"/scratch/user/3pMDuIiL/myapp/{CANCELED}/sbatch_status.json", CANCELED),
-    ("condor", "81419552", PROCESS),
-    ("condor", "81419552.0", PROCESS),
-    ("condor", PROCESS, PROCESS),
-    ("condor", "jobsub02.fnal.gov#81419552.0#17213", PROCESS),
-    ("condor", "000 (81419552.000.000) 2024-07-18 15:54:07 Job submitted from host", PROCESS),
-    ("condor", f"Fri Jul 19 04:22:22 UTC 2024 {PROCESS} BEGIN EXECUTION a.sh", PROCESS),
-    ("condor", EXPECTED["job-fail"]["traceID"], PROCESS),
-    ("condor", EXPECTED["job-fail"]["deepest_errors"][0], PROCESS),
-    ("condor", str(CONDOR / "81419552.log"), PROCESS),
-    ("balsam", "balsam/7", "balsam/7"),
-    ("balsam", "7", "balsam/7"),
-    ("balsam", "post/w0/analysis-0006", "balsam/7"),
-)
-"""A capture, a scrap, and the one job that is meant."""
-SEVERAL = (
-    ("docker", "srj-p-VUlhaMOD", "a container", 3, LOST),
-    ("docker", "t7K7", "an agent", 2, LOST),
-    ("docker", "VUlhaMOD", "a user", 6, RESTARTED),
-    ("docker", "VUlh", "a user", 6, RESTARTED),
-    ("docker", "v1.sirepo.example", "a host", 11, RESTARTED),
-    ("sbatch", "localhost", "a host", 5, CANCELED),
-)
-"""A capture, a scrap, what it is, how many jobs it has, and one of them."""
+SCRAPS = tomllib.loads((FIXTURES / "scraps.toml").read_text())
+ONE = [
+    (site, scrap.replace("{condor}", str(CONDOR)), job_id)
+    for site, jobs in SCRAPS["one"].items()
+    for job_id, scraps in jobs.items()
+    for scrap in scraps
+]
+"""A site, a scrap, and the one job that is meant."""
+SEVERAL = [(site, scrap, *told) for scrap, (site, *told) in SCRAPS["several"].items()]
+LOST, RESTARTED = "VUlhaMOD-rkZ6gZzZ-activityAnimation", "VUlhaMOD-fuSjgiZf-activityAnimation"
 
 
 @pytest.fixture
