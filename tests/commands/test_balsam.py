@@ -41,25 +41,6 @@ def test_what_the_event_log_can_be_asked_for_is_a_filter(word: str, narrows: Any
     }
 
 
-def test_a_job_is_shown_whole(site: Site) -> None:
-    failed = next(row for row in site.balsam.events if row["to_state"] == "RUN_ERROR")
-    ran = site("show", str(failed["job_id"]), "--json")
-    job = ran.json["job"]
-    assert job["id"] == f"balsam/{failed['job_id']}"
-    assert job["native"]["workdir"]
-    assert [entry for entry in ran.json["history"] if entry["error"]]
-    text = site("show", f"balsam/{failed['job_id']}").out
-    for word in (
-        "tags",
-        "nodes",
-        "output",
-        "job.out",
-        "site logs",
-        f"return code {failed['data']['returncode']}",
-    ):
-        assert word in text
-
-
 def test_a_timeline_has_a_step_for_each_event(site: Site) -> None:
     number = next(row["job_id"] for row in site.balsam.events if row["to_state"] == "RESTART_READY")
     events = [row for row in site.balsam.events if row["job_id"] == number]

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.commands.contract import check_document
 from tests.commands.running import Runner
 from tests.condor import CONDOR
@@ -20,7 +18,6 @@ LOGS = (
 FAILED = EXPECTED["job-fail"]["traceID"]
 CLUSTER = EXPECTED["cluster-4"]["traceID"]
 SPANS = ("--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES / "job-fail.logs.json")
-OF_CLUSTER = ("--trace-file", capture_file("cluster-4", "otlp.pb"))
 
 
 def test_captured_jobs_are_rows_of_the_table(run: Runner) -> None:
@@ -42,16 +39,6 @@ def test_the_timeline_has_a_run_for_each_time_that_it_began(run: Runner) -> None
     ]
     assert {step["component"] for op in ran.json["ops"] for step in op["steps"]} == {"schedd", "execute"}
     assert ran.json["ops"][0]["steps"][2]["line"] == 27
-
-
-@pytest.mark.parametrize("proc", range(4))
-def test_one_process_of_a_cluster_is_shown_alone(proc: int, run: Runner) -> None:
-    ran = run(*OF_CLUSTER, "trace", f"81430102.{proc}@jobsub02.fnal.gov", "--json")
-    check_document(ran.json, "trace")
-    assert (ran.code, ran.json["trace_id"]) == (int(proc == 2), CLUSTER)
-    assert ran.json["spans"] == (18 if proc == 2 else 22)
-    assert len(ran.json["root_causes"]) == int(proc == 2)
-    assert "3 others" in " ".join(ran.json["notes"])
 
 
 def test_a_job_that_names_no_trace_has_candidates_and_no_trace(run: Runner, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobtui import cli
-from jobtui.commands import demo, open, reader
+from jobtui.commands import demo, open
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.streams import Exit
 from jobtui.config import load
@@ -28,7 +28,6 @@ class Dashboard:
         self.job_attributes: tuple[str, ...] = ()
         self.jobs = 0
         self.ops = 0
-        self.notes: list[str | None] = []
 
     def __call__(
         self, session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
@@ -42,7 +41,6 @@ class Dashboard:
             await session.catch_up()
             self.jobs = len(session.store.jobs)
             self.ops = len(session.store.correlation.ops_of(JobId(JID)))
-            self.notes = [source.note for source in session.store.sources()]
 
 
 @pytest.fixture
@@ -66,21 +64,6 @@ def test_it_is_opened_on_all_that_is_configured(dashboard: Dashboard) -> None:
     assert dashboard.opened == [(None, "jobtui")]
     assert dashboard.jobs == 19
     assert dashboard.ops == 4
-
-
-def test_a_large_log_is_read_from_where_the_job_needs_it(
-    dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(reader, "SLACK_S", 5)
-    open.run(context(dashboard, JID, *sources_of("local")))
-    assert dashboard.ops == 4
-    assert all(note and "what is before was not read" in note for note in dashboard.notes[1:])
-
-
-def test_a_time_bounds_what_is_read(dashboard: Dashboard) -> None:
-    open.run(context(dashboard, "--until", "2026-11-20T20:35:43Z", *sources_of("local")))
-    assert dashboard.ops == 1
 
 
 def test_without_any_source_it_does_not_open(
