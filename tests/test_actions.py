@@ -11,15 +11,7 @@ from jobtui.screens.base import LiveScreen
 from jobtui.screens.command_table import COMMAND_BY_NAME
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.shared import SCREENS, screen_at
-from jobtui.theme import (
-    DARK,
-    LIGHT,
-    THEMES,
-    VARIABLE,
-    colors_for,
-    theme_for,
-    with_colors,
-)
+from jobtui.theme import DARK, LIGHT, THEMES, VARIABLE, colors_for, theme_for, with_colors
 from jobtui.views import View
 from tests.screens.scene import Scene
 

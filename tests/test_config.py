@@ -53,7 +53,7 @@ def test_flags_win_over_environment_over_profile_over_file(plain_environment: Pa
     path.parent.mkdir(parents=True)
     path.write_text(
         'srdb = "/of/file"\nsince = "1h"\nuntil = "5m"\nprofile = "prod"\n'
-        '[profiles.prod]\nsrdb = "/of/profile"\nsince = "2h"\n[profiles.other]\nsrdb = "/of/other"\n',
+        '[profiles.prod]\nsrdb = "/of/profile"\nsince = "2h"\n[profiles.other]\nsrdb = "/of/other"\n'
     )
 
     def srdb(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:

@@ -498,12 +498,7 @@ def test_what_a_command_prints_says_what_is_missing_for_a_fault(
     ids=["correlating", "examining a source"],
 )
 def test_doctor_lists_faults_and_fails(
-    owner: object,
-    name: str,
-    says: str,
-    run: Runner,
-    monkeypatch: pytest.MonkeyPatch,
-    expected_faults: Faults,
+    owner: object, name: str, says: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     monkeypatch.setattr(owner, name, fail if owner is Correlator else fail_later)
     ran = run("doctor", "--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)

@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.counts import MINUTES, Pulse, Tally
 from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_of, material_of
-from jobtui.analysis.reports.curves import (
-    BLOCK,
-    MINUTE,
-    Curve,
-    Series,
-    rate,
-    rate_at,
-    steps,
-)
+from jobtui.analysis.reports.curves import BLOCK, MINUTE, Curve, Series, rate, rate_at, steps
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId

@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.filter import Filter, FilterError, complete, parse, token_span
 from jobtui.analysis.flags import JobContext
-from jobtui.analysis.log_shapes import (
-    Condition,
-    Facet,
-    continues,
-    count_facets,
-    goes_on,
-    keeper,
-)
+from jobtui.analysis.log_shapes import Condition, Facet, continues, count_facets, goes_on, keeper
 from jobtui.analysis.times import age, duration, looks_like_time, parse_duration, parse_moment, time_near
 from jobtui.formats.levels import level_of
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339

@@ -14,13 +14,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of, usual_words
 from jobtui.analysis.explain.verdict import REST, Disputes, explain
 from jobtui.analysis.filter import parse
-from jobtui.analysis.flags import (
-    JobContext,
-    flags_of,
-    limit_s,
-    needs_person,
-    waits_for,
-)
+from jobtui.analysis.flags import JobContext, flags_of, limit_s, needs_person, waits_for
 from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
 from jobtui.model.clock import SECOND, Nanos

@@ -22,11 +22,7 @@ from jobtui.session import Session
 from jobtui.session.evidence import MOST_ASKED, Gatherer, Reads
 from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, NEWEST, ROOT
-from tests.analysis.explain.cases import (
-    check_incidents_say_the_same,
-    incidents,
-    reach_back,
-)
+from tests.analysis.explain.cases import check_incidents_say_the_same, incidents, reach_back
 from tests.builders import a_job, a_step, an_op
 from tests.conftest import NOW
 

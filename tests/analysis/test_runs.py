@@ -179,11 +179,7 @@ def test_steps_that_come_again_are_counted() -> None:
 
 def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:
     left = [op_with(name="run"), op_with(name="run_status"), op_with(name="cancel")]
-    right = [
-        op_with(name="run"),
-        op_with(name="analysis"),
-        op_with(name="begin_session"),
-    ]
+    right = [op_with(name="run"), op_with(name="analysis"), op_with(name="begin_session")]
     assert texts(step_pairs(left, right, NOW)) == ["= run", "< cancel", "> analysis"]
     assert step_pairs([], [], NOW) == ()
 

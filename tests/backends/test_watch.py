@@ -193,10 +193,7 @@ STORIES: dict[str, tuple[str, list[Callable[[Path], object]]]] = {
         [lambda path: path.rename(path.with_suffix(".1")), Path.touch, append, Path.unlink, append],
     ),
     "a file in its place": ("a.log", [put, append, put, append, lambda path: os.truncate(path, 0)]),
-    "a directory that is not there yet": (
-        "later/a.log",
-        [make, append],
-    ),
+    "a directory that is not there yet": ("later/a.log", [make, append]),
     "a link that is set anew": (
         "link.log",
         [append, link, append, lambda path: path.resolve().unlink(), append],

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.condor_events import (
-    EventReader,
-    Form,
-    form_of,
-)
+from jobtui.formats.condor_events import EventReader, Form, form_of
 from jobtui.formats.job_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import Teller

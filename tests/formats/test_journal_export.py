@@ -4,13 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.journal_export import (
-    ENTRY_LIMIT,
-    MESSAGE_LIMIT,
-    ExportParser,
-    Raw,
-    entry_of_export,
-)
+from jobtui.formats.journal_export import ENTRY_LIMIT, MESSAGE_LIMIT, ExportParser, Raw, entry_of_export
 from tests.backends.journal.make import FIXTURES, entry, in_binary, in_text
 from tests.builders import some
 

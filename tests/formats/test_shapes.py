@@ -9,14 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats import schema
-from jobtui.formats.schema import (
-    FormatError,
-    LogFormat,
-    document_of,
-    load,
-    read_format,
-    text_of,
-)
+from jobtui.formats.schema import FormatError, LogFormat, document_of, load, read_format, text_of
 from tests.formats.captures import LOGS, name_of, records_of
 from tests.rows import ROWS
 

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats.slurm import (
-    SQUEUE,
-    ends_in_json,
-    jobs_with_steps,
-    pieces_of,
-    queued_job,
-    shown_jobs,
-)
+from jobtui.formats.slurm import SQUEUE, ends_in_json, jobs_with_steps, pieces_of, queued_job, shown_jobs
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob

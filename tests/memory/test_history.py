@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.recurrence import (
-    Day,
-    Frequency,
-    RunCounts,
-    changes,
-    deviation,
-    on_same_days,
-    unusual,
-)
+from jobtui.analysis.recurrence import Day, Frequency, RunCounts, changes, deviation, on_same_days, unusual
 from jobtui.analysis.signature import signature
 from jobtui.analysis.statistics import bounds, expected
 from jobtui.memory.database import Memory

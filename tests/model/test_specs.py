@@ -14,14 +14,7 @@ from jobtui.config.access import access_at, holds_secrets, merged
 from jobtui.model.clock import from_seconds
 from jobtui.model.ids import answers_to, labels_of, meant_by, named, numbered, system_job_id
 from jobtui.model.job_reader import SbatchStatus, sbatch_status
-from jobtui.model.specs import (
-    Access,
-    SourceSpec,
-    is_loopback,
-    listen_place,
-    parse_balsam,
-    parse_otlp_listen,
-)
+from jobtui.model.specs import Access, SourceSpec, is_loopback, listen_place, parse_balsam, parse_otlp_listen
 from tests.analysis.captured import ROOT
 from tests.builders import some
 from tests.rows import ROWS

@@ -46,10 +46,7 @@ def test_the_page_has_every_exit_code() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ["groff", "-man", "-Tutf8", "-ww", "-z"],
-        ["mandoc", "-T", "lint", "-W", "warning"],
-    ],
+    [["groff", "-man", "-Tutf8", "-ww", "-z"], ["mandoc", "-T", "lint", "-W", "warning"]],
     ids=lambda words: words[0],
 )
 def test_formatters_have_nothing_to_say(command: list[str]) -> None:

@@ -11,14 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import AgentState, HeldOp
-from jobtui.render.agents import (
-    AGENT_COLUMNS,
-    RECENT_S,
-    STATES,
-    is_trouble,
-    state_style,
-    urgent_first,
-)
+from jobtui.render.agents import AGENT_COLUMNS, RECENT_S, STATES, is_trouble, state_style, urgent_first
 from jobtui.render.allocations import ALLOCATION_COLUMNS
 from jobtui.render.columns import (
     DEFAULT_COLUMNS,

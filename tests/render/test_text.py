@@ -22,17 +22,7 @@ from jobtui.render.terminal import (
     lowering,
     notification_sequence,
 )
-from jobtui.render.text import (
-    Zone,
-    age,
-    clock_time,
-    date_time,
-    duration,
-    fit,
-    safe,
-    show,
-    width,
-)
+from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, safe, show, width
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u202e\ud800e "), max_size=60)
 

@@ -294,9 +294,7 @@ async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
         await press(pilot, "tab", "k", "k", until="run 1 of 3")
 
 
-async def test_a_late_comparison_takes_no_keys_from_a_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_late_comparison_takes_no_keys_from_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, compared = asyncio.Event(), job_history._compared
     gate.set()
 

@@ -107,11 +107,7 @@ async def on_cluster(
     shell = LocalShell("local", slurm_faults(), {"PATH": cluster.search_path})
     slurm = timed(Slurm(Commands("local", shell)), FixedClock(NOW))
     slurm.every_s = 0.2
-    sources: list[Source] = [
-        SirepoDb(ON_CLUSTER),
-        LogFile(ON_CLUSTER / "supervisor.log"),
-        slurm,
-    ]
+    sources: list[Source] = [SirepoDb(ON_CLUSTER), LogFile(ON_CLUSTER / "supervisor.log"), slurm]
     session = Session(sources, FixedClock(NOW))
     session.mounts = mounts
     app = JobtuiApp(session, JobId(job_id))

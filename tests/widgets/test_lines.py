@@ -65,11 +65,7 @@ async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
         assert not rule._styles_cache._cache
 
 
-LINES: list[Line] = [
-    (Span("alpha ", "dim"), Span("beta")),
-    (Span("表 wide"),),
-    (Span("gamma   "),),
-]
+LINES: list[Line] = [(Span("alpha ", "dim"), Span("beta")), (Span("表 wide"),), (Span("gamma   "),)]
 
 
 @pytest.mark.parametrize(

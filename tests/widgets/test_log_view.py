@@ -59,11 +59,7 @@ def numbered(count: int) -> Lines:
 
 @asynccontextmanager
 async def shown(
-    lines: Lines,
-    place: Place | None = None,
-    *,
-    size: tuple[int, int] = (40, 10),
-    look: LineLook = WHOLE,
+    lines: Lines, place: Place | None = None, *, size: tuple[int, int] = (40, 10), look: LineLook = WHOLE
 ) -> AsyncIterator[tuple[LogView, Pilot[None]]]:
     view = LogView()
     view.set_look(look)

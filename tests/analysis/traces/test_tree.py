@@ -12,12 +12,7 @@ from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import Standing, judged
-from jobtui.analysis.traces.job_traces import (
-    Ways,
-    alone,
-    candidates,
-    submission_search,
-)
+from jobtui.analysis.traces.job_traces import Ways, alone, candidates, submission_search
 from jobtui.analysis.traces.layout import (
     RUN_LENGTH,
     Layout,
