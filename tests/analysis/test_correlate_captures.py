@@ -151,7 +151,7 @@ SITES = {
         users=1, sbatch_users=5, ops=400, restarts=0.01, crashes=0.01, agent_deaths=0.05
     ),
 }
-BIG = Settings(users=30, ops=4_000, max_secs_parallel=400, max_secs_parallel_paid=600)
+BIG = Settings(users=30, ops=2_000, max_secs_parallel=400, max_secs_parallel_paid=600)
 UNDECIDED_SHARE = 0.002
 """How many ops may be left open, and named, when there are only 20 prefixes."""
 OLD_SITES = sorted((Path(__file__).parent.parent / "fixtures" / "simulated-2020").iterdir())
@@ -203,7 +203,7 @@ def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
     world = simulate(seed, msgspec.structs.replace(SITES.get(site, BIG), prefixes=prefixes))
     correlator = _of_site(world, "supervisor.log")
     _assert_exact(correlator, map(_seen, world.witness.ops))
-    assert site != "big" or world.witness.count >= 4_000
+    assert site != "big" or world.witness.count >= 2_000
     if prefixes is None and site in ("local", "production"):
         found = sorted(correlator.ops(), key=lambda op: op.key)
         ids = [(op.op_id, true.op_id) for op, true in zip(found, world.witness.ops, strict=True) if op.op_id]

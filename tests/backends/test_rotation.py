@@ -351,7 +351,7 @@ async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
 ) -> None:
     monkeypatch.setattr(file_access, "UNPACKED_BYTES", 3 << 20)
     path = tmp_path / f"x.log.1{ending}"
-    path.write_bytes(PACK[ending](b"@1 the same line\n" * 500_000))
+    path.write_bytes(PACK[ending]((b"@1 the same line".ljust(99, b"x") + b"\n") * 84_000))
     (tmp_path / "x.log").write_bytes(b"@2 the present one\n")
     for log, number in ((path, 1), (tmp_path / "x.log", 4)):  # of one log or many: they share what is allowed
         reading = await read_whole(log, start=FromStart(Nanos(0)))

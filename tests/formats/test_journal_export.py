@@ -140,15 +140,6 @@ def test_what_is_no_entry_costs_itself_and_is_not_held(
     assert parser.skipped == skipped or (skipped is None and parser.skipped)
 
 
-def test_an_entry_is_given_as_soon_as_it_is_complete() -> None:
-    parser = ExportParser()
-    text = entry(0, "first", CODE=b"a\n\nb")
-    assert in_chunks(text[:-1], 11, parser) == []
-    assert parser.pending
-    assert len(parser.feed(text[-1:])) == 1
-    assert not parser.pending
-
-
 def test_the_record_has_what_the_fields_say() -> None:
     text = entry(
         3,

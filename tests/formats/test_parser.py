@@ -276,16 +276,6 @@ def test_a_process_line_cut_anywhere_is_what_it_was() -> None:
         assert told(records) == [("job_cmd_exited", "S89I")], cut
 
 
-def test_a_held_beginning_waits_over_blocks_and_other_lines() -> None:
-    parser = LogParser("log")
-    other = b"sirepo/job_supervisor.py:1346:reply_get _Op(run, 5N6c) await _reply_q.get()\n"
-    assert told(records_of(forwarded(ARRIVED[:70]) + other, parser)) == [("reply_wait", "5N6c")]
-    assert told(records_of(other + forwarded(ARRIVED[70:]), parser)) == [
-        ("reply_wait", "5N6c"),
-        ("op_arrived", "S89I"),
-    ]
-
-
 def test_beginnings_are_held_within_bounds() -> None:
     parser = LogParser("log")
     for number in range(CONTAINERS_KEPT + 1):
