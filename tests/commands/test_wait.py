@@ -61,9 +61,7 @@ def test_status_of_the_newest_records(srdb: Path, run: Runner, monkeypatch: pyte
         os.utime(old, (nth, nth))
     change(srdb, status="running", computeJobStart=1, lastUpdateTime=1)
     monkeypatch.setattr("jobtui.commands.jobs.NEWEST", 1)
-    monkeypatch.setattr(
-        SirepoDb.__init__, "__kwdefaults__", {**(SirepoDb.__init__.__kwdefaults__ or {}), "batch_files": 1}
-    )
+    monkeypatch.setattr(SirepoDb, "batch_files", 1)
     assert run("status", "--srdb", srdb).out == "●1 ○0 !1 of the newest 1\n"
     assert run("status", "--json", "--srdb", srdb).json["newest"] == 1
 
