@@ -275,7 +275,7 @@ def test_a_file_of_another_layout_is_refused(
 
 @pytest.mark.parametrize(
     ("config", "at"),
-    [*((config, 2**62) for config in ('"x"', "7", "[[1]]", '{"sources": 7}')), ("null", 2**70)],
+    [*((config, 2**62) for config in ('"x"', "7", "[[1]]", '{"sources": 7}', "null")), ("[{}]", 2**70)],
 )
 def test_odd_settings_in_a_bundle_are_one_clear_error(
     tmp_path: Path, config: str, at: int, run: Runner
