@@ -58,6 +58,9 @@ def test_a_filter_lets_only_some_jobs_count_beside_which_nodes_of_all_would_look
     own = a_job(1, system="balsam", app="srw")
     jobs = (Job(id=BALSAM, system="balsam", status=JobStatus.RUNNING, native_status="", source="b"), own)
     assert made(ChartKind.UTILIZATION, *jobs, changes=RUN, app="srw").outline is None
+    first_read = KnownJobs({}, [RUN], (GIVEN,), NOW, is_reading=True)
+    chart = chart_of(ChartKind.UTILIZATION, material_of(first_read, None))
+    assert (chart.outline, chart.is_reading, "still being read" in chart.notes[0]) == (None, True, True)
     assert made(ChartKind.UTILIZATION, *jobs, changes=RUN).outline is not None
 
 

@@ -30,6 +30,7 @@ from jobtui.model.ids import JobId, system_job_id
 from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
 
 SECOND = 10**9
+BEGAN = "before they began"
 HOUR = nanos("2026-11-20T16:00:00")
 NOW = Nanos(HOUR + 60 * SECOND)
 LATE = nanos("2026-11-20T19:30:00")
@@ -76,7 +77,7 @@ def change(
         pytest.param("no_num_nodes", [(0, 1), (10, 0)], "1 was taken", id="an unknown weight is 1, and said"),
         pytest.param("restart_resized", [(0, 4), (10, 0), (20, 2), (30, 0)], "", id="each run its weight"),
         pytest.param("restart_grown", [(0, 1), (10, 0), (20, 8), (30, 0)], "", id="also when it grew"),
-        pytest.param("done_before_start", [], "before they began", id="never below nothing"),
+        pytest.param("done_before_start", [], BEGAN, id="never below nothing"),
         pytest.param("same_instant", [(0, 2), (10, 2), (20, 0)], "", id="no dip when one follows another"),
         pytest.param("never_closed", [(0, 2), (5, 3), (15, 2)], "", id="what runs still runs"),
         pytest.param("running_twice", [(0, 1), (10, 0)], "", id="as Balsam"),
@@ -88,6 +89,7 @@ def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float
     assert seconds(series) == points
     assert note in " ".join(series.notes)
     assert bool(note) == bool(series.notes)
+    assert (series.estimated > 0, series.left_out > 0) == (bool(note) and note != BEGAN, note == BEGAN)
 
 
 def test_a_job_that_finished_twice_counts_once() -> None:
@@ -145,6 +147,7 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
     running = next(one for one in allocations if one.state == "running")
     left_out = available_nodes(allocations, EVER, LATE)
     assert left_out.notes == ("1 allocation without known times is left out",)
+    assert (left_out.estimated, left_out.left_out) == (0, 1)
     begun = msgspec.structs.replace(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
     series = available_nodes([*allocations, begun], EVER, LATE)
     assert series.y[-1] == exact.y[-1] + running.nodes

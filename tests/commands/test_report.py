@@ -97,6 +97,7 @@ def test_running_allocations_are_shown_and_said_to_be_estimated(site: Site) -> N
     (series,) = site.report("nodes").json["series"]
     (exact,) = site.report("nodes", "--exact").json["series"]
     assert series["notes"] == ["1 allocation has an estimated start"]
+    assert (series["estimated"], series["left_out"]) == (1, 0)
     assert max(series["y"]) >= max(exact["y"])
     assert series["y"][-1] > 0
     assert exact["y"][-1] == 0

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -62,4 +65,20 @@ def test_the_bill_of_materials_is_that_of_the_locks() -> None:
     assert {ref for needed in graph.values() for ref in needed} <= refs
     required = {one["name"] for one in document["components"] if one["scope"] == "required"}
     assert required == {one.name for one in read_lock(BASE)}
+    assert all(one["licenses"] for one in document["components"])
     assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", document["serialNumber"])
+
+
+def test_nothing_is_installed_but_what_is_locked(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    for part in ("scripts", "requirements"):
+        shutil.copytree(root / part, tmp_path / part)
+    shutil.copy(root / "pyproject.toml", tmp_path)
+    (python := tmp_path / ".venv/bin/python").parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
+    python.chmod(0o755)
+    subprocess.run([tmp_path / "scripts/install"], check=True, capture_output=True)
+    installs = [call for call in (tmp_path / "calls").read_text().split("\n") if "pip install" in call]
+    locked, ours = installs
+    assert {"--require-hashes", "requirements/dev.txt"} <= {*locked.split()}
+    assert {"--no-deps", "--no-build-isolation", "--editable"} <= {*ours.split()}
