@@ -391,10 +391,8 @@ def runs(case: Case) -> Finding:
     doubts = () if is_alive else ("its last sign of life is old",)
     if killed is not None:
         doubts += (f"its agent wrote that it {killed.step}",)
-    # a program that tells its progress, in a log that tells nothing either: neither is known to live
-    tells_progress = case.job is not None and case.job.mode == "parallel"
-    tells_progress = tells_progress or sum(one.step == "status running" for one in case.steps) > 1
-    is_all_silent = tells_progress and not case.is_supervisor_heard_after(step, QUIET_S)
+    # nothing tells of it, in a log that tells nothing either: neither is known to live
+    is_all_silent = not case.is_supervisor_heard_after(step, QUIET_S)
     over_s = -1.0 if limit is None or ran is None else ran - limit
     is_due = over_s >= 0 and (quiet is None or quiet >= over_s)  # it may have been canceled by now
     is_unsure = killed is not None or is_due or (not is_alive and (case.is_log_behind or is_all_silent))

@@ -493,23 +493,25 @@ class StillJobReader(SessionJobReader):
 
 
 DISTURBANCES = ("none", "taken away", "stale", "late", "clock", "contradicting")
+HIDDEN = "late clock"
+"""A disturbance in which what comes late can look as if it were new: no source says so then."""
 
 
 def _disturb(disturbance: str, draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
-    ahead_s = draw.choice((-3_600, -330, -90, 90, 330, 3_600)) if disturbance == "clock" else 0
+    ahead_s = draw.choice((-3_600, -330, -90, 90, 330, 3_600)) if "clock" in disturbance else 0
     some = draw.sample(feeds, draw.randint(1, len(feeds))) if disturbance in OF_SOME else feeds
     for feed in some:
         feed.is_gone, feed.is_quiet = disturbance == "taken away", disturbance == "stale"
-        feed.late_s = draw.choice((90, 300, 1_200)) if disturbance == "late" else 0
+        feed.late_s = draw.choice((90, 300, 1_200)) if "late" in disturbance else 0
         feed.ahead_s = ahead_s
     if disturbance == "contradicting":
         world.contradict(draw)
 
 
 OF_SOME = frozenset({"taken away", "stale", "late"})
-MEASURED_IN_TIME = frozenset({"late", "clock"})
+MEASURED_IN_TIME = frozenset({"late", "clock", HIDDEN})
 """What shows in news that come while jobtui runs, so it is not started again: it could not know then."""
-FROM_THE_START = frozenset({"late", "clock", "contradicting"})
+FROM_THE_START = MEASURED_IN_TIME | {"contradicting"}
 SYSTEMS: Mapping[str, Callable[[random.Random], World]] = {
     "sirepo": SirepoWorld,
     "slurm": SlurmWorld,

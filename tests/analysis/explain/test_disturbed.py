@@ -18,7 +18,7 @@ from jobtui.model.verdicts import Code
 from tests import builders
 from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes
 from tests.analysis.explain.cases import check_incidents_say_the_same
-from tests.analysis.explain.disturbed_worlds import DISTURBANCES, SURE, SYSTEMS, told
+from tests.analysis.explain.disturbed_worlds import DISTURBANCES, HIDDEN, SURE, SYSTEMS, told
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.rows import ROWS
@@ -35,6 +35,12 @@ def test_no_verdict_is_sure_and_wrong(system: str, disturbance: str) -> None:
     assert disturbance != "none" or all(one.is_sure and one.is_right for one in found)
     for one in found:
         check_incidents_say_the_same(one.verdict, one.sample, one.blind_spots)
+
+
+@pytest.mark.parametrize("number", [706, 881])  # with logs alone, and with a record
+def test_a_run_of_which_nothing_is_heard_is_not_surely_running(number: int) -> None:
+    (one,) = told("sirepo", HIDDEN, number)
+    assert (one.verdict.code, one.right, one.is_sure) == (Code.RUNNING, {"timed_out"}, False)
 
 
 def test_every_system_that_has_an_explainer_has_worlds() -> None:
