@@ -127,7 +127,6 @@ def _confidence(case: Case, finding: Finding) -> float:
     is_damaged = bool(case.gaps or case.damaged)
     if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
         confidence = min(confidence, LIKELY)
-    is_incomplete = is_incomplete or (case.job is None and case.has_records)  # they are late, or it is gone
     if finding.needs_all_lines and (is_damaged or case.is_log_behind or is_incomplete or is_cut_off):
         # one of the lines that are lost could change the verdict
         confidence = min(confidence, PLAUSIBLE)
