@@ -348,26 +348,6 @@ async def test_records_that_cannot_be_correlated_cost_themselves(
     assert {fault.stage for fault in expected_faults.all()} == {"correlating"}
 
 
-async def test_a_line_that_cannot_be_parsed_costs_itself(
-    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
-) -> None:
-    read = LogParser._read
-    lines: list[int] = []
-
-    def reading(self: LogParser, text: str, line: int, *more: Any) -> None:
-        lines.append(line)
-        fail() if len(lines) == 3 else read(self, text, line, *more)
-
-    monkeypatch.setattr(LogParser, "_read", reading)
-    async with Session([build(SourceSpec("log", str(CAPTURE / "supervisor.log")))]) as session:
-        await session.catch_up()
-        (health,) = session.store.sources()
-    assert (health.state, health.skipped) == (SourceState.PARTIAL, 1)
-    assert str(lines[2]) in health.last_skips[0].where
-    assert lines == sorted({*lines}), "no line is read twice"
-    assert [fault.stage for fault in expected_faults.all()] == ["reading a line"]
-
-
 async def test_a_job_that_cannot_be_explained_costs_no_other(expected_faults: Faults) -> None:
     sample = Gatherer.sample
 
@@ -568,6 +548,11 @@ BYTE_READERS: dict[str, tuple[Path, Callable[[Path], Source], object, str, str]]
         CAPTURE / "supervisor.log",
         lambda path: build(SourceSpec("log", str(path))),
         LogParser, "parse", "reading a log",
+    ),
+    "line of the supervisor": (
+        CAPTURE / "supervisor.log",
+        lambda path: build(SourceSpec("log", str(path))),
+        LogParser, "_read", "reading a line",
     ),
     "site": (SITE_LOG, site_logs, SiteLogParser, "_record", "reading a log"),
     "output of an HTCondor job": (

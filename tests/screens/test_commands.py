@@ -5,7 +5,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from textual.events import Paste
 
 from jobtui.screens.choices import ChoosingScreen, ColumnsScreen
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
@@ -13,7 +12,7 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.filter_bar import MOST, CommandBar, History, MistakeLine
+from jobtui.widgets.filter_bar import MOST, CommandBar, History
 from tests.builders import job_id
 from tests.screens.scene import FAILED, Scene, on_jobs, prompt, ready, say
 from tests.waiting import wait_until
@@ -132,23 +131,6 @@ async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_sp
         await press(pilot, "escape", until=JobsScreen)
         await say(pilot, "goto Beamlime 7 survei")
         await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
-
-
-async def test_nothing_known_is_said_to_be_so_and_a_mistake_stays_to_be_mended() -> None:
-    async with on_jobs() as (scene, pilot, _):
-        field = await prompt(pilot, "colon", "goto ")
-        field.post_message(Paste("\x1b[31mno\nwhere"))
-        await wait_until(lambda: "no where" in field.value, pilot)
-        await press(pilot, "enter", until="nothing is known of")
-        assert "\x1b[31m" not in text(scene.app)
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
-        await say(pilot, "sort agee")
-        bar = scene.app.screen.query_one(CommandBar)
-        await wait_until(lambda: bar.mistake is not None, pilot)
-        shown = bar.query_one(MistakeLine)
-        await wait_until(lambda: "did you mean age?" in "".join(text_of(shown)), pilot)
-        await press(pilot, "backspace", until=lambda: bar.mistake is None)
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(CommandBar))
 
 
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:

@@ -122,17 +122,6 @@ def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None
         export.run_program(("/nowhere/less",), os.environ)
 
 
-async def test_a_line_says_how_many_and_what_is_worst_and_keys_are_heard() -> None:
-    async with on_jobs(size=(40, 1)) as (scene, pilot, _):
-        await wait_until(lambda: "●3 ○2 !" in screen_text(scene.app)[0], pilot)
-        assert "! ○ pending" in screen_text(scene.app)[0]
-        await press(pilot, "p", until=lambda: "paused" in screen_text(scene.app)[0])
-        await press(pilot, "slash", until=lambda: screen_text(scene.app)[-1].startswith(" /"))
-        await pilot.press("escape", "p")
-        await pilot.resize_terminal(80, 24)
-        await wait_until(lambda: "21:00:00Z" in screen_text(scene.app)[0], pilot)
-
-
 LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 LOGS = tuple(LOCAL / name for name in ("supervisor.log", "server.log"))
 SPECS = (

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.screens.logs import LogsScreen
-from tests.builders import ago
-from tests.screens.captured import CAPTURED, app_on, copied, on_logs, stamped, until, until_said
+from tests.screens.captured import CAPTURED, copied, on_logs, stamped, until, until_said
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
@@ -111,18 +109,6 @@ async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.Monke
     assert found[0].endswith("token=***")
     assert [line.split()[-1] for line in found[1].splitlines()] == ["raised", "last):", "x", "'password=***'"]
     assert [line.split()[-1] for line in found[2].splitlines()] == ["first", "raised"]
-
-
-async def test_it_opens_at_a_byte_of_a_log() -> None:
-    app = app_on(CAPTURED)
-    async with app.run_test(size=(100, 24)) as pilot:
-        data = CAPTURED[0].read_bytes()
-        offset = data.index(b"Traceback")
-        await app.push_screen(LogsScreen(app._shared, str(CAPTURED[0]), offset))
-        number = data.count(b"\n", 0, offset) + 1
-        await until(app, pilot, f"line {number:,}")
-        await app.push_screen(LogsScreen(app._shared, str(CAPTURED[0]), None, ago(1_494)))
-        await until(app, pilot, "line 572 ")
 
 
 ALL_KEYS = ("e", "E", "n", "ampersand", *"fGgyY", "enter", *"wxvm", "apostrophe")

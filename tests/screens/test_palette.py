@@ -129,17 +129,6 @@ async def test_what_opens_a_line_hands_it_the_keys_that_follow(typed: str, held:
         assert isinstance(scene.app.screen, screen)
 
 
-async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
-    async with on_jobs(size=(100, 24)) as (scene, pilot, table):
-        type_at_once(scene, "/status:failed q\r/\x1b:filter status:failed\r:sources\r:agents\r:jobs\r:sou")
-        await wait_until(lambda: field(scene) == "sou", pilot)
-        assert isinstance(scene.app.screen, JobsScreen)
-        assert table.count == 1
-        type_at_once(scene, "rces\r6jk1:save\x1b:sources\r")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
-        assert not scene.app.screen.query(FilterBar)
-
-
 async def test_a_paste_without_a_line_opens_one_with_it_on_every_screen() -> None:
     async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         for screen in "123467?":
