@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from textual.css.query import NoMatches
 
 STEP_S = 0.01
-LONG_S = 4.0
+LONG_S = 60.0
 """A wait ends when its condition holds; this is for what never comes, also on a machine that is busy."""
 
 

@@ -30,16 +30,6 @@ async def test_what_runs_is_counted_and_goes_on() -> None:
         await wait_until(lambda: "4 jobs running, 2 jobs waiting" in text(scene.app), pilot)
 
 
-async def test_a_filter_says_whose_changes_count() -> None:
-    async with read(size=SIZE) as (scene, pilot):
-        await press(pilot, "4", until="3 jobs running")
-        await press(pilot, "slash", *"app:srw", "enter", until="2 jobs running, 1 job waiting")
-        assert "/app:srw" in text(scene.app)
-        await press(pilot, "slash", "ctrl+u", *"stats:x", "enter", until="did you mean")
-        await pilot.press("escape")
-        await press(pilot, "escape", until="3 jobs running")
-
-
 async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
     job = JobId("balsam/1")
     changes = (

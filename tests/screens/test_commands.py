@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.screens.choices import ChoosingScreen, ColumnsScreen
+from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, History
-from tests.builders import job_id
 from tests.screens.scene import FAILED, Scene, on_jobs, prompt, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text, text_of
@@ -85,20 +83,6 @@ def test_the_history_goes_back_and_forth_and_is_bounded() -> None:
     assert (empty.earlier("x"), empty.later("x")) == ("x", "x")
 
 
-async def test_commands_go_to_screens_filter_and_sort() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await say(pilot, "sources")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
-        await say(pilot, "filter status:failed")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen) and table.count == 1, pilot)
-        await say(pilot, "filter")
-        await wait_until(lambda: table.count == 9, pilot)
-        await say(pilot, "sort -dur")
-        await wait_until(lambda: (table.sorted_by, table.reverse) == ("dur", True), pilot)
-        await pilot.press("s")
-        assert (table.sorted_by, table.reverse) == (None, False)
-
-
 async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
     async with on_jobs() as (scene, pilot, table):
         await say(pilot, "sort app")
@@ -118,19 +102,6 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
         await prompt(pilot, "colon", "EPRS")
         await wait_until(lambda: f": {FAILED}" in text(scene.app), pilot)
         await press(pilot, "right", "enter", until=JobScreen)
-
-
-async def test_several_that_may_be_meant_are_offered_with_reasons_and_what_is_spelled_alike() -> None:
-    async with on_jobs() as (scene, pilot, _):
-        await say(pilot, "goto heights")
-        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
-        await wait_until(lambda: "this is its name, as 2 jobs do" in text(scene.app), pilot)
-        await press(pilot, "j", "enter", until=JobScreen)
-        assert isinstance(scene.app.screen, JobScreen)
-        assert scene.app.screen.job_id in {job_id(4), job_id(7)}
-        await press(pilot, "escape", until=JobsScreen)
-        await say(pilot, "goto Beamlime 7 survei")
-        await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
 
 
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:

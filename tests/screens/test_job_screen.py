@@ -170,15 +170,6 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
         await press(pilot, *keys, until="run 3 of 3")
 
 
-async def test_a_job_without_a_record() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await see(scene.app, pilot, "✗ failed")
-        for key in ("h", "r"):
-            await press(pilot, key, until="no source has a record of this job")
-        await press(pilot, "f", until="The run directory cannot be read here")
-
-
 async def test_the_whole_error_over_the_screen() -> None:
     lines = (f"  line {n} password=hunter2" for n in range(60))
     text = "\n".join(["Traceback", *lines, "[bold]the end\x1b[2J"])

@@ -8,7 +8,6 @@ from jobtui.model.health import SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.frame import Header, RuleLine
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
@@ -73,20 +72,6 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
         screen.tick()
         await pilot.pause()
         assert painted == [[] for _ in painted]
-
-
-async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await typed(pilot, "q")
-        assert scene.app.is_running
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
-        await wait_until(lambda: table.count == 9, pilot)
-        await typed(pilot, "status:failed")
-        await wait_until(lambda: table.count == 1, pilot)
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
-        assert table.count == 1
-        assert any("/status:failed · 1 of 10 jobs" in line for line in screen_text(scene.app))
-        await press(pilot, "escape", until=lambda: table.count == 9)
 
 
 async def test_sorting_by_key_goes_through_the_columns() -> None:

@@ -39,19 +39,6 @@ async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
         await until(app, pilot, f"line {number}", "/exit=")
 
 
-async def test_errors_are_a_key_away_and_a_bad_expression_is_told() -> None:
-    async with on_logs(CAPTURED[:1]) as (app, pilot):
-        await until(app, pilot, "of 1,431 lines")
-        await press(pilot, "g", until="line 1 ")
-        await pilot.press("E")
-        await until_said(app, pilot, "no error above")
-        await press(pilot, "e", until=lambda: "line 1 " not in screen_text(app)[0])
-        assert any(line.startswith(" E ") for line in screen_text(app))
-        await press(pilot, "slash", *"~foo(", "enter", until="search failed")
-        await pilot.press("n")
-        await until_said(app, pilot, "nothing more below")
-
-
 async def test_a_time_leads_to_a_line_and_a_wrong_one_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text("".join(stamped(second, f"at {second}") + "  undated\n" for second in range(0, 60, 2)))

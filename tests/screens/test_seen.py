@@ -16,7 +16,7 @@ from jobtui.screens.incidents import SeenScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.nodes import NODES_EVERY_S, NodesScreen
 from jobtui.widgets.record_list import RecordTable
-from tests.builders import a_cluster, a_job, ago, job_id
+from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
 from tests.memory.runs import a_run, written
@@ -159,24 +159,6 @@ NAMED = ("colon", *"nodes", "enter")
 
 def names(scene: Scene) -> list[str]:
     return [one.node.name for one in scene.app.screen.query_one(RecordTable).records]
-
-
-async def test_a_filter_narrows_them() -> None:
-    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
-        await press(pilot, *NAMED, until=NodesScreen)
-        await pilot.press("slash", *"gres:gpu -is:broken", "enter")
-        await wait_until(lambda: names(scene) == ["v3", "v4"], pilot)
-        await pilot.press("slash", *" state:mixed", "enter")
-        await wait_until(lambda: names(scene) == ["v4"], pilot)
-
-
-async def test_one_goes_to_the_job_that_runs_there() -> None:
-    async with read(Scene(clusters=(a_cluster(),))) as (scene, pilot):
-        await press(pilot, *NAMED, until=NodesScreen)
-        await wait_until(lambda: bool(names(scene)), pilot)
-        await pilot.press("G")
-        await wait_until(lambda: "8 of 32 CPUs" in text(scene.app), pilot)
-        await press(pilot, "enter", until="Doubler")
 
 
 async def test_clusters_are_asked_while_it_is_open_only() -> None:

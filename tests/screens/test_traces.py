@@ -79,25 +79,6 @@ async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
         assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
 
 
-async def test_only_what_leads_to_failures_or_passes_a_filter_is_shown_and_esc_ends_it() -> None:
-    async with on_files() as (app, pilot):
-        await open_failed(app, pilot)
-        await press(pilot, "x", until=lambda: waterfall(app).count == 4)
-        assert "what leads to failures: 1 span" in text(app)
-        await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
-        assert isinstance(app.screen, TraceScreen)
-        await press(pilot, "slash", *"dur>soon", until="soon is no length of time")
-        typed = "300ms name:cp or name:submit"
-        await press(pilot, *["backspace"] * 4, *typed, "enter", until=f"/dur>{typed}: ")
-        shown = text(app)
-        assert "  submit " in shown
-        assert "212c8917…6f14 /dur>300ms" in screen_text(app)[0]
-        assert "checkToken" not in shown
-        await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
-        await press(pilot, "slash", *"zzzz", "enter", until="no span passes the filter")
-        assert "no source" not in text(app)
-
-
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
     async with on_files() as (app, pilot):
         await open_failed(app, pilot)
@@ -149,13 +130,6 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         store.apply("test", Batch(spans=(bad,)))
         await wait_until(lambda: "2 below  ✗ 1" in text(app), pilot)
         assert here(app) == "s2"
-
-
-async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
-    async with on_files() as (app, pilot):
-        assert await app.commander().run(f"trace {'ab' * 16}") is None
-        await wait_until(lambda: "no source that was asked knows of trace abab" in text(app), pilot)
-        assert (await app.commander().run("trace nothing here")) is not None
 
 
 async def test_without_traces_it_says_what_to_configure() -> None:
@@ -358,23 +332,3 @@ async def test_a_job_without_a_trace_id_offers_those_submitted_near_it_and_opens
         assert SUBMITTED["traceID"] in text(app)
         await press(pilot, "enter", until=TraceScreen)
         await wait_until(lambda: "log_host_time" in text(app), pilot)
-
-
-async def test_a_trace_is_told_by_job_and_failed_step_and_compared_with_the_last_good_one() -> None:
-    names = ("jobsub-ok", "jobsub-fail-klist", "job-fail", "job-good")
-    app = an_app(*(capture_file(name, "otlp.pb") for name in names))
-    async with app.run_test(size=(140, 40)) as pilot:
-        await wait_until(lambda: len(app._session.store.traces.ids()) == len(names), pilot)
-        await press(pilot, "5", until="4 traces")
-        assert "81419552" in text(app)
-        await press(pilot, "slash", *"failed:flag", "enter", until="1 of 4 traces")
-        assert "hardWork.step: RuntimeError" in text(app)
-        await press(pilot, "escape", "slash", *"failed:klist", "enter", until="1 of 4 traces")
-        await press(pilot, "C", until="3 missing, 1 failed")
-        await press(pilot, "x", until="get_creds")
-        await press(pilot, "enter", until=TraceScreen)
-        await press(pilot, "C", until="3 missing, 1 failed")
-        await press(pilot, "escape", "escape", "escape", "escape", until=" 4 traces")
-        await press(pilot, "g", "space", "space", until=lambda: text(app).count("▌") == 2)
-        await press(pilot, "C", until="beside")
-        await press(pilot, "escape", "escape", until=lambda: "▌" not in text(app))

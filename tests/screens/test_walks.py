@@ -3,6 +3,7 @@
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -41,6 +42,6 @@ async def test_every_step_shows_what_it_leads_to(site: str) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         for keys, *words in WALKS[site]:
             try:
-                await press(pilot, *typed(keys), until=lambda words=words: is_there(words))
+                await press(pilot, *typed(keys), until=partial(is_there, words))
             except AssertionError as error:
                 raise AssertionError(f"{keys}: {words}\n{text(app)}") from error
