@@ -62,37 +62,15 @@ def test_environments_are_masked_by_name_and_by_content() -> None:
     assert (shown["DB_PASSWORD"], shown["PLAIN"], shown["EMPTY"]) == (MASK, "a=b\nc", "")
 
 
-@pytest.mark.parametrize(
-    ("script", "wanted", "paths"),
-    [
-        ("", Wanted("7"), ["/w/slurm-7.out"]),
-        ("", Wanted("7", "2"), ["/w/slurm-7_2.out"]),
-        ("#SBATCH -a 1-9\n", Wanted("7"), ["/w/slurm-7_%a.out"]),
-        ("#SBATCH --output=%x.%j.log\n#SBATCH -J beam\n", Wanted("7"), ["/w/beam.7.log"]),
-        ("#SBATCH -o%5j.o -e %j.e\n", Wanted("7"), ["/w/00007.o", "/w/7.e"]),
-        ("#SBATCH --output a_%A_%a\n", Wanted("7", "12"), ["/w/a_7_12"]),
-        ("#SBATCH --output %J.%2n.%s.%t.%b.%N.%u%%\n", Wanted("7"), ["/w/7.00.batch.0.%b.%N.me%"]),
-        ("#SBATCH --output=/abs/%u/100%%\n", Wanted("7"), ["/abs/me/100%"]),
-        ("#SBATCH -D sub --output='a b'\n", Wanted("7"), ["/w/sub/a b"]),
-        ("#SBATCH --output=x --error=x\n", Wanted("7"), ["/w/x"]),
-        ("#SBATCH --output=first\n#SBATCH --output=last\n", Wanted("7"), ["/w/last"]),
-        ("echo hi\n#SBATCH --output=late\n", Wanted("7"), ["/w/slurm-7.out"]),
-        ('#SBATCH --output="open\n', Wanted("7"), ['/w/"open']),
-    ],
-)
-def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: Wanted, paths: list[str]) -> None:
-    found = outputs_of(a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me"), wanted)
+@pytest.mark.parametrize(("script", "wanted", "paths"), ROWS["output of a Slurm script"])
+def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: str, paths: list[str]) -> None:
+    number, _, task = wanted.partition("_")
+    made = a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me")
+    found = outputs_of(made, Wanted(number, task))
     assert [output.path for output in found] == paths
 
 
-@pytest.mark.parametrize(
-    ("script", "paths"),
-    [
-        ("#PBS -N beam\n", ["beam.o7", "beam.e7"]),
-        ("#PBS -N beam -j oe\n", ["beam.o7"]),
-        ("#PBS -o host:/logs/ -e err.txt\n", ["/logs/STDIN.o7", "err.txt"]),
-    ],
-)
+@pytest.mark.parametrize(("script", "paths"), ROWS["output of a Torque job"])
 def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) -> None:
     made = ArchivedScript(number="7.m", script=script.encode(), source="x", scheduler=Scheduler.TORQUE)
     assert [output.path for output in outputs_of(made, Wanted("7"))] == paths

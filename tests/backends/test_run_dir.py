@@ -18,6 +18,7 @@ from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
 from tests.backends.journal.ssh_rig import RUNS_HERE, SshClient
 from tests.builders import HOSTILE, some
+from tests.rows import ROWS
 from tests.waiting import LONG_S
 
 
@@ -224,19 +225,10 @@ async def test_an_answer_holds_a_while(there: Dirs, tmp_path: Path, monkeypatch:
     assert "new" in [file.name for file in (await there.files(tmp_path)).files]
 
 
-WRONG = {
-    "nobody": ("echo 'ssh: Could not resolve hostname cori: Name or service not known' >&2; exit 255",
-               "no host is called cori"),
-    "a password": ("echo 'jdoe@cori: Permission denied (publickey,password).' >&2; exit 255", "cori"),
-    "a banner only": ("echo 'Welcome to cori'; exit 0", "cori"),
-    "noise": ("head -c 3000000 /dev/zero", "cori"),
-    "no answer": ("exec sleep 60", "no answer"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", WRONG)
-async def test_each_fault_is_one_line(case: str, client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    script, says = WRONG[case]
+@pytest.mark.parametrize(("case", "script", "says"), ROWS["faults of a host"])
+async def test_each_fault_is_one_line(
+    client: SshClient, monkeypatch: pytest.MonkeyPatch, case: str, script: str, says: str
+) -> None:
     client.replace(script)
     if case == "no answer":
         monkeypatch.setattr(remote_dirs, "ANSWER_S", 0.3)

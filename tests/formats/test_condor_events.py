@@ -48,22 +48,7 @@ def test_events_are_what_htcondor_itself_reads(name: str, form: str) -> None:
                 assert fact.values[ours] == str(true["attributes"][theirs]), (fact.what, theirs)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[\n{\n  "ClusterId": 7,\n  "ProcId": 0,\n  "GlobalJobId": "s.example.org#7.0#1721397731"\n}\n,\n'
-        '{"ClusterId": 7, "ProcId": 1, "GlobalJobId": "s.example.org#7.1#1"}\n]\n',
-        '[{"ClusterId": 7, "ProcId": 0, "GlobalJobId": "s.example.org#7.0#1"}, '
-        '{"ClusterId": 7, "ProcId": 1}]',
-        '<?xml version="1.0"?>\n<classads>\n'
-        '<c><a n="ClusterId"><i>7</i></a><a n="ProcId"><i>0</i></a>'
-        '<a n="GlobalJobId"><s>s.example.org#7.0#1</s></a></c>\n'
-        '<c><a n="ClusterId"><i>7</i></a><a n="ProcId"><i>1</i></a></c>\n</classads>\n',
-        'GlobalJobId = "s.example.org#7.0#1"\nClusterId = 7\nProcId = 0\n\n'
-        'ClusterId = 7\nProcId = 1\nJobStatus = 2\n\n',
-    ],
-    ids=["json", "json in one line", "xml", "long"],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ROWS["ads in each form"])
 def test_many_ads_come_in_each_form(text: str) -> None:
     facts = facts_of(text.encode())
     assert [fact.job for fact in facts] == ["7.0@s.example.org", "7.1@s.example.org"]

@@ -27,6 +27,7 @@ from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
 from tests.builders import some
 from tests.formats.captures import CAPTURES, LOGS, name_of, records_of, records_of_blocks
+from tests.rows import ROWS
 
 HEAD = "Nov 20 20:34:30 30699     0 "
 SUPERVISOR = "../../venv/lib/python3.11/site-packages/sirepo/job_supervisor.py:1276:__init__ "
@@ -372,18 +373,6 @@ def test_a_date_is_read(text: str, at: str, is_local: bool) -> None:
 
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam" / "site_logs"
-EXPECTED = {
-    "service": [
-        ("site_advanced", "1"), ("site_advanced", "2"), ("site_advanced", "7"), ("site_app_failed", "7"),
-        ("site_advanced", "7"),
-    ],
-    "mpi_mode": [("launcher_stashed", "1"), ("launcher_unusable", "2"), ("launcher_unusable", "2")],
-    "serial_mode": [
-        ("launcher_worker", "7"), ("launcher_returned", "7"), ("launcher_retries", "7"),
-        ("launcher_worker", "7"), ("launcher_worker", "1"), ("launcher_worker", "1"),
-        ("launcher_terminated", "7"),
-    ],
-}  # fmt: skip
 
 
 def records(name: str) -> list[LogRecord]:
@@ -392,11 +381,11 @@ def records(name: str) -> list[LogRecord]:
     return parser.parse(path.read_bytes(), 0, 1, Nanos(0)).records
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_lines_that_name_a_job_become_records(name: str) -> None:
+@pytest.mark.parametrize(("name", "told"), ROWS["lines that name a job"])
+def test_lines_that_name_a_job_become_records(name: str, told: list[list[str]]) -> None:
     found = records(name)
-    assert [(one.shape, one.fields["job"]) for one in found] == EXPECTED[name]
-    assert {one.fields["jid"] for one in found} == {f"balsam@there/{job}" for _, job in EXPECTED[name]}
+    assert [[one.shape, one.fields["job"]] for one in found] == told
+    assert {one.fields["jid"] for one in found} == {f"balsam@there/{job}" for _, job in told}
     lines = next(FOLDER.glob(f"{name}*")).read_text().splitlines()
     for one in found:
         assert lines[one.line - 1].endswith(one.text)

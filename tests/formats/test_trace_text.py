@@ -9,6 +9,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from jobtui.formats.otlp_protobuf import TRACES_DATA, count_parts, read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
+from tests.rows import ROWS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -52,15 +53,7 @@ def test_jaegers_json_holds_the_same_to_the_microsecond(name: str) -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("trace-v1.json", "jobsub-fail-copy"),
-        ("trace-v2.json", "jobsub-fail-copy"),
-        ("trace-v2.pb", "jobsub-fail-copy"),
-        ("job-fail-v2.json", "job-fail"),
-    ],
-)
+@pytest.mark.parametrize(("file", "name"), ROWS["answers of Tempo"])
 def test_tempos_answers_hold_the_same_spans(file: str, name: str) -> None:
     def by_id(found: Telemetry) -> dict[str, object]:
         return {

@@ -167,14 +167,7 @@ def test_no_value_survives_in_any_notation(value: str, key: str) -> None:
         assert "n" in mask_text(text)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["login", "--password", "hunter2", "-v"],
-        ["password", "hunter2"],
-        [{"stringValue": "--api-key"}, {"stringValue": "hunter2"}],
-    ],
-)
+@pytest.mark.parametrize("words", ROWS["options of a list"])
 def test_the_value_behind_an_option_of_a_list_is_masked(words: list[object]) -> None:
     document = {"key": "process.command_args", "value": {"arrayValue": {"values": words}}}
     masked = json.dumps(mask_document(document))

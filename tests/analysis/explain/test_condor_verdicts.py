@@ -1,6 +1,8 @@
 """Verdicts on jobs of HTCondor: every state, what made them, and where files disagree."""
 
 import json
+import tomllib
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Concern, Verdict
 from tests.builders import some
 from tests.condor import JOB, SCHEDD, book_of, event, executing, facts_of, submitted
+from tests.excerpts import FIXTURES
 
 NOW = Nanos(1_795_172_400 * SECOND)
 """2026-11-20T11:00:00Z"""
@@ -49,44 +52,15 @@ RETRIED = event(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("log", "code", "words", "sure"),
-    [
-        (submitted(), Code.IDLE, "It waits for 1h for a machine", False),
-        (RAN, Code.RUNNING, "It runs on w1.example.org for 59m", True),
-        (RAN + ended("(1) Normal termination (return value 0)"), Code.COMPLETED, "It completed in 29m", True),
-        (RAN + ended("(1) Normal termination (return value 2)"), Code.PROGRAM_FAILED, "exit status 2", True),
-        (RAN + ended("(1) Normal termination (return value 124)"), Code.TIMED_OUT, "limit of its own", False),
-        (RAN + ended("(0) Abnormal termination (signal 9)"), Code.KILLED_BY_SIGNAL, "by signal 9", True),
-        (RAN + event(12, LATER, "Job was held.", "too much memory", "Code 34 Subcode 0"),
-         Code.HELD, "too much memory (hold code 34), by HTCondor, for using more memory", True),
-        (RAN + event(12, LATER, "Job was held.", "x") + event(13, LATER, "Job was released.", "via me"),
-         Code.IDLE, "It was released. It waits for 30m", True),
-        (RAN + event(4, LATER, "Job was evicted.", "(0) CPU times"), Code.REQUEUED, "lost (evicted)", True),
-        (RAN + RETRIED, Code.REQUEUED, "ended with exit status 3; it waits for 30m to run again", True),
-        (RAN + event(7, LATER, "Shadow exception!", "No space left"),
-         Code.REQUEUED, "was lost (No space left); it waits for 30m to run again", True),
-        (RAN + event(24, LATER, "Job reconnection failed", "lease is over"), Code.REQUEUED, "lease is", True),
-        (RAN + event(9, LATER, "Job was aborted.", "via condor_rm (by user me)"),
-         Code.CANCELED, "removed 30m ago: via condor_rm (by user me)", True),
-        (RAN + event(22, LATER, "Job disconnected, attempting to reconnect", "cut"),
-         Code.RUNNING, "when the connection was lost 30m ago", False),
-        (RAN + event(10, LATER, "Job was suspended."), Code.RUNNING, "is suspended there for 30m", True),
-        (BEGIN, Code.RUNNING, "did not end since, as far as its output tells", False),
-        (BEGIN + END.format(0), Code.COMPLETED, "It completed in 28m", True),
-        (BEGIN + END.format(7), Code.PROGRAM_FAILED, "exit status 7", True),
-        (BEGIN + "Max retries 40 exceeded for in.tar\n" + END.format(1),
-         Code.PROGRAM_FAILED, "Max retries 40 exceeded for in.tar", True),
-        (BEGIN + "signal_exit received signal TERM\n", Code.KILLED_BY_SIGNAL, "killed by signal TERM", True),
-        ("ClusterId = 7\nProcId = 0\nJobStatus = 6\nQDate = 1795168800\n", Code.STAGING, "is fetched", True),
-        ("ClusterId = 7\nProcId = 0\nJobStatus = 99\n", Code.UNKNOWN, "No file tells its state", False),
-    ],
-)  # fmt: skip
-def test_what_a_job_is_said_to_have(log: str, code: Code, words: str, sure: bool) -> None:
-    verdict = verdict_on(log)
-    assert verdict.code is code
-    assert words in verdict.sentence
-    assert (verdict.confidence >= 0.8) is sure
+CASES = tomllib.loads((FIXTURES / "condor_verdicts.toml").read_text())["case"]
+
+
+@pytest.mark.parametrize("told", CASES, ids=lambda told: told["says"])
+def test_what_a_job_is_said_to_have(told: dict[str, Any]) -> None:
+    verdict = verdict_on(told["log"])
+    assert verdict.code.value == told["code"]
+    assert told["says"] in verdict.sentence
+    assert (verdict.confidence >= 0.8) is told["sure"]
 
 
 def test_what_a_verdict_rests_on_is_what_was_written() -> None:

@@ -26,6 +26,7 @@ from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, 
 from tests.analysis.explain.damaged_worlds import told
 from tests.builders import some
 from tests.demo.sites import DriverName
+from tests.rows import ROWS
 
 WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
 
@@ -204,14 +205,7 @@ def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
     assert any((doubt or "") in spot for spot in verdict.blind_spots) or doubt is None
 
 
-@pytest.mark.parametrize(
-    ("last_line", "words"),
-    [
-        (r"_Op\(cancel, \w+\) runDir=", "never left the supervisor"),
-        (r"_Op\(cancel, \w+\) await _reply_q", "was sent to the agent and nothing confirms it"),
-    ],
-    ids=["its sending was not read", "sent"],
-)
+@pytest.mark.parametrize(("last_line", "words"), ROWS["cancels that are not confirmed"])
 def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
     play = played("user-cancel", 5, DriverName.LOCAL, 130)
     running = play.record_with(status=JobStatus.RUNNING, native_status="running", ended_at=None)

@@ -19,6 +19,7 @@ from tests.carried import carried, timed
 from tests.conftest import NOW
 from tests.loopback import response
 from tests.polling import polled
+from tests.rows import ROWS
 
 
 def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "") -> LokiEngine:
@@ -102,17 +103,10 @@ async def test_what_loki_warns_of_and_what_is_not_asked_for_is_said() -> None:
     assert "only the last 29 days are asked for" in engine.doubts.words
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "words"),
-    [
-        (401, b"no org id\n", "X-Scope-OrgID"),
-        (400, b"parse error at line 1, col 2", r"refused what was asked \(400\): parse error"),
-        (200, b'{"status":"success","data":{"resultType":"matrix"}}', "selector"),
-    ],
-)
-async def test_what_loki_refuses_is_said(status: int, body: bytes, words: str) -> None:
+@pytest.mark.parametrize(("status", "body", "words"), ROWS["refusals of Loki"])
+async def test_what_loki_refuses_is_said(status: int, body: str, words: str) -> None:
     loki = StrictLoki([])
-    loki.fault = lambda: response(status, body, {"content-type": "application/json"})
+    loki.fault = lambda: response(status, body.encode(), {"content-type": "application/json"})
     with pytest.raises(SourceError, match=words):
         await EngineJournal(lambda: engine_of(loki)).forward(Head(), (), 10)
 

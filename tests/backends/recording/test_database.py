@@ -37,6 +37,7 @@ from tests.backends.recording.files import (
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
 from tests.polling import polled
+from tests.rows import ROWS
 from tests.tracing import a_span
 from tests.waiting import wait_for
 
@@ -254,16 +255,7 @@ def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path)
     assert numbers(tmp_path / "r") == [1]
 
 
-@pytest.mark.parametrize(
-    ("again", "expected"),
-    [
-        ([5, 6, 7], [5, 6, 7]),
-        ([5, 6, 5, 6], [5, 6, 5, 6]),  # its lines come again
-        ([6, 3, 8, 4], [5, 6, 3, 8, 4]),  # its time goes back
-        ([3, 4, 5, 6, 7], [5, 6, 7]),  # it is read from further back, where the recording has dropped it
-        ([9, 3], [5, 6, 9, 3]),
-    ],
-)
+@pytest.mark.parametrize(("again", "expected"), ROWS["lines that an earlier recorder kept"])
 def test_lines_that_an_earlier_recorder_kept_are_not_kept_again(
     tmp_path: Path, again: list[int], expected: list[int]
 ) -> None:

@@ -426,18 +426,9 @@ SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
 
 
 @pytest.mark.parametrize(
-    ("queue", "accounts", "later_s", "other"),
-    [
-        ("RUNNING", "COMPLETED", 60, "COMPLETED"),
-        ("RUNNING", "COMPLETED", 1, None),
-        ("COMPLETING", "COMPLETED", 60, None),
-        ("PENDING", "FAILED", 60, "FAILED"),
-        ("RUNNING", "RUNNING", 60, None),
-        ("NODE_FAIL", "COMPLETED", 60, "NODE_FAIL"),
-        ("COMPLETED", "COMPLETED", 60, None),
-    ],
+    ("queue", "accounts", "later_s", "other"), ROWS["what Slurm's commands say otherwise"]
 )
-def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int, other: str | None) -> None:
+def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int, other: str) -> None:
     """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
     known, ended_at = Known("cori", "slurm"), time_of(ENDED_AT)
     assert ended_at is not None
@@ -447,7 +438,7 @@ def test_what_the_commands_say_otherwise(queue: str, accounts: str, later_s: int
     row = accounted("1", accounts, SUBMITTED) | {"End": end}
     known.take_accounts(answer(tuple(SACCT), [row]), at)
     (job,) = known.forget().jobs
-    assert [one.native_status for one in job.others] == ([] if other is None else [other])
+    assert [one.native_status for one in job.others] == other.split()
 
 
 def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> None:

@@ -17,6 +17,7 @@ from jobtui.backends.traces.receiver import Receiver, Refusal, refuse_browsers
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from tests.backends.traces import sending
 from tests.backends.traces.sending import JSON, PROTOBUF, SPAN, export, listening, raw, send, taken
+from tests.rows import ROWS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
 from tests.waiting import wait_until
 
@@ -220,22 +221,12 @@ async def test_a_batch_that_was_lost_comes_again(receiver: Receiver) -> None:
     assert (await receiver.poll(first.cursor)).spans == ()
 
 
-NAMES_OF_THIS_HOST = [
-    ("127.0.0.1:4318", "127.0.0.1"), ("LOCALHOST", "127.0.0.1"), ("[::1]:4318", "::1"), ("10.1.2.3:4318", ""),
-    ("this-host:4318", ""), ("this-host.example.org:4318", ""), ("spans.example.org", "spans.example.org"),
-    ("", "127.0.0.1"),
-]  # fmt: skip
-OTHER_NAMES = [
-    ("this-host.example.org", "127.0.0.1"), ("127.0.0.1.nip.io:4318", "127.0.0.1"),
-    ("localhost.evil.example", ""), ("evil.example:4318", ""),
-]  # fmt: skip
-"""Which host is asked for, and which address is listened at."""
-
-
-@pytest.mark.parametrize(("host", "listens_at"), NAMES_OF_THIS_HOST + OTHER_NAMES)
-def test_other_names_are_refused(host: str, listens_at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("host", "listens_at", "is_refused"), ROWS["names of this host"])
+def test_other_names_are_refused(
+    host: str, listens_at: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "this-host")
-    with pytest.raises(Refusal) if (host, listens_at) in OTHER_NAMES else nullcontext():
+    with pytest.raises(Refusal) if is_refused else nullcontext():
         refuse_browsers({"host": host}, listens_at)
 
 
