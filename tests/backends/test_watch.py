@@ -19,6 +19,7 @@ from jobtui.transport.worker import Worker
 from tests.builders import job_id as jid
 from tests.excerpts import FIXTURES
 from tests.loopback import Timer
+from tests.rows import ROWS
 from tests.waiting import LONG_S, stop, wait_for, wait_until
 
 
@@ -483,19 +484,14 @@ async def test_dear_looks_are_kept_apart(world: World, monkeypatch: pytest.Monke
 
 
 MOUNTINFO = FIXTURES / "mountinfo"
-MOUNTS = [
-    ("/", "ext4", None), ("/etc", "ext4", None), ("/srv/sirepo", "nfs4", "nfs4"), ("/proc/1", "proc", None),
-    ("/srv/sirepo/db", "nfs4", "nfs4"), ("/srv/sirepo/local/db", "xfs", None),
-    ("/srv/sirepolocal", "ext4", None), ("/home/me/far away/db", "fuse.sshfs", "fuse.sshfs"),
-    ("/mnt/scratch", "lustre", "lustre"), ("/win", "fuseblk", None), ("/tmp", "ext4", None),
-]  # fmt: skip
-"""Paths, the file system that holds each, and that again where it is one that tells of no changes."""
 
 
-@pytest.mark.parametrize(("path", "kind", "silent"), MOUNTS)
-def test_mounts(path: str, kind: str, silent: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("path", "kind", "silent"), ROWS["paths, what holds each, and what of that tells of no changes"]
+)
+def test_mounts(path: str, kind: str, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "MOUNTINFO", MOUNTINFO)
-    assert (file_system_of(path, MOUNTINFO.read_text()), silent_file_system(path)) == (kind, silent)
+    assert (file_system_of(path, MOUNTINFO.read_text()), silent_file_system(path) or "") == (kind, silent)
 
 
 def test_a_link_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

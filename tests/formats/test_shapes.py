@@ -79,16 +79,7 @@ def test_sifting_by_needles_loses_nothing(path: Path, monkeypatch: pytest.Monkey
     assert records_of(data) == quiet
 
 
-GOOD = """
-[[shape]]
-name = "widget"
-component = "agent"
-heads = ["widget"]
-pattern = 'widget=(?P<n>\\d+)'
-[[shape.sample]]
-text = "widget=3"
-fields = { n = "3" }
-"""
+GOOD, LINES = ROWS["formats"]
 
 
 @pytest.mark.parametrize(("old", "new", "why"), ROWS["faults of a format file"])
@@ -96,14 +87,6 @@ def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: 
     assert old in GOOD
     with pytest.raises(FormatError, match=rf"^made\.toml.*{why}"):
         read_format("made", GOOD.replace(old, new, 1))
-
-
-LINES = """
-[[lines]]
-name = "widget"
-component = "server"
-shapes = [['widget=\\d+', "widget=3"], ['frob of .*', "frob of x"]]
-"""
 
 
 def lines_of(pattern: str, heads: str = "") -> LogFormat:
@@ -117,11 +100,7 @@ def test_a_pattern_without_a_first_word_needs_heads(pattern: str) -> None:
         lines_of(pattern)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "message"),
-    [("a=(?:b|c)", "a=c"), ("a=b|aa=c", "a=b"), ("ab?c=d", "ac=d"), ("(?P<x>a(b)?)xy", "axy"),
-     (r"a\.b\(c\)", "a.b(c)"), (r"a=[^]x]+ b", "a=z b")],
-)  # fmt: skip
+@pytest.mark.parametrize(("pattern", "message"), ROWS["patterns that have a literal"])
 def test_the_literal_is_in_every_match(pattern: str, message: str) -> None:
     shape = lines_of(pattern, 'heads = ["a"]').shapes[0]
     assert shape.pattern.fullmatch(message)

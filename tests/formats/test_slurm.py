@@ -13,6 +13,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob
 from tests.builders import some
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs, psv_rows
+from tests.rows import ROWS
 
 FORMS = sorted(captured_jobs())
 DEFAULTS = SlurmJob(id="")
@@ -82,13 +83,7 @@ def test_the_end_of_a_job_is_read_of_later_releases(release: str) -> None:
         assert (end.stdout, end.stderr) == ("/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
 
 
-@pytest.mark.parametrize(
-    ("signal", "code"),
-    [
-        ({"signal_id": 9}, 0),  # in 22.05
-        ({"id": {"set": True, "infinite": False, "number": 9}}, {"set": False, "number": 5}),  # in 23.11
-    ],
-)
+@pytest.mark.parametrize(("signal", "code"), ROWS["signals in Slurm's JSON"])
 def test_the_signal_that_ended_a_job_is_read_of_every_release(signal: object, code: object) -> None:
     told = {"signal": signal, "return_code": code}
     text = json.dumps({"jobs": [{"job_id": 5, "state": {"current": ["FAILED"]}, "exit_code": told}]})

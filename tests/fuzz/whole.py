@@ -37,7 +37,7 @@ from jobtui.cli import main
 from jobtui.model.health import FAULTS
 from jobtui.session import Session
 from tests.fuzz.damage import INSTEAD, TO_BYTES, Edit, applied, drawn, without_garbage
-from tests.fuzz.worlds import NOW, TRACE, WORLDS, Files
+from tests.fuzz.worlds import NOW, TRACE, WALKS, WORLDS, Files
 
 CORPUS = Path(__file__).with_name("corpus") / "whole"
 HANG_S = 10.0
@@ -47,20 +47,6 @@ STEPS = 4
 """So many things are done in each damaged world."""
 MISHAPS = 0.3
 """In so many of the worlds whoever answers has a mishap."""
-WALKS = {
-    "all": "j enter tab j j escape 2 3 4 5 6 7 8 1 slash a escape",
-    "job": "enter o tab j j enter escape w j enter escape l G g escape h j d escape f j enter tab G "
-    "escape T j enter escape r G e escape left_square_bracket right_square_bracket Y escape escape",
-    "logs": "2 G e E g n tab shift+tab s j space enter slash e r r enter n N ampersand w l l h x m "
-    "apostrophe v shift+up Y escape enter escape f escape escape",
-    "screens": "4 tab plus minus 0 H L l l h enter escape tab enter escape 3 j enter escape s S 6 j enter e "
-    "escape 7 w j enter escape o escape 8 j enter escape c space J s enter t u p p question_mark escape "
-    "colon j enter escape",
-    "traces": "5 j s S enter n E x z c w plus minus f 0 L tab G tab enter escape slash e r r o r enter "
-    "escape y Y escape",
-    "script": "s j G tab d escape slash s escape colon escape",
-}
-"""Keys that are pressed one after the other, each of which is answered in time."""
 
 
 class Wrong(Exception):

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
@@ -297,31 +298,9 @@ def _start_archive(place: Path, stack: ExitStack) -> Sequence[str]:
     ]
 
 
-JOB = (
-    "explain ID --json", "explain ID", "show ID --json", "show ID", "timeline ID", "timeline ID --json",
-    "logs ID -n 60", "logs ID --json -n 60", "trace ID", "compare ID OTHER --json", "compare ID",
-    "compare ID OTHER", "bundle ID", "torn ID SEED", "record ID", "script ID", "wait ID --timeout 1s",
-    "report ID --markdown", "report ID --markdown",
-)  # fmt: skip
-ALL = (
-    "jobs --json", "jobs --csv", "jobs flag:stuck", "incidents --json", "incidents", "agents --json",
-    "agents", "status", "status --json", "doctor --json", "doctor", "find WORD --json", "find WORD",
-    "dashboard ID", "dashboard ID job",
-    "dashboard ID job", "dashboard ID logs", "dashboard ID screens", "replayed ID",
-)  # fmt: skip
-SCRIPT = (
-    "script ID",
-    "script ID --json",
-    "script ID --diff OTHER",
-    "script --grep WORD",
-    "dashboard ID script",
-)
-TRACES = (
-    "trace ID", "trace ID --json", "trace ID --csv", "trace ID", "dashboard ID traces", "dashboard ID traces",
-    "doctor", "doctor --json", "find WORD --json", "status",
-)  # fmt: skip
-REPORTS = tuple(f"report {what} {how}" for what in ("throughput", "utilization", "nodes", "states")
-                for how in ("--json", "--plot"))  # fmt: skip
+STEPS, WALKS = tomllib.loads((FIXTURES / "fuzz.toml").read_text()).values()
+"""Commands and checks by what they are of; keys that are pressed, each of which is answered in time."""
+JOB, ALL, SCRIPT, TRACES, REPORTS = STEPS.values()
 
 OF_LOGS = {"losses": (LOSSES, ".log"), "garbage": (GARBAGE, ".log")}
 OF_EVENTS = {"losses": (LOSSES, ".log"), "garbage": (BETWEEN_EVENTS, ".log")}

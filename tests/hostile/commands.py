@@ -1,64 +1,24 @@
 """Every command with the words it takes, hostile ones among them.
 
-To add a command: what may follow its name, one line of words for each call, in CASES. `TEXT` is each
+To add a command: what may follow its name, one line of words for each call, in
+`tests/fixtures/hostile_commands.toml`. `TEXT` is each
 text in turn. All else is of those of FEW: `JOB` a job and `NEXT` the one after it, `NUMBER` the number of a
 text and `AFTER` the next one, `SOME` a text; `MATCHING` and `PATTERN` are expressions that match it.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
 
 from jobtui.grammar import REPORTS
+from tests.excerpts import FIXTURES
 from tests.hostile.site import HostileSite, trace_of
 from tests.hostile.texts import FEW, TEXTS
 
 Words = list[str]
-JOBS = ("JOB", "-- SOME")
-NOTHING = ("", "--since=SOME", "--profile=SOME", "DASH")
-CASES: Mapping[str, tuple[str, ...]] = {
-    "agents": NOTHING,
-    "bundle": ("WORST --output=BUNDLE", "CSI --output=ROOT"),
-    "completion": ("bash", "-- SOME"),
-    "changed": ("19d 6d", "host:SOME host:BADLY", "-- SOME"),
-    "compare": ("JOB", "JOB NEXT", "-- SOME FIRST"),
-    "config": NOTHING,
-    "demo": ("--incident list", "--incident=BADLY"),
-    "doctor": NOTHING,
-    "explain": JOBS,
-    "find": ("", "-- TEXT", "-- app:TEXT NAMED"),
-    "incidents": NOTHING,
-    "init": ("", "--yes -- BELOW"),
-    "jobs": ("", "-- TEXT", "-- app:TEXT NAMED"),
-    "login": ("bash", "-- SOME"),
-    "mcp": ("-- SOME",),
-    "logs": (
-        *JOBS, "WORST --agent=SOME", "WORST --op=SOME", "WORST --grep=MATCHING", "WORST --grep=SHORT -n 3",
-    ),
-    "nodes": ("", "-- SOME"),
-    "record": (
-        "RECORDING --for=0.2s", "RECORDING --for=BADLY", "RECORDING --for=1s --limit=SOME",
-        "--for=0.1s -- BELOW",
-    ),
-    "remember": ("", "--limit=SOME", "--for=SOME", "--forget"),
-    "replay": (
-        "MADE", "MADE jobs", "MADE show WORST", "MADE timeline WORST", "MADE explain WORST", 
-        "MADE logs WORST", "MADE doctor", "MADE show -- SOME", "-- SOME", "LOG", "MADE wait WORST",
-    ),
-    "report": (*REPORTS, "states --job=SOME", "throughput --to-state=SOME --tag=SOME", "-- SOME"),
-    "script": (
-        "--archive=ARCHIVE NUMBER", "--archive=ARCHIVE NUMBER --diff=AFTER", "--archive=ARCHIVE -- SOME",
-        "--archive=ARCHIVE --grep=PATTERN --user=SOME", "--archive=ARCHIVE 1 --diff=SOME",
-        "--archive=ARCHIVE/none/SHORTEST 1",
-    ),
-    "seen": ("", "-n 1", "JOB", "-- SOME"),
-    "serve": ("--listen=BADLY:no", "jobs SOME"),
-    "show": JOBS,
-    "status": NOTHING,
-    "timeline": JOBS,
-    "trace": ("TRACE", "-- SOME"),
-    "wait": ("JOB --timeout=0s", "--timeout=0s --until=SOME x", "--timeout=SOME x"),
-}  # fmt: skip
+CASES: dict[str, list[str]] = tomllib.loads((FIXTURES / "hostile_commands.toml").read_text())
+CASES["report"] += REPORTS
 """What follows each command."""
 
 

@@ -25,6 +25,7 @@ from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.loopback import response
 from tests.polling import polled
+from tests.rows import ROWS
 
 
 def index_of(documents: dict[str, Any], **more: Any) -> StrictElastic:
@@ -176,13 +177,7 @@ async def test_an_index_of_another_kind_is_one_clear_line() -> None:
     await source.aclose()
 
 
-@pytest.mark.parametrize(
-    ("status", "kind", "words"),
-    [
-        (403, "security_exception", "needs `read` on the index"),
-        (404, "index_not_found_exception", "there is no such index"),
-    ],
-)
+@pytest.mark.parametrize(("status", "kind", "words"), ROWS["what an index refuses"])
 async def test_what_an_index_refuses_is_said(status: int, kind: str, words: str) -> None:
     elastic = index_of({})
     said = f'{{"error": {{"type": "{kind}"}}}}'.encode()

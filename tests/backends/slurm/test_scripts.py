@@ -8,6 +8,7 @@ from jobtui.backends.slurm.client import CommandAnswer, Commands
 from jobtui.backends.slurm.source import below_rule, find_kept, variables_of
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.scripts import Outcome, Variable, Wanted
+from tests.rows import ROWS
 
 RULE = b"-" * 80
 NOTHING = b"Batch Script for 1\n" + RULE + b"\nNONE\n\n"
@@ -59,30 +60,15 @@ async def test_accounting_has_what_slurmctld_let_go_of() -> None:
     assert [one.outcome for one in answer.tried] == [Outcome.NOT_THERE, Outcome.FOUND]
 
 
-@pytest.mark.parametrize(
-    ("said", "script", "outcomes"),
-    [
-        ("Invalid job id specified", NOTHING, [Outcome.NOT_THERE, Outcome.NOT_THERE]),
-        ("job script retrieval failed: Invalid user id", b"", [Outcome.DENIED, Outcome.NOT_THERE]),
-        ("Invalid job id specified", b"down", [Outcome.NOT_THERE, Outcome.NO_ANSWER]),
-    ],
-)
-async def test_why_there_is_none(said: str, script: bytes, outcomes: list[Outcome]) -> None:
-    answer = await find_kept(Printed(CommandAnswer(b"", said=said), script), Wanted("1"))
+@pytest.mark.parametrize(("said", "script", "outcomes"), ROWS["why Slurm keeps no script"])
+async def test_why_there_is_none(said: str, script: str, outcomes: list[str]) -> None:
+    answer = await find_kept(
+        Printed(CommandAnswer(b"", said=said), NOTHING if script == "NONE" else script.encode()), Wanted("1")
+    )
     assert answer.script is None
     assert [one.outcome for one in answer.tried] == outcomes
 
 
-@pytest.mark.parametrize(
-    ("text", "variables"),
-    [
-        (b"A=1\nB=\n", [Variable(b"A", b"1"), Variable(b"B", b"")]),
-        (b"A=1\nsecond line\n third = x", [Variable(b"A", b"1\nsecond line\n third = x")]),
-        (
-            b"BASH_FUNC_x%%=() {  echo\n}\nZ=1",
-            [Variable(b"BASH_FUNC_x%%", b"() {  echo\n}"), Variable(b"Z", b"1")],
-        ),
-    ],
-)
-def test_variables_are_parted_by_lines_that_begin_with_a_name(text: bytes, variables: list[Variable]) -> None:
-    assert variables_of(text) == variables
+@pytest.mark.parametrize(("text", "variables"), ROWS["variables that sacct prints"])
+def test_variables_are_parted_by_lines_that_begin_with_a_name(text: str, variables: list[list[str]]) -> None:
+    assert variables_of(text.encode()) == [Variable(name.encode(), of.encode()) for name, of in variables]

@@ -5,7 +5,9 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from jobtui.backends.registry import build
@@ -14,6 +16,7 @@ from jobtui.model.ids import TraceId
 from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import AGED_S, JOB_ATTRIBUTES, QUIET_S, Trace, TraceSearch
 from tests.backends.traces.rigs import RIGS, Asked, Rig, a_rig
+from tests.rows import ROWS
 from tests.trace_servers import ID, NAMES, Spans
 from tests.tracing import EXPECTED, captured
 from tests.waiting import LONG_S
@@ -68,21 +71,9 @@ async def test_a_trace_that_is_not_there_is_none_and_reading_twice_changes_nothi
     assert (second, rig.session.store.sources()[0].records) == (first, records)
 
 
-@pytest.mark.parametrize(
-    ("search", "found"),
-    [
-        (TraceSearch(names=("no.such", "jobsub.job.id"), value=JOB), {"job-fail"}),
-        (TraceSearch(names=("jobsub.job.id",), value='81"\\0'), set()),
-        (TraceSearch(names=("step",), value="3"), {"job-fail", "job-good"}),
-        (TraceSearch(service="tracingJob"), {"job-fail", "job-good"}),
-        (TraceSearch(service="tracingJob", names=("jobsub.job.id",), value=JOB), {"job-fail"}),
-        (TraceSearch(service="fife", operation="jobsub_submit"), set(NAMES)),
-        (TraceSearch(service="fife", operation="no such name"), set()),
-        (TraceSearch(), set(NAMES)),
-    ],
-)
-async def test_traces_are_found(rig: Rig, search: TraceSearch, found: set[str]) -> None:
-    listed = await rig.client.search(search)
+@pytest.mark.parametrize(("search", "found"), ROWS["searches for traces"])
+async def test_traces_are_found(rig: Rig, search: dict[str, Any], found: list[str]) -> None:
+    listed = await rig.client.search(msgspec.convert(search, TraceSearch))
     assert {one.trace_id for one in listed.traces} == {ID[name] for name in found}
     assert listed.notes == ()
 
