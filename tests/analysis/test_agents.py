@@ -129,18 +129,7 @@ def test_full_ids_of_agents_are_nowhere() -> None:
 COPY = "/srv/db/user/VUlhaMOD/agent-sbatch/cori/20261120203431-start.log"
 
 
-@pytest.mark.parametrize(
-    ("sources", "log"),
-    [
-        (["supervisor.log"], "supervisor.log"),
-        (["supervisor.log", "own.log"], "own.log"),
-        (["own.log", "supervisor.log"], "own.log"),
-        ([COPY, "own.log"], "own.log"),
-        (["own.log", COPY], "own.log"),
-        (["supervisor.log", COPY], COPY),
-        (["own.log", "later.log"], "later.log"),
-    ],
-)
+@pytest.mark.parametrize(("sources", "log"), ROWS["logs of an agent"])
 def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: list[str], log: str) -> None:
     correlator = correlated(STARTS)
     for at, name in enumerate(sources):

@@ -23,7 +23,6 @@ from jobtui.model.ops import Op, OpStatus, is_told_before
 from tests.analysis.correlation_tables import LOG, OTHER_DIR, TABLES, filled, read
 from tests.analysis.lines import (
     AGENT,
-    FULL,
     JID,
     START,
     Log,
@@ -36,6 +35,7 @@ from tests.analysis.lines import (
     the_op,
     update,
 )
+from tests.rows import ROWS
 
 
 def ops_in(correlator: Correlator) -> list[Op]:
@@ -279,16 +279,7 @@ def test_memory_does_not_grow_with_what_has_been_read(monkeypatch: pytest.Monkey
 SHAPES = load("sirepo").shapes
 WORDS = st.one_of(
     st.none(),
-    st.sampled_from(
-        [
-            "abcd", "wxyz", "None", "run", "analysis", "cancel", "run_status", "begin_session",
-            "run_status_update", "alive", "ok", "completed", "running", JID, FULL, "t7K7",
-            "VUlhaMOD-4u2Pj0fB-heightWeightReport",
-            "DockerDriver", "parallel", "VUlh", "DESTROYED, ", f"{{'opId': '{FULL}', 'computeJid': '{JID}'}}",
-            "/srv/sirepo/db/user/VUlhaMOD/myapp/HrCJ26rQ/activityAnimation", "_Op(run, abcd)", "_FastCgiCmd",
-            "_SbatchRunStatus",
-        ]
-    ),
+    st.sampled_from(ROWS["words of logs"]),
     st.text(max_size=12),
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.pages import LogLine
 from tests.builders import some
+from tests.rows import ROWS
 
 NOW = Nanos(1_795_207_531 * SECOND)
 """2026-11-20 20:45:31 UTC"""
@@ -194,22 +195,7 @@ def lines_of(*texts: str, origin: str = "x.log") -> list[LogLine]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "line", "is_one"),
-    [
-        (f"{HEAD}failed", "Traceback (most recent call last):", True),
-        (f"{HEAD}GET /a/1", f"{HEAD}GET /a/2", True),
-        (f"{HEAD}GET /a/1", f"{HEAD}end uri=/a/1 status=200", True),
-        (f"{HEAD}GET /a/1", f"{HEAD}got a/1", False),
-        (f"{HEAD}op 1 idle", f"{HEAD}op 2 idle", True),
-        (f"{HEAD}error=1 of 2", f"{HEAD}error=1 of 3", False),
-        (f"{HEAD}HOME=/x", f"{HEAD}PATH=/y", True),
-        ("HOME=/x", "export PATH=/y", True),
-        (f"{HEAD}srj-s-PZGlnRfC export A='1'", f"{HEAD}srj-s-PZGlnRfC export B='x'", True),
-        ("Traceback (most recent call last):", "  File 'x'", True),
-        ("one", "other", False),
-    ],
-)
+@pytest.mark.parametrize(("before", "line", "is_one"), ROWS["lines that may be folded"])
 def test_which_lines_may_be_folded(before: str, line: str, is_one: bool) -> None:
     head, after = lines_of(before, line)
     assert goes_on(head, head, after) is is_one

@@ -28,6 +28,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, system_job_id
 from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
+from tests.rows import ROWS
 
 SECOND = 10**9
 BEGAN = "before they began"
@@ -71,22 +72,10 @@ def change(
     return StateChange(number, system_job_id("balsam", job), at, before, after, "test", nodes)
 
 
-@pytest.mark.parametrize(
-    ("case", "points", "note"),
-    [
-        pytest.param("no_num_nodes", [(0, 1), (10, 0)], "1 was taken", id="an unknown weight is 1, and said"),
-        pytest.param("restart_resized", [(0, 4), (10, 0), (20, 2), (30, 0)], "", id="each run its weight"),
-        pytest.param("restart_grown", [(0, 1), (10, 0), (20, 8), (30, 0)], "", id="also when it grew"),
-        pytest.param("done_before_start", [], BEGAN, id="never below nothing"),
-        pytest.param("same_instant", [(0, 2), (10, 2), (20, 0)], "", id="no dip when one follows another"),
-        pytest.param("never_closed", [(0, 2), (5, 3), (15, 2)], "", id="what runs still runs"),
-        pytest.param("running_twice", [(0, 1), (10, 0)], "", id="as Balsam"),
-        pytest.param("running_to_failed_by_operator", [(0, 1), (10, 0)], "", id="as Balsam too"),
-    ],
-)  # fmt: skip
-def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float]], note: str) -> None:
+@pytest.mark.parametrize(("case", "points", "note"), ROWS["utilization of crafted cases"])
+def test_utilization_of_crafted_cases(case: str, points: list[list[float]], note: str) -> None:
     series = busy(CASES[case], EVER)
-    assert seconds(series) == points
+    assert [[*one] for one in seconds(series)] == points
     assert note in " ".join(series.notes)
     assert bool(note) == bool(series.notes)
     assert (series.estimated > 0, series.left_out > 0) == (bool(note) and note != BEGAN, note == BEGAN)

@@ -45,18 +45,7 @@ def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> Non
     assert all(later - earlier >= 1 << PLACE_BITS for earlier, later in pairwise(bases))
 
 
-@pytest.mark.parametrize(
-    ("stdout", "copied"),
-    [
-        (
-            f"PATH=/usr/bin\nTOKEN={SECRET}\nODD=a\nsecond line {SECRET}\n  }}\nEMPTY=\n{RECORD}\nA=b\n",
-            ["PATH=***", "TOKEN=***", "ODD=***", "***", "***", "EMPTY=", RECORD, "A=***"],
-        ),
-        # Today the log is appended to: the dump of a later start comes after records
-        (f"{RECORD}\nset -e\nHOME=/x\n{RECORD}\nset -e\n", [RECORD, "set -e", "HOME=***", RECORD, "set -e"]),
-    ],
-    ids=["at the start", "in the middle"],
-)  # fmt: skip
+@pytest.mark.parametrize(("stdout", "copied"), ROWS["environments in copies"])
 def test_an_environment_is_masked_whatever_it_holds(stdout: str, copied: list[str]) -> None:
     lines = [line.text for line in read_copy(NAME, {"stdout": stdout, "stderr": ""}).lines]
     assert lines == copied == list(without_environment(lines))

@@ -77,18 +77,7 @@ def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
     assert (record.text, record.fields["run_dir"]) == (CREATED, RUN_DIR)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        CREATED,
-        f"Nov 20 20:34 30699 0 {SUPERVISOR}{CREATED}",
-        f" {HEAD}{SUPERVISOR}{CREATED}",
-        f"job_supervisor.py:__init__ {CREATED}",
-        f"{HEAD}{SUPERVISOR.strip()}{CREATED}",
-        f"{HEAD}{SUPERVISOR}x{CREATED}",
-        '  File "job_supervisor.py", line 1276, in __init__ _Op(run, 5N6c)',
-    ],
-)
+@pytest.mark.parametrize("line", ROWS["what is no line of its own"])
 def test_what_is_no_line_of_its_own_gives_nothing(line: str) -> None:
     assert records_of(line.encode() + b"\n") == []
 
