@@ -11,20 +11,28 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from jobtui.backends.base import Batch
+from jobtui.backends.registry import OTLP
 from jobtui.commands.open import of_specs
+from jobtui.config import Config
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo
 from jobtui.model.clock import to_rfc3339
-from jobtui.recording.database import What, unpacked
+from jobtui.model.specs import SourceSpec
+from jobtui.recording.database import About, What, unpacked
+from jobtui.recording.recorder import RecordingWriter
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
+from tests.backends.recording.files import NOW
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of, started
 from tests.demo.sites import DriverName
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.trace_servers import Site, Spans
+from tests.tracing import a_span
 from tests.waiting import wait_for
 
 PLAYED_S = 420
@@ -250,6 +258,16 @@ def test_a_bundle_holds_none(run: Runner, tmp_path: Path) -> None:
     assert any(url.encode() in one for one in held)
     assert not [one for one in held if SECRET.encode() in one]
     assert run("replay", file, "show", JID, "--json").code == 0
+
+
+def test_spans_that_were_sent_are_asked_for_by_their_trace(tmp_path: Path, run: Runner) -> None:
+    spec = SourceSpec(OTLP.setting, "127.0.0.1:4318")
+    config = msgspec.to_builtins(Config({}, sources=(spec,)))
+    writer = RecordingWriter(tmp_path / "r", About(version="0", made_at=NOW, at=NOW, config=config), 1 << 20)
+    writer.put("otlp", spec.target, What.BATCH, Batch(spans=(span := a_span(1, error=True),)), NOW)
+    writer.close()
+    ran = run("replay", tmp_path / "r", "trace", span.trace_id, "--json")
+    assert (ran.code, ran.json["spans"]) == (1, 1)
 
 
 def test_a_recording_holds_none(tmp_path: Path) -> None:

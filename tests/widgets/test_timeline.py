@@ -1,5 +1,6 @@
 """What is drawn against time: the steps of an op, and charts."""
 
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -336,6 +337,14 @@ async def test_no_number_keeps_a_chart_from_being_drawn(odd: float) -> None:
     async with a_view() as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
         assert any("nodes busy" in line for line in lines)
+
+
+@pytest.mark.parametrize("size", [(60, 5), (24, 12)])
+async def test_where_a_chart_has_no_room_its_scale_is_told_in_words(size: tuple[int, int]) -> None:
+    busy = Curve(series("utilization", 10, 38, 20))
+    async with a_view(size) as (view, pilot):
+        told = " ".join(await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW)))
+        assert re.search(r"0 to 38 +nodes, +\d\d-\d\d +\d\d:\d\d +to +\d\d-\d\d", told)
 
 
 async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
