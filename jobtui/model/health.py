@@ -300,7 +300,11 @@ class contained:
     ) -> bool:
         if error is None or not is_fault(error):
             return False
-        self.fault = FAULTS.note(error, self._stage)
+        try:
+            self.fault = FAULTS.note(error, self._stage)
+        except Exception:  # noqa: BLE001 - a fault that cannot be counted is still told, and ends nothing
+            named = type(error).__name__
+            self.fault = Fault(place="?", kind=named, stage=self._stage, first=Nanos(0), last=Nanos(0))
         return True
 
 

@@ -60,15 +60,16 @@ def patch_textual() -> None:
 
 async def kept_up(node: DOMNode, stage: str, work: Callable[[], Awaitable[object]]) -> None:
     """Do what lasts as long as its screen, in a worker: begun again, with back-off, when a fault ended it."""
-    failures = 0
+    failures, wait_s = 0, AGAIN_S
     while True:
-        began = monotonic()
-        with contained(stage) as working:
-            await work()
-            return
-        failures = 1 if monotonic() - began > STEADY_S else failures + 1
-        wait_s = min(AGAIN_S * 2.0 ** min(failures - 1, 16), STEADY_S)
-        tell(node, working.fault, f"; begun again in {wait_s:g} s")
+        with contained("telling of a fault"):
+            began = monotonic()
+            with contained(stage) as working:
+                await work()
+                return
+            failures = 1 if monotonic() - began > STEADY_S else failures + 1
+            wait_s = min(AGAIN_S * 2.0 ** min(failures - 1, 16), STEADY_S)
+            tell(node, working.fault, f"; begun again in {wait_s:g} s")
         await asyncio.sleep(wait_s)
 
 
