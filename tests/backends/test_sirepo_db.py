@@ -16,7 +16,7 @@ from jobtui.model.health import SourceDenied, SourceError, SourceMissing, Source
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.transport.worker import Worker
-from tests.backends.db_files import FIXTURES, Db, a_record, to_bytes
+from tests.backends.db_files import Db, a_record, to_bytes
 from tests.builders import job_id as jid
 from tests.builders import some
 from tests.loopback import nobody
@@ -24,7 +24,6 @@ from tests.polling import Reading
 from tests.waiting import LONG_S
 
 Reader = Reading[SirepoDb]
-CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
 
 
 @pytest.fixture
@@ -43,30 +42,6 @@ async def reader(db: Db) -> AsyncIterator[Reader]:
     source.batch_files = 4
     yield Reading(source)
     await source.aclose()
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-async def test_every_capture_is_read_whole(capture: str) -> None:
-    root = FIXTURES / capture
-    reader = Reading(SirepoDb(root))
-    await reader.drain()
-    assert set(reader.jobs) == {path.stem for path in (root / "supervisor-job").iterdir()}
-    assert (reader.skipped, {job.source for job in reader.jobs.values()}) == (0, {str(root)})
-    assert (reader.source.kind, reader.source.name) == ("sirepo_db", str(root))
-    await reader.source.aclose()
-
-
-@pytest.mark.parametrize("capture", [name for name in CAPTURES if (FIXTURES / name / "snapshots").is_dir()])
-async def test_each_state_of_a_snapshot_is_seen(capture: str, db: Db, reader: Reader) -> None:
-    await reader.drain()
-    for snapshot in sorted((FIXTURES / capture / "snapshots").iterdir()):
-        records = {path.stem: path.read_bytes() for path in snapshot.iterdir()}
-        for name, data in records.items():
-            db.put_bytes(name, data)
-        assert sorted(await news(reader)) == sorted(records)
-        for name in records:
-            detail = some(await reader.source.detail(JobId(name)))
-            assert detail.job == reader.jobs[JobId(name)]
 
 
 async def test_the_newest_come_first(db: Db, reader: Reader) -> None:
@@ -158,24 +133,6 @@ async def test_an_id_that_is_none_opens_nothing(hostile: str, db: Db, reader: Re
     db.put(jid(1))
     (db.root / "secret.json").write_bytes(to_bytes(a_record(jid(1))))
     assert await reader.source.detail(JobId(hostile)) is None
-
-
-async def test_changes_are_told_of(db: Db, reader: Reader) -> None:
-    for number in range(3):
-        db.put(jid(number))
-    await reader.drain()
-    await reader.source.changed(0.0)
-    await reader.drain()
-    waiting = asyncio.create_task(reader.source.changed(LONG_S))
-    db.put(jid(1), status="error")
-    db.remove(jid(2))
-    await asyncio.wait_for(waiting, LONG_S / 2)
-    told: list[JobId] = []
-    while jid(2) not in told:  # the second may be heard of after the first was read
-        batches = await reader.drain()
-        told += [one for batch in batches for one in (*(job.id for job in batch.jobs), *batch.gone)]
-        await reader.source.changed(0.1)
-    assert told == [jid(1), jid(2)]
 
 
 async def test_what_changes_while_the_notification_is_set_up_is_not_missed(db: Db, reader: Reader) -> None:
@@ -278,16 +235,6 @@ async def test_another_damage_to_the_same_file_counts_once(db: Db, reader: Reade
     assert (batch.recovered, reader.skipped) == (1, 0)
 
 
-async def test_an_odd_field_is_told_and_the_job_is_there(db: Db, reader: Reader) -> None:
-    db.put(GOOD, computeJobStart="soon")
-    assert await news(reader) == [GOOD]
-    assert (reader.skipped, reader.jobs[GOOD].started_at) == (1, None)
-    assert "computeJobStart" in reader.skips[0].why
-    db.put(GOOD)
-    assert await news(reader) == [GOOD]
-    assert reader.skipped == 0
-
-
 async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db) -> None:
     for number in range(SKIPS_NAMED + 5):
         db.put_bytes(jid(number), b"")
@@ -339,6 +286,7 @@ NO_DB = [
     ("file", SourceMissing, "not a directory; name the db directory of Sirepo"),
     ("supervisor-job", SourceMissing, "name the directory above it"),
     ("odd", SourceMissing, "has no supervisor-job directory: it is not the db directory of Sirepo"),
+    ("new", SourceMissing, "or its supervisor has not run yet"),
     ("a\x00b", SourceUnreachable, ""),
     ("x" * 5000, SourceUnreachable, ""),
 ]
@@ -349,6 +297,7 @@ async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[Source
     (tmp_path / "file").write_text("")
     (tmp_path / "supervisor-job").mkdir()
     (tmp_path / "odd").mkdir()
+    (tmp_path / "new").mkdir()
     (tmp_path / "odd" / "supervisor-job").write_text("")
     async with aclosing(SirepoDb(tmp_path / name)) as source:
         with pytest.raises(kind) as raised:
@@ -356,15 +305,3 @@ async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[Source
         await source.changed(0.0)
     assert text in str(raised.value)
     assert kind is SourceUnreachable or str(tmp_path / name) in str(raised.value)
-
-
-async def test_a_db_before_the_first_run_is_found_once_it_is_there(tmp_path: Path) -> None:
-    root = tmp_path / "db"
-    root.mkdir()
-    reader = Reading(SirepoDb(root))
-    with pytest.raises(SourceMissing, match="or its supervisor has not run yet"):
-        await reader.poll()
-    db = Db(root)
-    db.put(GOOD)
-    assert await news(reader) == [GOOD]
-    await reader.source.aclose()

@@ -76,14 +76,6 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.
         await whole(CAPTURES / "job-fail.otlp.json")
 
 
-async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "spans.pb"
-    path.write_bytes(gzip.compress(b"<html>Sign in</html>"))
-    (batch,) = await whole(path)
-    assert (batch.skip_count, batch.count) == (1, 0)
-    assert str(path) in batch.skipped[0].where
-
-
 def lines_of_spans(count: int, name: str = "") -> bytes:
     span = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%016x","name":"%s"}]}]}]}'
     return "".join(f"{span % ('ab' * 16, number, name)}\n" for number in range(1, count + 1)).encode()

@@ -45,20 +45,6 @@ def test_what_was_written_is_read_however_it_is_cut_up(
     assert (parser.skipped, parser.pending) == (0, False)
 
 
-@FEW
-@given(
-    st.lists(st.one_of(st.binary(max_size=80), st.sampled_from([b"A\n", b"\n", b"\n\n", b"__CURSOR=x\n"])))
-)
-def test_rubbish_raises_nothing_and_is_not_held(pieces: list[bytes]) -> None:
-    parser = ExportParser()
-    for piece in pieces:
-        for raw in parser.feed(piece):
-            entry_of_export(raw)
-    good = entry(1, "after")
-    found = [entry_of_export(raw) for raw in parser.feed(b"\n\n" + b"\0" * 9 + b"\n\n" + good + good)]
-    assert all(each is not None for each in found)
-
-
 DAMAGE = st.tuples(
     st.integers(0, 700),
     st.integers(0, 3),

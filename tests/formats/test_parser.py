@@ -20,7 +20,6 @@ from jobtui.formats.parser import (
     SiteLogParser,
     damaged_places,
     read_time,
-    split_line,
 )
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
@@ -138,21 +137,6 @@ def test_blocks_give_what_the_whole_gives(data: st.DataObject) -> None:
     assert records_of_blocks(blocks, LogParser("log")) == records_of(whole)
 
 
-@settings(max_examples=120)
-@given(st.data())
-def test_no_bytes_raise(data: st.DataObject) -> None:
-    path = data.draw(st.sampled_from(LOGS))
-    line = data.draw(st.sampled_from(path.read_bytes().splitlines(keepends=True)))
-    at, till = sorted(data.draw(st.tuples(st.integers(0, len(line)), st.integers(0, len(line)))))
-    torn = line[:at] + data.draw(st.binary(max_size=20)) + line[till:]
-    noise = data.draw(st.binary(max_size=200))
-    for record in records_of(torn + noise + line * 2):
-        assert record.fields.keys() or record.shape == DAMAGED
-        assert record.text
-    for text in (torn, noise):
-        split_line(text.decode("utf-8", "replace"))
-
-
 def arrived(op: str, second: int = 30) -> bytes:
     head = HEAD.replace("20:34:30", f"20:34:{second}")
     return f"{head}{AGENT}opName=run o={op} runDir={RUN_DIR}\n".encode()
@@ -220,12 +204,6 @@ def forwarded(*texts: str, container: str = A) -> bytes:
 
 def told(records: Iterable[LogRecord]) -> list[tuple[str, str | None]]:
     return [(record.shape, record.fields.get("o")) for record in records]
-
-
-def test_a_forwarded_line_is_the_containers_own() -> None:
-    (record,) = records_of(forwarded(ARRIVED))
-    assert (record.shape, record.pid, record.container) == ("op_arrived", 10038, A)
-    assert record.fields["run_dir"] == PROD_DIR
 
 
 @pytest.mark.parametrize(

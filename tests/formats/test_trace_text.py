@@ -35,24 +35,6 @@ def test_protobuf_and_json_hold_the_same_spans(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_jaegers_json_holds_the_same_to_the_microsecond(name: str) -> None:
-    exact = {(span.span_id, span.name): span for span in telemetry_of(capture_file(name, "otlp.pb")).spans}
-    spans = telemetry_of(capture_file(name, "jaeger.json")).spans
-    assert {(span.span_id, span.name) for span in spans} == set(exact)
-    for span in spans:
-        true = exact[span.span_id, span.name]
-        assert span.started_at == true.started_at // 1000 * 1000
-        assert (span.parent_id, span.kind, span.status, span.message, span.scope, span.service) == (
-            true.parent_id, true.kind, true.status, true.message, true.scope, true.service,
-        )  # fmt: skip
-        assert set(span.attributes) == set(true.attributes)
-        assert [event.name for event in span.events] == [event.name for event in true.events]
-        assert [(link.trace_id, link.span_id) for link in span.links] == [
-            (link.trace_id, link.span_id) for link in true.links
-        ]
-
-
 @pytest.mark.parametrize(("file", "name"), ROWS["answers of Tempo"])
 def test_tempos_answers_hold_the_same_spans(file: str, name: str) -> None:
     def by_id(found: Telemetry) -> dict[str, object]:

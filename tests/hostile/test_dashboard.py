@@ -11,9 +11,9 @@ from benchmarks.painted import Painted
 from benchmarks.startup import isolated
 from benchmarks.terminal import Program, Terminal
 from benchmarks.tour import ENTER, ESCAPE, sent_for, way_to
-from jobtui.actions import ACTIONS, Place, actions_at
+from jobtui.actions import Place, actions_at
 from tests.hostile.site import HostileSite
-from tests.hostile.texts import FEW, SECRET, TEXTS, faults_in
+from tests.hostile.texts import FEW, TEXTS, faults_in
 from tests.waiting import LONG_S
 
 LARGE, SMALL = (110, 32), (40, 10)
@@ -147,10 +147,3 @@ def test_the_lines_of_each_log(screen: Screen) -> None:
     for _ in range(3):
         screen.press("\t", *(["\x1b[5~"] * 4), "w", "\x1b[5~", "x", "w", "G", ENTER, ESCAPE)
         screen.check()
-
-
-def test_every_screen_is_on_the_way() -> None:
-    for place in Place:
-        assert way_to(place), f"{place} needs a way in benchmarks/tour.py"
-    assert {action.call for action in ACTIONS} >= LEFT_OUT
-    assert SECRET

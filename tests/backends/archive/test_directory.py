@@ -157,17 +157,6 @@ def test_a_large_script_is_whole_or_refused(tmp_path: Path, monkeypatch: pytest.
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
 
-async def test_walking_gives_every_script_of_both_kinds(tmp_path: Path) -> None:
-    archive_in(tmp_path, DAY)
-    captured.torque_in(tmp_path)
-    os.mkfifo(tmp_path / DAY / "job.99_script")
-    archive = ArchiveDirectory(str(tmp_path))
-    walked = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
-    await archive.aclose()
-    assert {one.script.number.split(".")[0] for one in walked if one.script} == {*JOBS, "2720868", "2720870"}
-    assert [one.unreadable for one in walked if one.unreadable and "pipe" in one.unreadable]
-
-
 async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     archive_in(tmp_path, DAY)
     archive_in(tmp_path, "20261020", at=Nanos(SUBMITTED - 31 * DAYS))

@@ -37,12 +37,6 @@ async def test_every_document_gives_script_and_environment(kept: dict[str, Any])
         assert b"SIM_OPTS" in script.environment.mended  # type: ignore[union-attr]
 
 
-async def test_the_document_of_the_id_is_enough() -> None:
-    elastic = StrictElastic(BY_ID)
-    await found(elastic, Wanted("7"))
-    assert elastic.sent == [f"GET /{INDEX}/_doc/7"]
-
-
 @pytest.mark.parametrize("is_inner", [False, True], ids=["at the top", "under jobinfo"])
 async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bool) -> None:
     kept: dict[str, Any] = {

@@ -19,7 +19,7 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Log
 from jobtui.recording import replay as recorded_logs
-from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
+from jobtui.recording.database import Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
@@ -74,19 +74,6 @@ def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
     assert [len(batch.records) for batch in replayed(path, 1_000)] == [1] * 179 + [0]
 
 
-def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
-    job = a_job(1)
-    path = written(
-        tmp_path / "r",
-        (What.BATCH, batch(job), 0),
-        (What.BATCH, Batch(gone=(job.id,)), 1),
-        (What.BATCH, batch(job), 2),
-    )
-    first, second, _ = replayed(path, 5)
-    assert first.gone == (job.id,)
-    assert second.jobs == (job,)
-
-
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     failure = (What.FAILURE, "no answer", 10)
     path = written(tmp_path / "r", (What.BATCH, lines(1), 0), failure, (What.BATCH, lines(2), 20))
@@ -129,15 +116,6 @@ def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     assert [run.error for run in detail.runs] == ["disk full"]
 
 
-@pytest.mark.parametrize("cut", [100, 5_000, 9_000])
-def test_a_file_that_is_cut_off_is_one_clear_error(tmp_path: Path, cut: int) -> None:
-    entries = [(What.BATCH, lines(n, text="x" * 500), n) for n in range(300)]
-    path = written(tmp_path / "r", *entries)
-    path.write_bytes(path.read_bytes()[:cut])
-    with pytest.raises(RecordingError, match="damaged"):
-        replayed(path, 1_000)
-
-
 def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(tmp_path: Path) -> None:
     path = written(tmp_path / "r", (What.BATCH, lines(1), 1))
     data = path.read_bytes()
@@ -151,12 +129,6 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
         db.execute("CREATE TABLE bookmarks (url)")
     with pytest.raises(RecordingError, match="something else"):
         Recording(path)
-
-
-@pytest.mark.parametrize(("data", "said"), [(b"x", "an entry"), (zlib.compress(b"[]"), "cannot be read")])
-def test_an_entry_that_is_none_is_damaged(data: bytes, said: str) -> None:
-    with pytest.raises(Damaged, match=said):
-        unpacked(What.BATCH, data)
 
 
 @pytest.mark.parametrize("bad", [{10}, {60}, set(range(1, 60)), {2, 51, 100, 179}])
@@ -216,18 +188,6 @@ def limit(writer: RecordingWriter, pages: int) -> None:
 
 def noisy(number: int) -> Batch:
     return lines(number, text=noise(number, 200_000))
-
-
-def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> None:
-    with recorded(tmp_path) as (writer, recorder):
-        limit(writer, 12)
-        recorder.delivered(SOURCE, noisy(1))
-        wait_for(lambda: recorder.problem is not None)
-        assert "full" in (recorder.problem or "")
-        limit(writer, 1_000_000)
-        recorder.delivered(SOURCE, lines(2))
-        wait_for(lambda: recorder.problem is None)
-    assert (recorder.lost, numbers(tmp_path / "r")) == (0, [1, 2])
 
 
 def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import time
 import tomllib
 from collections.abc import Mapping
@@ -27,7 +26,7 @@ from jobtui.model.jobs import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
 from tests.backends.slurm.conftest import Reading
-from tests.builders import HOSTILE, some
+from tests.builders import some
 from tests.formats.slurm_captures import CAPTURES
 from tests.rows import ROWS
 from tests.slurm_stand_in import StandIn
@@ -120,23 +119,10 @@ async def test_a_job_that_a_node_took_with_it_says_why_and_who_else(cluster: Sta
     assert f"Lost with it: {IDS['other-victim']} of nobody" in verdict.sentence
 
 
-async def test_the_reasons_that_were_seen_are_kept(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_seen_is_said_until_the_job_begins(
+    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("jobtui.store.store.MOST_REASONS", 3)
-    reading, row = Reading(), {"%T": "PENDING", "%N": ""}
-    reasons = [("Resources", "Priority")[number % 2] for number in range(5)]
-    for number, reason in enumerate(reasons):
-        for _ in range(2):  # the same again is nothing new, whatever its priority
-            cluster.queue(row | {"%r": reason, "%Q": str(number)})
-            await reading.read(QUEUE_EVERY_S)
-            await reading.read(QUEUE_EVERY_S)
-    store = Store(NothingRead(), reading.clock)
-    store.add_source(reading.source.name, "slurm")
-    for batch in reading.batches:
-        store.apply(reading.source.name, batch)
-    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == reasons[-3:]
-
-
-async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> None:
     reading, row = Reading(), {"%T": "PENDING", "%N": ""}
     store = Store(NothingRead(), reading.clock)
     store.add_source(reading.source.name, "slurm")
@@ -155,6 +141,8 @@ async def test_what_was_seen_is_said_until_the_job_begins(cluster: StandIn) -> N
     assert "While watched" not in await look({"%r": "Resources"})
     assert "While watched: Resources → Priority since" in await look({"%r": "Priority"})
     assert "Resources → Priority → Resources since" in await look({"%r": "Resources"})
+    assert "Resources → Priority since" in await look({"%r": "Priority", "%Q": "7"})
+    assert [one.reason for one in store.reasons_of(JobId("slurm/1"))] == ["Priority", "Resources", "Priority"]
     assert "While watched" not in await look({"%T": "RUNNING"})
     assert not store.reasons_of(JobId("slurm/1"))
 
@@ -243,11 +231,3 @@ async def test_who_is_waited_for_is_found_by_nodes_and_by_name(cluster: StandIn)
         for jobs in (queue.jobs, elsewhere)
     ]
     assert found == [1, 1]
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_reasons_of_nodes_stay_one_text(text: str) -> None:
-    told = CAPTURED["scontrol"]["node"].replace("disk: replace sda", re.sub(r"\n", " ", text) or "x")
-    nodes = nodes_of(told.encode("utf-8", "replace"))
-    assert [node.name for node in nodes if node.is_drained] == ["n5", "n7"]
-    assert len(nodes) == 7

@@ -60,24 +60,6 @@ async def test_the_exports_of_a_job_arrive_one_after_the_other(receiver: Receive
     assert sorted(found.span_logs, key=by_time) == sorted(captured("job-fail").logs, key=by_time)
 
 
-@pytest.mark.parametrize(
-    ("name", "times", "kind", "spans"),
-    [("job-fail.otlp.pb", 2, PROTOBUF, 58), ("node-sdk.otlp.json", 1, JSON, 3)],
-    ids=["two requests in one body", "the JavaScript SDK"],
-)
-async def test_what_others_sent(receiver: Receiver, name: str, times: int, kind: str, spans: int) -> None:
-    assert (await send(receiver, (CAPTURES / name).read_bytes() * times, kind)).status == 200
-    assert len((await taken(receiver)).spans) == spans
-
-
-@pytest.mark.parametrize(("body", "kind"), [(b"", PROTOBUF), (b"{}", JSON), (b'{"resourceSpans": []}', JSON)])
-@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])
-async def test_empty_requests_are_fine(receiver: Receiver, body: bytes, kind: str, path: str) -> None:
-    assert (await send(receiver, body, kind, path)).status == 200
-    batch = await receiver.poll("x")
-    assert (batch.count, batch.skip_count) == (0, 0)
-
-
 async def test_what_makes_no_sense_is_left_out_and_counted_on_both_sides(receiver: Receiver) -> None:
     sent = await send(receiver, export(SPAN, {"name": "x"}, {"name": "y"}))
     partial = sent.json["partialSuccess"]
