@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
-from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobsScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.filter_bar import MOST, CommandBar, History
-from tests.screens.scene import FAILED, Scene, on_jobs, prompt, ready, say
+from jobtui.widgets.filter_bar import MOST, History
+from tests.screens.scene import FAILED, Scene, ready, say
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, text, text_of
+from tests.widgets.widget_app import text
 
 
 def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:
@@ -83,27 +80,6 @@ def test_the_history_goes_back_and_forth_and_is_bounded() -> None:
     assert (empty.earlier("x"), empty.later("x")) == ("x", "x")
 
 
-async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await say(pilot, "sort app")
-        await wait_until(lambda: (table.sorted_by, table.reverse) == ("app", False), pilot)
-        field = await prompt(pilot, "colon", "")
-        await pilot.press("up")
-        assert field.value == "sort app"
-        await pilot.press("down")
-        assert field.value == ""
-        field.value = "hel"
-        field.cursor_position = 3
-        await pilot.press("tab")
-        assert field.value == "help"
-        await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
-        field = await prompt(pilot, "slash", "user:L")
-        await press(pilot, "tab", "enter", until=lambda: table.count == 2)
-        await prompt(pilot, "colon", "EPRS")
-        await wait_until(lambda: f": {FAILED}" in text(scene.app), pilot)
-        await press(pilot, "right", "enter", until=JobScreen)
-
-
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "views.json"
     scene = Scene()
@@ -143,19 +119,6 @@ def test_a_file_with_nonsense_in_it_is_said_to_be_so(tmp_path: Path) -> None:
     assert Views(path).get("b") is None
     assert Views(path).forget("a")
     assert not Views(path).forget("a")
-
-
-async def test_columns_are_chosen_moved_and_sorted_by() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        await press(pilot, "c", until=ColumnsScreen)
-        await wait_until(lambda: "✓ state" in text(scene.app), pilot)
-        await press(pilot, "j", "space", "j", "s", "s", "K", "K", "enter", until=JobsScreen)
-        heading = text_of(table)[0].split()
-        assert heading[0] == "USER▼"
-        assert "AGE" not in heading
-        assert (table.sorted_by, table.reverse) == ("user", True)
-        await press(pilot, "c", until=ColumnsScreen)
-        await press(pilot, "d", "enter", until=lambda: "AGE" in text_of(table)[0])
 
 
 def test_the_reference_names_every_command() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
@@ -15,7 +14,7 @@ from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.log_view import LogView
 from tests.screens.captured import CAPTURED, app_on, on, until
-from tests.screens.scene import FAILED, Scene, jobs, prompt, read, say
+from tests.screens.scene import prompt, read, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
@@ -35,27 +34,6 @@ async def test_a_log_is_at_its_line_searched_and_filtered_as_it_was_left() -> No
         await on(app, pilot, LogsScreen)
         await until(app, pilot, "&Traceback")
         assert (view.place, screen_text(app)[2:]) == (place, seen)
-
-
-async def test_the_way_back_leads_through_every_screen_and_is_said() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = scene.app.screen.query_one(JobTable)
-        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        await say(pilot, f"goto {FAILED}")
-        await on(scene.app, pilot, JobScreen)
-        await press(pilot, "h", "2", until=LogsScreen)
-        await press(pilot, "6", until=SourcesScreen)
-        trail = "EPRSqtUW…heightWeightReport › logs › sources"
-        await wait_until(lambda: trail in screen_text(scene.app)[0], pilot)
-        await press(pilot, "question_mark", "2", until=LogsScreen)
-        assert [type(screen) for screen in scene.app.screen_stack] == [JobsScreen, JobScreen, LogsScreen]
-        await press(pilot, "escape", until=JobScreen)
-        await wait_until(lambda: "jobs › EPRSqtUW-IVh7w74d" in screen_text(scene.app)[0], pilot)
-        assert "no source has a record" in text(scene.app), "the tab is another one"
-        await press(pilot, "escape", until=JobsScreen)
-        await pilot.press(*"26262626")
-        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)  # no way around makes it grow
 
 
 async def test_behind_the_colon_of_a_log_are_lines_and_all_commands(tmp_path: Path) -> None:
@@ -111,3 +89,10 @@ async def test_what_was_closed_is_let_go_of() -> None:
         gc.collect()
         assert len(kept) <= 1  # the screen knows the children it had last
         assert len(typed_in) <= 1
+
+
+async def test_no_way_around_makes_the_stack_grow() -> None:
+    async with read() as (scene, pilot):
+        await pilot.press(*"26262626")
+        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
+        await press(pilot, "1", until=lambda: len(scene.app.screen_stack) == 1)

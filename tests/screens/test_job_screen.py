@@ -17,13 +17,11 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Component, OpStatus
 from jobtui.screens import job_history
 from jobtui.screens.job import JobScreen
-from jobtui.screens.logs import LogsScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.session import Session
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.record_list import FileList, JobLog
 from jobtui.widgets.text_pane import SpanPane, TextPane
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline
+from jobtui.widgets.timeline import OpList, Timeline
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
@@ -79,36 +77,6 @@ async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
 
 
 RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
-
-
-async def test_the_lines_of_a_job_in_time_and_the_record_and_log_of_one() -> None:
-    async with opened() as (app, pilot):
-        lines = await press(pilot, "l", until="14 lines of 2 logs")
-        assert "20:34:36 server.log     TZoe api=api_runSimulation" in "\n".join(lines)
-        log = app.screen.query_one(JobLog)
-        await press(pilot, "enter", until=LogsScreen)
-        await see(app, pilot, "line 257")
-        await press(pilot, "escape", until=JobScreen)
-        assert "14 lines of 2 logs" in "\n".join(screen_text(app))
-        await pilot.press("g", *"jjjjjjj")
-        assert log.record is not None
-        assert log.record.text.startswith("cmd=('/bin/bash'")
-        panes = app.screen.query(StepDetail)
-        detail = next(pane for pane in panes if pane.display and pane.step and "cmd=" in pane.step.text)
-        await wait_until(lambda: "set -e" in "\n".join(detail.more), pilot)
-        await see(app, pilot, "mkdir -p")
-
-
-async def test_the_files_of_a_job_and_what_is_in_them() -> None:
-    async with opened() as (app, pilot):
-        lines = await press(pilot, "f", until="RuntimeError: error exit(1)")
-        names = [file.name for file in app.screen.query_one(FileList).records]
-        assert names == ["run.log", "in.json", "parameters.py"]
-        assert str(CAPTURE)[:30] in lines[4]
-        await press(pilot, "j", until='"simulationType": "myapp"')
-        await press(pilot, "j", until="subprocess")
-        await press(pilot, "enter", until=ReadingScreen)
-        assert "parameters.py" in screen_text(app)[0]
 
 
 async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
@@ -191,8 +159,6 @@ async def test_the_whole_error_over_the_screen() -> None:
 
 
 JOB = job_id(1)
-COMPARED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
-GOOD = "W75u0t3i-ahPf2peS-heightWeightReport"
 PENDING = {"status": JobStatus.PENDING, "started_at": None}
 
 
@@ -249,19 +215,6 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
         assert copied == [
             f"jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log logs {FAILED}"
         ]
-
-
-async def test_a_failed_run_beside_a_good_one() -> None:
-    async with opened() as (app, pilot):
-        await press(pilot, "d", until=ReadingScreen)
-        text = "\n".join(await see(app, pilot, "beside the last good run"))
-        assert f"beside {GOOD} run 1: the last good run of heightWeightReport" in text
-        assert "first difference" in text
-        screen = app.screen
-        assert isinstance(screen, ReadingScreen)
-        taken = await screen.taken()
-        assert taken is not None
-        assert taken.command == f"jobtui compare {COMPARED} {GOOD}"
 
 
 async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:

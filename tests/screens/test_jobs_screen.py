@@ -1,6 +1,5 @@
 """Filters on very many jobs: typing stays quick, and what is slow says so and waits to be asked for."""
 
-import pytest
 from textual.pilot import Pilot
 
 from jobtui.backends.base import Batch
@@ -72,21 +71,6 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
         screen.tick()
         await pilot.pause()
         assert painted == [[] for _ in painted]
-
-
-async def test_sorting_by_key_goes_through_the_columns() -> None:
-    async with on_jobs() as (scene, pilot, table):
-        orders = [(table.sorted_by, table.reverse)]
-        for key in "sS":
-            await pilot.press(key)
-            orders.append((table.sorted_by, table.reverse))
-        assert orders == [(None, False), ("state", False), ("state", True)]
-        await wait_until(lambda: any("by state, reversed" in line for line in screen_text(scene.app)), pilot)
-        for _ in range(20):
-            await pilot.press("s")
-            if (table.sorted_by, table.reverse) == (None, False):
-                return
-        pytest.fail("it never came back to what is urgent")
 
 
 async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:

@@ -132,12 +132,6 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         assert here(app) == "s2"
 
 
-async def test_without_traces_it_says_what_to_configure() -> None:
-    app = an_app()
-    async with app.run_test(size=SIZE) as pilot:
-        await press(pilot, "5", until="--trace-file FILE")
-
-
 async def test_all_about_a_span_is_read_and_taken_along() -> None:
     async with on_files() as (app, pilot):
         await open_failed(app, pilot)

@@ -8,9 +8,14 @@ from functools import partial
 import pytest
 
 from jobtui.app import JobtuiApp
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.model.clock import FixedClock
+from jobtui.session import Session
 from tests.builders import a_cluster
+from tests.conftest import NOW
 from tests.excerpts import FIXTURES
-from tests.screens.captured import CAPTURED, FILES, an_app, app_on
+from tests.screens.captured import CAPTURE, CAPTURED, FILES, JOB, an_app, app_on
 from tests.screens.scene import FAILED, Scene, agents
 from tests.tracing import capture_file
 from tests.widgets.widget_app import press, text
@@ -21,6 +26,10 @@ SITES: dict[str, Callable[[], JobtuiApp]] = {
     "logs": lambda: app_on(CAPTURED[:1]),
     "traces": lambda: an_app(*(capture_file(name, "otlp.pb") for name in TRACES)),
     "trace": lambda: an_app(*FILES),
+    "nothing": an_app,
+    "captured": lambda: JobtuiApp(
+        Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), JOB
+    ),
     "job": lambda: Scene(open_at=FAILED).app,
     "jobs": lambda: Scene(agents=agents(), clusters=(a_cluster(),)).app,
 }
