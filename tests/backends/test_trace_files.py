@@ -53,19 +53,6 @@ async def test_lines_are_read_in_pieces_of_any_size(piece_bytes: int, end: bytes
     assert (again.spans, again.skip_count, again.recovered) == ((), 0, 0)
 
 
-async def test_a_file_put_in_place_of_another_is_read_from_its_beginning(tmp_path: Path) -> None:
-    document = (CAPTURES / "node-sdk.otlp.json").read_bytes().strip() + b"\n"
-    path, other = tmp_path / "spans.jsonl", tmp_path / "other"
-    path.write_bytes(document * 2)
-    source = TraceFile(path)
-    _, cursor = await read(source)
-    other.write_bytes(document * 3)
-    other.rename(path)
-    (batch,), _ = await read(source, cursor)
-    await source.aclose()
-    assert len(batch.spans) == 9
-
-
 async def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceMissing, match="no such file"):
         await whole(tmp_path / "none")
