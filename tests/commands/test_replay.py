@@ -70,6 +70,11 @@ def test_a_bundle_answers_as_the_system_did_when_that_is_gone(
         else:
             assert again.out == live[command].out, command
         assert again.code == live[command].code
+    log = tmp_path / capture / "supervisor.log"  # another file, where one that was read was
+    log.parent.mkdir()
+    log.write_text("of another kind\n" * 99)
+    told = run("replay", file, "doctor").out
+    assert ("as it was recorded" in told, "no known shape" in told) == (True, False)
 
 
 @pytest.mark.parametrize("incident", INCIDENTS)
