@@ -6,16 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.agent_copies import (
-    LINES_READ,
-    PLACE_BITS,
-    CopiedLine,
-    CopyName,
-    added_lines,
-    read_copy,
-    read_name,
-    without_environment,
-)
+from jobtui.formats import agent_copies
 from jobtui.formats.sarchive import parse_environment, parse_script, torque_tasks, write_environment
 from jobtui.model.scripts import Scheduler, Variable
 from tests.builders import some
@@ -25,8 +16,8 @@ RECORD = "Nov 20 20:47:44  9015     0 sirepo/pkcli/job_agent.py:109:start {'agen
 SECRET = "PZa5LRaHMU5QBE61nU0UKULYJnm2UYT9"
 
 
-def named(text: str) -> CopyName:
-    return some(read_name(text))
+def named(text: str) -> agent_copies.CopyName:
+    return some(agent_copies.read_name(text))
 
 
 NAME = named("20261120204749-remote-after-start.log")
@@ -42,13 +33,13 @@ def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> Non
     ]
     bases = [named(name).base for name in names]
     assert bases == sorted(set(bases))
-    assert all(later - earlier >= 1 << PLACE_BITS for earlier, later in pairwise(bases))
+    assert all(later - earlier >= 1 << agent_copies.PLACE_BITS for earlier, later in pairwise(bases))
 
 
 @pytest.mark.parametrize(("stdout", "copied"), ROWS["environments in copies"])
 def test_an_environment_is_masked_whatever_it_holds(stdout: str, copied: list[str]) -> None:
-    lines = [line.text for line in read_copy(NAME, {"stdout": stdout, "stderr": ""}).lines]
-    assert lines == copied == list(without_environment(lines))
+    lines = [line.text for line in agent_copies.read_copy(NAME, {"stdout": stdout, "stderr": ""}).lines]
+    assert lines == copied == list(agent_copies.without_environment(lines))
 
 
 @pytest.mark.parametrize(
@@ -56,21 +47,27 @@ def test_an_environment_is_masked_whatever_it_holds(stdout: str, copied: list[st
 )
 def test_what_is_no_copy_is_said(document: object) -> None:
     with pytest.raises(ValueError, match="no "):
-        read_copy(NAME, document)
+        agent_copies.read_copy(NAME, document)
 
 
 def test_of_a_very_long_one_the_end_is_read() -> None:
-    lines = read_copy(NAME, {"stdout": "".join(f"{number}\n" for number in range(LINES_READ + 5))}).lines
-    assert (len(lines), lines[0].text, lines[-1].text) == (LINES_READ, "5", str(LINES_READ + 4))
+    lines = agent_copies.read_copy(
+        NAME, {"stdout": "".join(f"{number}\n" for number in range(agent_copies.LINES_READ + 5))}
+    ).lines
+    assert (len(lines), lines[0].text, lines[-1].text) == (
+        agent_copies.LINES_READ,
+        "5",
+        str(agent_copies.LINES_READ + 4),
+    )
 
 
-def the_lines(texts: str) -> list[CopiedLine]:
-    return [CopiedLine(at, at, text) for at, text in enumerate(texts)]
+def the_lines(texts: str) -> list[agent_copies.CopiedLine]:
+    return [agent_copies.CopiedLine(at, at, text) for at, text in enumerate(texts)]
 
 
 @pytest.mark.parametrize(("before", "after", "added", "is_gap"), ROWS["what a copy adds"])
 def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str, is_gap: bool) -> None:
-    found, gap = added_lines(list(before), the_lines(after))
+    found, gap = agent_copies.added_lines(list(before), the_lines(after))
     assert ("".join(line.text for line in found), gap) == (added, is_gap)
 
 
@@ -85,7 +82,7 @@ def test_overlapping_ends_of_a_log_give_the_log(log: list[str], first: int, size
         log[max(0, first - size) : first],
         log[max(0, min(len(log), first + more) - size) : first + more],
     )
-    added, _ = added_lines(before, the_lines("".join(after)))
+    added, _ = agent_copies.added_lines(before, the_lines("".join(after)))
     together = before + [line.text for line in added]
     assert together[-len(after) :] == after if after else together == before
     assert len(together) <= len(before) + len(after)

@@ -23,18 +23,8 @@ from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.find import references
 from jobtui.analysis.times import parse_duration
 from jobtui.analysis.traces.filters import SPAN_FIELDS
+from jobtui.backends.balsam import records as balsam
 from jobtui.backends.balsam.login import read_login
-from jobtui.backends.balsam.records import (
-    AppRow,
-    BatchJobRow,
-    EventRow,
-    JobRow,
-    SessionRow,
-    SiteRow,
-    change_of,
-    decode_page,
-    time_of,
-)
 from jobtui.backends.elastic.client import ElasticClient
 from jobtui.backends.elastic.records import DocumentReader, presets
 from jobtui.backends.elastic.source import ElasticEngine
@@ -47,42 +37,13 @@ from jobtui.backends.slurm.detail import Queue, _answered, licenses_of, others_l
 from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
 from jobtui.config.settings import resolved
+from jobtui.formats import condor_events, slurm, slurm_nodes
 from jobtui.formats.agent_copies import CopyName, read_copy, read_name
-from jobtui.formats.condor_events import (
-    EventReader,
-    Form,
-    attribute,
-    environment,
-    form_of,
-    texts_of_xml,
-    trace_of,
-)
 from jobtui.formats.job_output import read_date
 from jobtui.formats.journal_export import ExportParser, entry_of_export
 from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export, read_telemetry
 from jobtui.formats.parser import LogParser, SiteLogParser, survey
 from jobtui.formats.sarchive import parse_environment, parse_script, parse_wanted, torque_tasks
-from jobtui.formats.slurm import (
-    SACCT,
-    SQUEUE,
-    accounted_job,
-    ends_in_json,
-    fields_of_line,
-    jobs_with_steps,
-    queued_job,
-    rows_of,
-    shown_jobs,
-)
-from jobtui.formats.slurm_nodes import (
-    controller_of,
-    expanded,
-    gres_of,
-    has_features,
-    nodes_of,
-    partitions_of,
-    tally_of,
-    wants_of,
-)
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceError
 from jobtui.model.ids import JobId, find_trace
@@ -98,7 +59,7 @@ from tests.carried import carried, timed
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NOW = Nanos(1_795_206_870 * SECOND)
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
-ROWS = (AppRow, BatchJobRow, EventRow, JobRow, SessionRow, SiteRow)
+ROWS = (balsam.AppRow, balsam.BatchJobRow, balsam.EventRow, balsam.JobRow, balsam.SessionRow, balsam.SiteRow)
 
 
 class Target(NamedTuple):
@@ -146,10 +107,10 @@ def _record(data: bytes) -> None:
 def _balsam(data: bytes) -> None:
     for kind in ROWS:
         with suppress(ValueError):
-            for row in decode_page(kind, data, "a").rows:
-                if isinstance(row, EventRow):
-                    change_of(row, "b", "balsam")
-    time_of(_text(data[:60]))
+            for row in balsam.decode_page(kind, data, "a").rows:
+                if isinstance(row, balsam.EventRow):
+                    balsam.change_of(row, "b", "balsam")
+    balsam.time_of(_text(data[:60]))
 
 
 def _export(data: bytes, encoding: Encoding) -> None:
@@ -159,49 +120,60 @@ def _export(data: bytes, encoding: Encoding) -> None:
 
 
 def _condor(data: bytes) -> None:
-    for form in {form_of(data) or Form.SUBMIT, Form.CLASSIC, Form.JSON, Form.XML, Form.ADS, Form.OUTPUT}:
+    for form in {
+        condor_events.form_of(data) or condor_events.Form.SUBMIT,
+        condor_events.Form.CLASSIC,
+        condor_events.Form.JSON,
+        condor_events.Form.XML,
+        condor_events.Form.ADS,
+        condor_events.Form.OUTPUT,
+    }:
         for to_end in (False, True):
-            assert 0 <= EventReader("a").read(form, data, 0, 1, NOW, to_end=to_end).taken <= len(data)
+            assert (
+                0
+                <= condor_events.EventReader("a").read(form, data, 0, 1, NOW, to_end=to_end).taken
+                <= len(data)
+            )
 
 
 def _ads(data: bytes) -> None:
     text = _text(data)
-    environment(text)
-    texts_of_xml(text)
-    attribute(text)
-    trace_of({"Env": text, "TraceParent": text})
+    condor_events.environment(text)
+    condor_events.texts_of_xml(text)
+    condor_events.attribute(text)
+    condor_events.trace_of({"Env": text, "TraceParent": text})
 
 
 def _slurm_rows(data: bytes) -> None:
     fields = data.partition(b"\n")[0].decode("utf-8", "replace").split("|")
-    for names in (tuple(fields), tuple(SQUEUE), tuple(SACCT)):
-        rows = rows_of(data, "|", names)
-        jobs_with_steps(rows)
+    for names in (tuple(fields), tuple(slurm.SQUEUE), tuple(slurm.SACCT)):
+        rows = slurm.rows_of(data, "|", names)
+        slurm.jobs_with_steps(rows)
         for row in rows:
-            queued_job(row)
-            accounted_job(row)
+            slurm.queued_job(row)
+            slurm.accounted_job(row)
 
 
 def _slurm_nodes(data: bytes) -> None:
     """What scontrol and sdiag print of a cluster; a request is read out of the same lines."""
     text = _text(data)
-    partitions_of(data)
-    controller_of(data)
-    nodes = nodes_of(data)
+    slurm_nodes.partitions_of(data)
+    slurm_nodes.controller_of(data)
+    nodes = slurm_nodes.nodes_of(data)
     for line in text.split("\n")[:20]:
-        tally_of(nodes, wants_of(fields_of_line(line)))
-        assert len(expanded(line, 100)) <= 100
-        gres_of(line)
-        has_features(line, line)
+        slurm_nodes.tally_of(nodes, slurm_nodes.wants_of(slurm.fields_of_line(line)))
+        assert len(slurm_nodes.expanded(line, 100)) <= 100
+        slurm_nodes.gres_of(line)
+        slurm_nodes.has_features(line, line)
 
 
 def _slurm_pending(data: bytes) -> None:
     """Why jobs wait: rows of squeue, then what scontrol answers, whatever it was asked."""
     text, _, printed = data.partition(b"\n\n")
-    rows = rows_of(text, "|", tuple(SQUEUE))[:20]
-    jobs = {job.id: job for row in rows if (job := queued_job(row)) is not None}
+    rows = slurm.rows_of(text, "|", tuple(slurm.SQUEUE))[:20]
+    jobs = {job.id: job for row in rows if (job := slurm.queued_job(row)) is not None}
     queue = Queue(jobs, dict.fromkeys(jobs, 1))
-    said = fields_of_line(_text(printed))
+    said = slurm.fields_of_line(_text(printed))
     for key, job in jobs.items():
         question_of(job, said)
         licenses_of(job.licenses)
@@ -340,7 +312,7 @@ SCONTROL = (
     TOLD["sdiag"],
     *(TOLD["scontrol"][name] for name in ("node", "partition", "licenses", "later", "13")),
 )
-WAITING = ["|".join(row[field] for field in SQUEUE) for row in TOLD["squeue"][::9]]
+WAITING = ["|".join(row[field] for field in slurm.SQUEUE) for row in TOLD["squeue"][::9]]
 EVENT = "001 (7.0.0) 2026-11-20 10:01:00Z Job executing on host: <10.0.0.2:9618>\n...\n"
 BODIES = (journald_document(1, "text"), ended_job(7), {"message": EVENT}, {"ClusterId": 7, "JobStatus": 2})
 CONDOR_PIECES = (
@@ -391,8 +363,8 @@ TARGETS: Mapping[str, Target] = {
     "elastic": Target(_asked(_elastic), raises=(SourceError,), pieces=(json.dumps(HITS).encode(),)),
     "loki": Target(_asked(_loki), raises=(SourceError,), pieces=(json.dumps(STREAMS).encode(),)),
     "fetchlog": Target(_asked(_fetchlog), raises=(SourceError, Unreadable), pieces=(_archive(),)),
-    "slurm-json": Target(ends_in_json, ("slurm/sacct.json", "slurm/shapes/*.json"), (ValueError,)),
-    "slurm-scontrol": Target(lambda data: list(shown_jobs(_text(data))), ("slurm/scontrol*",)),
+    "slurm-json": Target(slurm.ends_in_json, ("slurm/sacct.json", "slurm/shapes/*.json"), (ValueError,)),
+    "slurm-scontrol": Target(lambda data: list(slurm.shown_jobs(_text(data))), ("slurm/scontrol*",)),
     "names": Target(
         _names,
         pieces=(

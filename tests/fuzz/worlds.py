@@ -19,17 +19,7 @@ from tests.backends.journal.make import make_journal
 from tests.balsam_server import FOLDER as BALSAM
 from tests.balsam_server import TOKEN, RecordedBalsam, write_login
 from tests.commands.running import AT
-from tests.fuzz.damage import (
-    BETWEEN_EVENTS,
-    GARBAGE,
-    JUNK,
-    LOSSES,
-    NOISE,
-    ROW_GARBAGE,
-    ROW_LOSSES,
-    Draw,
-    Edit,
-)
+from tests.fuzz import damage
 from tests.journal_captures import container_rows, exported, supervisor_rows
 from tests.journal_memory import Row
 from tests.loopback import CUT_AT, response, served
@@ -53,8 +43,8 @@ class World(NamedTuple):
     files: Callable[[], Files]
     start: Callable[[Path, ExitStack], Sequence[str]]
     commands: Sequence[str]
-    checks: Mapping[str, tuple[Sequence[Draw], str]] = {}
-    mishap: Callable[[random.Random], Edit] | None = None
+    checks: Mapping[str, tuple[Sequence[damage.Draw], str]] = {}
+    mishap: Callable[[random.Random], damage.Edit] | None = None
     same: Sequence[str] = ()
 
 
@@ -145,7 +135,7 @@ FIRST_ROW = re.compile(rb'(?<="results": )\[(\]?)')
 
 
 def _after_junk(begin: re.Match[bytes]) -> bytes:
-    return b"[" + b",".join(JUNK) + (begin[1] or b",")
+    return b"[" + b",".join(damage.JUNK) + (begin[1] or b",")
 
 
 FATES: Mapping[str, Callable[[httpx.Response], httpx.Response]] = {
@@ -187,13 +177,13 @@ class _Fated(RecordedBalsam):
         return FATES.get(fate, FATES["whole"])(super().answer(request))
 
 
-def _fate(draw: random.Random) -> Edit:
+def _fate(draw: random.Random) -> damage.Edit:
     fates = [draw.choice((*FATES, "whole", "whole", "whole")) for _ in range(draw.randint(1, 12))]
-    return Edit("fates", 0, 0, "\n".join((*fates, draw.choice(("whole", *FATES)), "")).encode())
+    return damage.Edit("fates", 0, 0, "\n".join((*fates, draw.choice(("whole", *FATES)), "")).encode())
 
 
-def _junk_answers(draw: random.Random, file: str, data: bytes) -> Edit:
-    return Edit("fates", 0, 0, b"junk\n" * draw.choice((1, 5, 500)))
+def _junk_answers(draw: random.Random, file: str, data: bytes) -> damage.Edit:
+    return damage.Edit("fates", 0, 0, b"junk\n" * draw.choice((1, 5, 500)))
 
 
 def _start_balsam(place: Path, stack: ExitStack) -> Sequence[str]:
@@ -224,16 +214,16 @@ FAULTS = (
 )
 
 
-def _lost_answer(draw: random.Random) -> Edit:
+def _lost_answer(draw: random.Random) -> damage.Edit:
     """A command of Slurm that fails, is cut off, or whose answer has something else before it."""
     name = draw.choice(("squeue", "sacct", "scontrol"))
     how = draw.choice(("fault", "cut", "cut", "banner"))
     text = {
         "fault": draw.choice(FAULTS).encode(),
         "cut": str(draw.choice((0, 1, 50, draw.randrange(9_000)))).encode(),
-        "banner": draw.choice((*NOISE, b"Welcome to huppel\nUnauthorized use is prohibited\n")),
+        "banner": draw.choice((*damage.NOISE, b"Welcome to huppel\nUnauthorized use is prohibited\n")),
     }
-    return Edit(f"{name}.{how}", 0, 0, text[how])
+    return damage.Edit(f"{name}.{how}", 0, 0, text[how])
 
 
 def _start_slurm(place: Path, stack: ExitStack) -> Sequence[str]:
@@ -302,10 +292,10 @@ STEPS, WALKS = tomllib.loads((FIXTURES / "fuzz.toml").read_text()).values()
 """Commands and checks by what they are of; keys that are pressed, each of which is answered in time."""
 JOB, ALL, SCRIPT, TRACES, REPORTS = STEPS.values()
 
-OF_LOGS = {"losses": (LOSSES, ".log"), "garbage": (GARBAGE, ".log")}
-OF_EVENTS = {"losses": (LOSSES, ".log"), "garbage": (BETWEEN_EVENTS, ".log")}
-OF_LINES = {"losses": (LOSSES, ".lines"), "garbage": (GARBAGE, ".lines")}
-OF_ROWS = {"losses": (ROW_LOSSES, ".json"), "garbage": ((_junk_answers,), "fates")}
+OF_LOGS = {"losses": (damage.LOSSES, ".log"), "garbage": (damage.GARBAGE, ".log")}
+OF_EVENTS = {"losses": (damage.LOSSES, ".log"), "garbage": (damage.BETWEEN_EVENTS, ".log")}
+OF_LINES = {"losses": (damage.LOSSES, ".lines"), "garbage": (damage.GARBAGE, ".lines")}
+OF_ROWS = {"losses": (damage.ROW_LOSSES, ".json"), "garbage": ((_junk_answers,), "fates")}
 
 WORLDS: Mapping[str, World] = {
     "world-sirepo": World(lambda: _rotated("local"), _start_sirepo, (*JOB, *ALL), OF_LOGS),
@@ -314,7 +304,7 @@ WORLDS: Mapping[str, World] = {
     "world-journal": World(_journal, _start_journal, (*JOB, *ALL), OF_LINES),
     "world-balsam": World(_balsam, _start_balsam, (*JOB, *ALL, *REPORTS), OF_ROWS, _fate),
     "world-slurm": World(
-        _slurm, _start_slurm, (*JOB, *ALL, *REPORTS), {"losses": (ROW_LOSSES, ".rows")}, _lost_answer
+        _slurm, _start_slurm, (*JOB, *ALL, *REPORTS), {"losses": (damage.ROW_LOSSES, ".rows")}, _lost_answer
     ),
     "world-condor": World(
         _condor, _start_condor, (*JOB, *ALL), OF_EVENTS, same=(".json.log", ".xml.log", ".log")
@@ -323,7 +313,7 @@ WORLDS: Mapping[str, World] = {
         _traces,
         _start_traces,
         TRACES,
-        {"garbage": (ROW_GARBAGE, ".otlp.json")},
+        {"garbage": (damage.ROW_GARBAGE, ".otlp.json")},
         same=("job-fail.otlp.json", "job-fail.jaeger.json", "job-fail.otlp.pb"),
     ),
     "world-archive": World(_archive, _start_archive, (*SCRIPT, *JOB, *ALL)),

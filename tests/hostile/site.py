@@ -8,11 +8,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 
 from jobtui.cli import main
 from jobtui.memory.database import Memory
 from jobtui.model.ids import JobId
-from tests.analysis.lines import FULL, message
+from tests.analysis.lines import FULL
+from tests.excerpts import FIXTURES
 from tests.hostile.texts import TEXTS
 from tests.memory.runs import a_run, written
 
@@ -26,6 +28,7 @@ AGENT = f"LocalDriver(a=t7K7 k=sequential u={UID[:4]} [])"
 LONGEST_ATTRIBUTE = 1_000
 """Characters of a text in an attribute of a span, of which there are dozens; its name has all of them."""
 SECOND_OF_DAY = 20 * 3600 + 34 * 60
+OP_LINES = [*map(Template, (FIXTURES / "hostile_lines.txt").read_text().splitlines())]
 
 
 class HostileSite:
@@ -188,28 +191,11 @@ def record(job: JobId, text: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def op_lines(job: JobId, app_dir: str, number: int, text: str) -> Iterator[str]:
+def op_lines(job: JobId, app_dir: str, number: int, text: str) -> list[str]:
     """What a supervisor and its agents write of a run, with the text in every place."""
     op = f"o{number:03d}"
-    _, simulation, model = job.split("-")
-    run_dir = f"{app_dir}/{simulation}/{model}"
-    whole = op + FULL[4:]
-    yield f"ServerReq(api_runSimulation, {job})"
-    yield f"_Op(run, {op}) runDir={run_dir}"
-    yield f"assigned driver={AGENT} to op=_Op(run, {op})"
-    yield f"{AGENT} _Op(run, {op}) await=_do_agent_start {text}"
-    yield f"{AGENT} agent_exec_dir={app_dir}/{text}"
-    yield f"{AGENT} _Op(run, {op}) runDir={run_dir}"
-    yield f"opName=run o={op} runDir={run_dir}"
-    yield f"_Process(pid=31 cmd=_Cmd(a=t7K7 jid={job} o={op} job_cmd=compute run_dir={text})) returncode=1"
-    yield f"_write container=srj-p-{UID} {text}"
-    reply = f"{{'state': 'error', 'error': {text!r}}}"
-    yield f"{AGENT} error msg={{'opName': 'error', 'opId': '{whole}', 'reply': {reply}}}"
-    yield f"{AGENT} opName={text} o={op}"
-    yield message("run_status_update", agent=AGENT)
-    yield f"new status={text} _ComputeJob({job} u={UID} running [_Op(run, {op})])"
-    yield f"new status=error _ComputeJob({job} u={UID} running [_Op(run, {op})]) {text}"
-    yield f"ServerReq(api_runSimulation, {job}) error={text} stack={text}"
-    yield f"{job} {text}"
-    yield f"_Op(run, {op}) error={text}"
-    yield text
+    said = {
+        "job": job, "op": op, "whole": op + FULL[4:], "agent": AGENT, "uid": UID, "app_dir": app_dir,
+        "run_dir": "/".join([app_dir, *job.split("-")[1:]]), "text": text, "quoted": repr(text),
+    }  # fmt: skip
+    return [line.substitute(said) for line in OP_LINES]

@@ -37,40 +37,13 @@ from jobtui.render.traces import TRACE_COLUMNS
 from jobtui.render.verdicts import why_parts
 from jobtui.render.waterfall import sentence_of, stage_words
 from jobtui.screens.text import HelpPane
+from jobtui.widgets import filter_bar, frame, record_list
 from jobtui.widgets.chart import ChartView
-from jobtui.widgets.filter_bar import (
-    CommandBar,
-    Completion,
-    FilterBar,
-    LogPrompt,
-    Mistake,
-    MistakeLine,
-    Prompt,
-)
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.frame import (
-    Header,
-    KeyLine,
-    NoticeLine,
-    OneLine,
-    ProfileLines,
-    RuleLine,
-    SourceStrip,
-    TabLine,
-)
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.log_view import LogHeader, LogHistogram, LogStatus, LogView
-from jobtui.widgets.record_list import (
-    Choice,
-    ChoiceList,
-    ColumnList,
-    FileList,
-    JobLog,
-    RecordList,
-    RecordTable,
-)
 from jobtui.widgets.row_view import PaneGroup, RowView
 from jobtui.widgets.text_pane import SpanPane, TextPane, WhyList, WrappedText
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline
@@ -83,7 +56,9 @@ AnyWidget = TypeVar("AnyWidget", bound=Widget)
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList, WrappedText, PaneGroup})
+BASES: frozenset[type[Widget]] = frozenset(
+    {LineView, RowView, record_list.RecordList, WrappedText, PaneGroup}
+)
 """What others are made of; by themselves they show nothing."""
 
 
@@ -107,14 +82,14 @@ def sources(text: str) -> list[SourceHealth]:
     return [hostile(SourceHealth, text, state=state) for state in SourceState]
 
 
-def completing(bar: type[FilterBar], text: str) -> Case:
+def completing(bar: type[filter_bar.FilterBar], text: str) -> Case:
     """A bar that offers completions, then says that something is wrong."""
 
-    def tell(bar: FilterBar) -> None:
+    def tell(bar: filter_bar.FilterBar) -> None:
         bar.action_complete()
-        bar.set_mistake(Mistake(0, len(text), show(text)))
+        bar.set_mistake(filter_bar.Mistake(0, len(text), show(text)))
 
-    return case(bar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"])), tell)
+    return case(bar(text, completer=lambda *_: filter_bar.Completion(0, 0, [text, f"{text}2"])), tell)
 
 
 def typed_into(bar: AnyWidget, text: str) -> Case:
@@ -145,7 +120,7 @@ class HostileLines:
         return hostile(LogLine, self._text, place=number * 10, end=number * 10 + 10)
 
 
-class TraceTable(RecordTable[ListedTrace]):
+class TraceTable(record_list.RecordTable[ListedTrace]):
     """A table of records, as that of agents is another."""
 
 
@@ -199,11 +174,11 @@ def a_job_table(text: str) -> Case:
 
 
 def one_line(text: str) -> Case:
-    line = OneLine(lambda _: now())
+    line = frame.OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
 
-    def tell(line: OneLine) -> None:
+    def tell(line: frame.OneLine) -> None:
         line.counts, line.worst, line.is_paused = (Span("✗7 ", "failed"),), worst, True
 
     return case(line, tell)
@@ -217,10 +192,10 @@ def a_step_detail(text: str) -> Case:
 
 
 def a_notice(text: str) -> Case:
-    def tell(notice: NoticeLine) -> None:
+    def tell(notice: frame.NoticeLine) -> None:
         notice.words = show(text)
 
-    return case(NoticeLine().add_class("-needed"), tell)
+    return case(frame.NoticeLine().add_class("-needed"), tell)
 
 
 def some_trace_facts(text: str) -> Case:
@@ -231,13 +206,13 @@ def some_trace_facts(text: str) -> Case:
     return case(TraceFacts(), tell)
 
 
-def choices(text: str) -> list[Choice]:
-    return [Choice(show(text), show(text)), Choice("plain", "too")]
+def choices(text: str) -> list[record_list.Choice]:
+    return [record_list.Choice(show(text), show(text)), record_list.Choice("plain", "too")]
 
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
-    RecordTable: lambda text: case(
-        RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), lambda agent: agent.agent),
+    record_list.RecordTable: lambda text: case(
+        record_list.RecordTable[Agent](AGENT_COLUMNS, lambda: TimeLook(now=NOW), lambda agent: agent.agent),
         lambda table: table.set_records([hostile(Agent, text, state=state) for state in AgentState]),
     ),
     TraceTable: lambda text: case(
@@ -255,30 +230,32 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
         SpanPane(),
         lambda pane: pane.set_lines([(Span(show(text), "warn"),), (Span(show(text), "warn"), Span(" = "))]),
     ),
-    ProfileLines: lambda text: case(
-        ProfileLines(lambda: [ProfileState(text, 1, 2, 3, 4, 1, 0.5, 60.0)] * 2), ProfileLines.tick
+    frame.ProfileLines: lambda text: case(
+        frame.ProfileLines(lambda: [ProfileState(text, 1, 2, 3, 4, 1, 0.5, 60.0)] * 2),
+        frame.ProfileLines.tick,
     ),
     ChartView: lambda text: case(ChartView(now), lambda view: view.set_chart(a_chart(text))),
-    ChoiceList: lambda text: case(ChoiceList(choices(text))),
-    ColumnList: lambda text: case(ColumnList(JOB_COLUMNS, [text, "id"])),
-    CommandBar: lambda text: completing(CommandBar, text),
-    FileList: lambda text: case(
-        FileList(lambda: TimeLook(NOW)), lambda one: one.set_files([hostile(RunFile, text)] * 2, 3)
+    record_list.ChoiceList: lambda text: case(record_list.ChoiceList(choices(text))),
+    record_list.ColumnList: lambda text: case(record_list.ColumnList(JOB_COLUMNS, [text, "id"])),
+    filter_bar.CommandBar: lambda text: completing(filter_bar.CommandBar, text),
+    record_list.FileList: lambda text: case(
+        record_list.FileList(lambda: TimeLook(NOW)),
+        lambda one: one.set_files([hostile(RunFile, text)] * 2, 3),
     ),
-    FilterBar: lambda text: completing(FilterBar, text),
-    FilterInput: lambda text: typed_into(FilterBar(text), text),
-    Header: lambda text: case(
-        Header(now, show(text)), lambda one: one.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
+    filter_bar.FilterBar: lambda text: completing(filter_bar.FilterBar, text),
+    FilterInput: lambda text: typed_into(filter_bar.FilterBar(text), text),
+    frame.Header: lambda text: case(
+        frame.Header(now, show(text)), lambda one: one.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
     ),
     JobFacts: job_facts,
-    JobLog: lambda text: case(
-        JobLog(),
+    record_list.JobLog: lambda text: case(
+        record_list.JobLog(),
         lambda log: log.set_lines(
             [hostile(JobLine, text), hostile(JobLine, text, continues=True)], {text: show(text)}
         ),
     ),
     JobTable: a_job_table,
-    KeyLine: lambda text: case(KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)])),
+    frame.KeyLine: lambda text: case(frame.KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)])),
     LogHeader: lambda text: case(
         LogHeader(now),
         lambda one: setattr(one, "status", LogStatus((show(text), "other"), 0, ((show(text), "warning"),))),
@@ -286,19 +263,25 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     LogHistogram: lambda text: case(
         LogHistogram(), lambda one: setattr(one, "overview", Overview((), 3, 1, complete=True))
     ),
-    LogPrompt: lambda text: typed_into(LogPrompt(), text),
+    filter_bar.LogPrompt: lambda text: typed_into(filter_bar.LogPrompt(), text),
     LogView: lambda text: case(LogView(), lambda view: view.show(HostileLines(text))),
-    MistakeLine: lambda text: case(MistakeLine(), lambda line: line.set_words(show(text), "error")),
-    NoticeLine: a_notice,
-    OneLine: one_line,
+    filter_bar.MistakeLine: lambda text: case(
+        filter_bar.MistakeLine(), lambda line: line.set_words(show(text), "error")
+    ),
+    frame.NoticeLine: a_notice,
+    frame.OneLine: one_line,
     OpList: lambda text: case(
         OpList(now), lambda one: one.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
     ),
-    Prompt: lambda text: case(Prompt(":")),
-    RuleLine: lambda text: case(RuleLine(show(text))),
-    SourceStrip: lambda text: case(SourceStrip(now), lambda one: setattr(one, "sources", sources(text))),
+    filter_bar.Prompt: lambda text: case(filter_bar.Prompt(":")),
+    frame.RuleLine: lambda text: case(frame.RuleLine(show(text))),
+    frame.SourceStrip: lambda text: case(
+        frame.SourceStrip(now), lambda one: setattr(one, "sources", sources(text))
+    ),
     StepDetail: a_step_detail,
-    TabLine: lambda text: case(TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))),
+    frame.TabLine: lambda text: case(
+        frame.TabLine(["timeline", "logs"]), lambda one: setattr(one, "words", show(text))
+    ),
     TextPane: lambda text: case(TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")])),
     Timeline: lambda text: case(Timeline(now), lambda one: one.set_op(hostile(Op, text))),
     HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),
