@@ -20,7 +20,6 @@ from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.screens import export
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.text import HelpScreen
 from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
@@ -62,17 +61,6 @@ async def test_a_job_is_taken_as_a_block_a_command_or_markdown_and_marked_ones_a
     assert "## What to do next" in copied[2]
     assert copied[3] == f"{JOBTUI} bundle {job_id(1)}"
     assert copied[4].splitlines() == [f"{JOBTUI} bundle {job_id(number)}" for number in (1, 2)]
-
-
-async def test_two_marked_jobs_are_compared_and_what_cannot_be_done_is_said() -> None:
-    async with on_jobs(notifications=True) as (scene, pilot, _):
-        await press(pilot, "space", "space", "space", "C", until=lambda: said(scene))
-        assert said(scene) == ["3 jobs are marked: mark two to compare them"]
-        lines = await press(pilot, "k", "space", "C", until="side by side")
-        assert all(any(one in line for line in lines) for one in (job_id(1), job_id(2)))
-        await press(pilot, "question_mark", until=HelpScreen)
-        await press(pilot, "P", "ctrl+y", until=lambda: len(said(scene)) == 3)
-        assert said(scene)[1:] == ["no file holds this", "copied jobtui --help"]
 
 
 async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(

@@ -201,22 +201,6 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
         await first(scene, pilot, "no answer of it was read")
 
 
-async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = with_runs(Scene(open_at=FAILED), *THREE)
-    copied: list[str] = []
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await see(scene.app, pilot, "run 3 of 3")
-        monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
-        lines = await press(pilot, "w", until="program_failed")
-        assert any("status error  …/supervisor.log:88214" in line for line in lines)
-        await press(pilot, "enter", until=ReadingScreen)
-        await see(scene.app, pilot, "error: no such element: crystal3")
-        await pilot.press("escape", "G", "y")
-        assert copied == [
-            f"jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log logs {FAILED}"
-        ]
-
-
 async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     steps = [

@@ -132,16 +132,6 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
         assert here(app) == "s2"
 
 
-async def test_all_about_a_span_is_read_and_taken_along() -> None:
-    async with on_files() as (app, pilot):
-        await open_failed(app, pilot)
-        taken = await app.screen.taken()  # type: ignore[attr-defined]
-        assert taken.command == f"jobtui trace {FAILED_TRACE}"
-        assert "step=7" in taken.block
-        await press(pilot, "enter", until="RuntimeError: fail flag triggered at step 7 of 10")
-        assert not isinstance(app.screen, TraceScreen)
-
-
 def spans_of_job() -> tuple[Span, ...]:
     sender = Resource("worker", {"service.name": "worker", "job.id": FAILED_JOB})
     start = ago(58)

@@ -16,7 +16,7 @@ from tests.builders import a_cluster
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.screens.captured import CAPTURE, CAPTURED, FILES, JOB, an_app, app_on
-from tests.screens.scene import FAILED, Scene, agents
+from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.tracing import capture_file
 from tests.widgets.widget_app import press, text
 
@@ -31,6 +31,7 @@ SITES: dict[str, Callable[[], JobtuiApp]] = {
         Session((SirepoDb(CAPTURE), *map(LogFile, CAPTURED)), FixedClock(NOW)), JOB
     ),
     "job": lambda: Scene(open_at=FAILED).app,
+    "runs": lambda: with_runs(Scene(open_at=FAILED), *THREE).app,
     "jobs": lambda: Scene(agents=agents(), clusters=(a_cluster(),)).app,
 }
 
