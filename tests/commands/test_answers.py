@@ -40,7 +40,11 @@ def test_it_is_said_in_a_line_and_by_the_code(
 
 
 @pytest.mark.parametrize("case", MADE, ids=lambda case: case["words"])
-def test_it_is_said_of_files_that_are_made(case: dict[str, Any], tmp_path: Path, run: Runner) -> None:
+def test_it_is_said_of_files_that_are_made(
+    case: dict[str, Any], tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in case.get("environ", {}).items():
+        monkeypatch.setenv(name, value)
     for name, text in case["files"].items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

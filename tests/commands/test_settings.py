@@ -18,26 +18,6 @@ from tests.commands.running import Runner, sources_of
 from tests.tmux import Tmux
 
 
-def test_every_setting_has_its_value_and_where_it_came_from(
-    plain_environment: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = plain_environment / ".config" / "jobtui" / "config.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text('since = "2h"\n[profiles.prod]\nsrdb = ["/srv/db"]\n[profiles.dev]\n')
-    monkeypatch.setenv("JOBTUI_LOG", "server=/a.log;/b.log")
-    ran = run("config", "--json", "--profile", "prod")
-    assert ran.code == 0
-    settings = {row["name"]: (row["value"], row["origin"]) for row in ran.json["settings"]}
-    assert settings["srdb"] == (["/srv/db"], f"{path}:3")
-    assert settings["log"] == (["server=/a.log", "/b.log"], "JOBTUI_LOG")
-    assert settings["since"] == ("2h", f"{path}:1")
-    assert settings["until"] == (None, "default")
-    assert settings["profile"] == ("prod", "--profile")
-    assert (ran.json["file"], ran.json["profiles"]) == (str(path), ["prod", "dev"])
-    table = run("config", "--plain", "--profile", "prod").out
-    assert f"configuration file {path}, profile prod of prod, dev" in table
-
-
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with a Sirepo database."""

@@ -13,12 +13,11 @@ from jobtui.theme import DARK
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
-from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import SpanPane, TextPane
 from tests.builders import HOSTILE
 from tests.screens.captured import app_on, copied, until
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, press, screen_text, text_of, watch
+from tests.widgets.widget_app import WidgetApp, press, screen_text, watch
 
 
 class Numbers(LineView):
@@ -134,24 +133,6 @@ async def test_the_wheel_scrolls_as_far_up_as_down() -> None:
             pane.scroll_rows(6)
             pane.scroll_rows(-3)
             assert pane.top == 3
-
-
-async def test_text_is_wrapped_and_scrolled() -> None:
-    pane = TextPane()
-    async with WidgetApp(pane).run_test(size=(20, 4)) as pilot:
-        pane.set_text(
-            [Paragraph("one two three four five six seven"), Paragraph(), Paragraph("x" * 45, "error")]
-        )
-        await pilot.pause()
-        assert text_of(pane) == [" one two three four", " five six seven", "", " " + "x" * 18]
-        pane.move(Move.DOWN)
-        assert text_of(pane)[0] == " five six seven"
-        pane.move(Move.BOTTOM)
-        assert text_of(pane)[3] == " " + "x" * 9
-        pane.move(Move.TOP)
-        await pilot.resize_terminal(60, 4)
-        await pilot.pause()
-        assert text_of(pane)[0] == " one two three four five six seven"
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

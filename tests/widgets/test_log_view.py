@@ -162,17 +162,6 @@ async def test_selection_goes_over_lines_and_ends_and_bookmarks_are_found_again(
         assert view.bookmarks == {10_010}
 
 
-async def test_hits_are_marked_and_those_out_of_sight_told() -> None:
-    async with shown(Lines(["a needle here", "x" * 100 + "needle", "none"])) as (view, pilot):
-        find = finder(Query("needle", False, True))
-        view.set_finder(find)
-        assert ("needle", "hit") in [(span.text, span.style.strip()) for span in view.line(0)]
-        assert seen(view)[1].startswith("/")
-        view.set_finder(None)
-        assert not any("hit" in span.style for y in range(3) for span in view.line(y))
-        await pilot.pause()
-
-
 EXPRESSIONS = [
     (r"a.*b", True), (r"[+*]+x", True), (r"\d+ of \d+", True), (r"(a+)+$", False), (r"(a|b)*c", False),
     (r"a*b*c*d", False), (r"(\w)\1", False), (r"(?=a)b", False), (r"foo(", False),
