@@ -20,6 +20,7 @@ from jobtui.transport.worker import Worker
 from tests.backends.journal.make import make_journal
 from tests.commands.running import Runner
 from tests.journal_captures import container_rows, exported, supervisor_rows
+from tests.slurm_stand_in import StandIn
 
 settings.register_profile("jobtui", deadline=None, max_examples=60)
 settings.load_profile("jobtui")
@@ -182,6 +183,14 @@ def clock() -> FixedClock:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Runner:
     return Runner(capsys)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    """Slurm, whose commands are the first that are found."""
+    made = StandIn(tmp_path)
+    monkeypatch.setenv("PATH", made.search_path)
+    return made
 
 
 @pytest.fixture(scope="session")

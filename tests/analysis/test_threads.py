@@ -49,13 +49,6 @@ def site(row: dict[str, Any], place: Path) -> list[str]:
     return [*flags, "--slurm", "local"] if "queue" in row or "accounts" in row else flags
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = StandIn(tmp_path)
-    monkeypatch.setenv("PATH", made.search_path)
-    return made
-
-
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
     found = explain(evidence_of(row))
     return {"verdict": found.code, "sentence": found.sentence}

@@ -14,11 +14,9 @@ SLURM = ("--slurm", "local")
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = StandIn(tmp_path)
-    monkeypatch.setenv("PATH", made.search_path)
-    made.waiting()
-    return made
+def cluster(cluster: StandIn) -> StandIn:
+    cluster.waiting()
+    return cluster
 
 
 def test_the_contract_of_nodes(cluster: StandIn, run: Runner) -> None:

@@ -9,10 +9,8 @@ from tests.slurm_stand_in import StandIn
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = StandIn(tmp_path)
-    monkeypatch.setenv("PATH", made.search_path)
-    return made.captured()
+def cluster(cluster: StandIn) -> StandIn:
+    return cluster.captured()
 
 
 @pytest.fixture

@@ -115,11 +115,6 @@ async def on_cluster(
         yield app, pilot
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> StandIn:
-    return StandIn(tmp_path)
-
-
 async def test_by_the_number_that_its_agent_noted(cluster: StandIn) -> None:
     cluster.queue({**TWELVE, "%Z": "/elsewhere"})
     async with on_cluster(cluster, JID, {THERE: HERE}) as (app, pilot):

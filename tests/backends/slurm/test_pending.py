@@ -25,7 +25,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Category, NodeTally, Pending
 from jobtui.model.verdicts import Verdict
 from jobtui.store.store import Store
-from tests.backends.slurm.conftest import Reading
+from tests.backends.slurm.reading import Reading
 from tests.builders import some
 from tests.formats.slurm_captures import CAPTURES
 from tests.rows import ROWS

@@ -24,7 +24,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import LEFT
 from jobtui.model.verdicts import RELIABLE
 from jobtui.transport.ssh import LocalShell, Running
-from tests.backends.slurm.conftest import Reading
+from tests.backends.slurm.reading import Reading
 from tests.conftest import NOW
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
 from tests.rows import ROWS

@@ -1,8 +1,7 @@
-from collections.abc import Mapping
-from pathlib import Path
-from typing import cast
+"""Reading Slurm as the poller does, on commands that stand in for its own."""
 
-import pytest
+from collections.abc import Mapping
+from typing import cast
 
 from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, Slurm
@@ -12,14 +11,6 @@ from jobtui.model.jobs import Job, JobDetail
 from tests import polling
 from tests.conftest import NOW
 from tests.loopback import Timer
-from tests.slurm_stand_in import StandIn
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = StandIn(tmp_path)
-    monkeypatch.setenv("PATH", made.search_path)
-    return made
 
 
 class Reading(polling.Reading[Slurm]):
