@@ -1,6 +1,7 @@
 """What each command says in a line and by its exit code, as `tests/fixtures/answers.toml` has it."""
 
 import shlex
+import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,8 +46,12 @@ def test_it_is_said_of_files_that_are_made(
 ) -> None:
     for name, value in case.get("environ", {}).items():
         monkeypatch.setenv(name, value)
-    for name, text in case["files"].items():
+    for source, name in case.get("copied", {}).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
+        copy = shutil.copytree if (CAPTURES / source).is_dir() else shutil.copyfile
+        copy(CAPTURES / source, tmp_path / name)
+    for name, text in case["files"].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     code, *said = case["answer"]
     check(run, (), case["words"], {"tmp": tmp_path, **NAMES}, code, said)

@@ -183,24 +183,6 @@ GOOD = "hZk95g40-4u2Pj0fB-heightWeightReport"
 AGAIN = "W75u0t3i-8tss89dE-heightWeightReport"
 
 
-def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) -> None:
-    srdb = tmp_path / "db"
-    shutil.copytree(CAPTURES / "local" / "supervisor-job", srdb / "supervisor-job")
-    for job, breed in ((BAD, "Unknown"), (GOOD, "Poodle")):
-        uid, simulation, model = job.split("-")
-        run_dir = srdb / "user" / uid / "myapp" / simulation / model
-        run_dir.mkdir(parents=True)
-        models = {"dog": {"breed": breed}, "token": f"secret-of-{breed}"}
-        (run_dir / "in.json").write_text(json.dumps({"models": models, "size": 3}))
-        (run_dir / "parameters.py").write_text("dog = 1\n")
-    ran = run("compare", BAD, "--json", "--srdb", srdb, "--at", AT)
-    files = {file["name"]: file for file in ran.json["files"]}
-    assert any('-   "breed": "Poodle"' in line for line in files["in.json"]["diff"])
-    assert any('+   "breed": "Unknown"' in line for line in files["in.json"]["diff"])
-    assert "secret-of" not in ran.out
-    assert files["parameters.py"]["note"] == "the same"
-
-
 def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner, tmp_path: Path) -> None:
     records = tmp_path / "supervisor-job"
     records.mkdir()
@@ -214,22 +196,3 @@ def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner
     assert doubt.startswith(f"{GOOD}: its sources disagree")
     assert ran.out.splitlines()[1] == f"not sure: {doubt}"
     assert "as far as is known, first difference: only" in ran.out
-
-
-def test_what_cannot_be_read_is_said_before_the_difference(run: Runner, tmp_path: Path) -> None:
-    lost = tmp_path / "server.log"
-    words = ("compare", BAD, "--at", AT, *sources_of("local"), "--log", lost)
-    ran = run(*words)
-    assert ran.code == 3
-    assert ran.out.splitlines()[1].startswith(f"not sure: {lost} cannot be read")
-    assert run(*words, "--json").json["doubts"]
-    intact = run(*words[:-2], "--json")
-    assert (intact.code, intact.json["doubts"]) == (0, [])
-
-
-def test_without_a_good_run_it_says_so(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "supervisor-job").mkdir()
-    shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{BAD}.json", tmp_path / "supervisor-job")
-    ran = run("compare", BAD, "--srdb", tmp_path, "--at", AT)
-    assert ran.code == 4
-    assert "no good run of heightWeightReport is known" in ran.err

@@ -58,16 +58,6 @@ def test_a_log_that_is_not_understood_is_a_fault(tmp_path: Path, run: Runner) ->
     assert "of unknown shape: a message of a release to come" in table
 
 
-def test_a_source_that_is_gone_is_a_fault_and_without_any_it_is_exit_5(tmp_path: Path, run: Runner) -> None:
-    gone = ["--log", f"server={tmp_path / 'gone.log'}"]
-    some = run("doctor", "--json", *gone, *sources_of("local"))
-    assert some.code == 1
-    assert [check["fine"] for check in some.json["checks"]] == [True, False, True, True]
-    none = run("doctor", *gone)
-    assert none.code == 5
-    assert "gone.log" in none.out
-
-
 @pytest.fixture
 def balsam() -> RecordedBalsam:
     return RecordedBalsam()

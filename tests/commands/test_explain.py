@@ -17,7 +17,6 @@ from tests.analysis.captured import expected
 from tests.analysis.explain.cases import ASKED, CONFIDENT, played
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
-from tests.condor import event, executing, submitted
 from tests.demo.sites import DriverName
 
 NEXT = {
@@ -87,33 +86,6 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
     found = run("explain", ON_CLUSTER, "--json", "--config", config, "--at", AT, *sources_of("sbatch")).json
     place = found["cause"]["source"].rpartition("/")[2]
     assert f"{place}: {found['cause']['text']}".startswith(reason)
-
-
-def test_of_a_stuck_job_the_last_lines_are_shown_and_no_cause(run: Runner, tmp_path: Path) -> None:
-    jid = "hZk95g40-9UNGYpIm-activityAnimation"
-    (tmp_path / "supervisor-job").mkdir()
-    shutil.copy(CAPTURES / f"local/snapshots/002-203442/{jid}.json", tmp_path / "supervisor-job")
-    directory = tmp_path / "user/hZk95g40/myapp/9UNGYpIm/activityAnimation"
-    directory.mkdir(parents=True)
-    (directory / "run.log").write_text("begin\nstep 1\n\nValueError: odd\nwaits for a lock\n")
-    log = CAPTURES / "local/supervisor.log"
-    found = run("explain", jid, "--json", "--at", AT, "--srdb", tmp_path, "--log", log).json
-    last = [(one["line"], one["text"]) for one in found["evidence"] if one["what"] == "last lines"]
-    assert last == [(2, "step 1"), (4, "ValueError: odd"), (5, "waits for a lock")]
-    assert (found["verdict"], found["cause"]) == ("stale_record", None)
-
-
-def test_a_file_that_is_not_there_is_never_offered(run: Runner, tmp_path: Path) -> None:
-    gone = run("explain", "5K0DYGG3", "--json", *sources_of("local")).json["next"]
-    assert not any(word in step["command"] for step in gone for word in ("tail ", "less "))
-    jid = "hZk95g40-KwrjHk9u-heightWeightReport"
-    shutil.copytree(CAPTURES / "local" / "supervisor-job", tmp_path / "supervisor-job")
-    run_dir = tmp_path / "user" / "hZk95g40" / "myapp" / "KwrjHk9u" / "heightWeightReport"
-    run_dir.mkdir(parents=True)
-    (run_dir / "run.log").write_text("step 1\n")
-    log = CAPTURES / "local" / "supervisor.log"
-    moved = run("explain", jid, "--json", "--srdb", tmp_path, "--log", f"supervisor={log}").json["next"]
-    assert f"tail -n 50 -- {run_dir}/run.log" in [step["command"] for step in moved]
 
 
 def test_commands_are_short_where_the_shell_has_the_sources(
@@ -187,27 +159,3 @@ def test_what_went_wrong_is_grouped(run: Runner) -> None:
         assert min(each["confidence"] for each in told) == one["confidence"]
     ran = run("incidents", "-n", "0", "--at", AT, *sources_of("local"))
     assert (ran.code, ran.out, "and 7 more" in ran.err) == (3, "", True)  # not that nothing went wrong
-
-
-def test_with_a_source_that_cannot_be_read_nothing_is_said_to_be_well(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "supervisor-job").mkdir()
-    ran = run("incidents", "--srdb", tmp_path, "--condor-log", tmp_path / "missing.log")
-    assert ran.code == 3
-    first, second = ran.out.splitlines()
-    assert "missing.log cannot be read" in first
-    assert second.startswith("nothing is known to have gone wrong with 0 jobs")
-
-
-def test_jobs_of_htcondor_get_their_own_verdicts(run: Runner, tmp_path: Path) -> None:
-    log = tmp_path / "event.log"
-    held = "".join(
-        submitted(job=job)
-        + executing(job=job)
-        + event(12, "2026-11-20 10:02:00Z", "Job was held.", "too much memory", "Code 34 Subcode 0", job=job)
-        for job in ("007.000.000", "007.001.000")
-    )
-    log.write_text(held)
-    ran = run("incidents", "--json", "--at", "2026-11-20T11:00:00Z", "--condor-log", str(log))
-    (group,) = ran.json["incidents"]
-    assert (group["verdict"], group["count"]) == ("held", 2)
-    assert "too much memory" in group["sentence"]

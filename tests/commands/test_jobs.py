@@ -84,11 +84,3 @@ def test_an_unreadable_database_is_one_line_and_exit_5(tmp_path: Path, run: Runn
     assert ran.code == 5
     assert "permission denied" in ran.err
     assert ran.err.count("\n") == 1
-
-
-def test_a_source_that_is_down_does_not_take_the_others_with_it(tmp_path: Path, run: Runner) -> None:
-    ran = run("jobs", "--json", "--srdb", tmp_path / "gone", *sources_of("local"))
-    assert ran.code == 0
-    assert len(ids(ran.out)) == 18
-    assert sorted(source["state"] for source in ran.json["sources"]) == ["down", "ok"]
-    assert "gone" in ran.err
