@@ -754,16 +754,20 @@ def stages() -> Iterator[str]:
             called, words = _name(node.func), node.args
             if called == "partial":
                 called, words = _name(words[0]), words[1:]
-            at = {"contained": 0, "each": 0, "note": 1, "kept_up": 1}.get(called)
-            if at is not None and len(words) > at and isinstance(words[at], STAGE_WORDS):
+            at = {"contained": 0, "each": 0, "note": 1, "kept_up": 1, "__init__": 1}.get(called)
+            if at is None or len(words) <= at:
+                continue
+            if isinstance(words[at], STAGE_WORDS):
                 yield _words(words[at])
+            elif called in ("contained", "kept_up"):  # a stage that is given: what gives it is listed
+                assert ast.unparse(words[at]) in ("stage", "self._stage"), ast.unparse(node)
 
 
 def _name(called: ast.expr) -> str:
     return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
-STAGED = re.compile(r"\b(contained|kept_up)\b|\.(each|note)\(")
+STAGED = re.compile(r"\b(contained|kept_up|BatchWriter)\b|\.(each|note)\(")
 STAGE_WORDS = (ast.Constant, ast.JoinedStr)
 
 

@@ -302,15 +302,27 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
     assert [fault.stage for fault in expected_faults.all()] == ["following a trace"]
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "counted"),
+    [
+        (None, "", ["polling"]),
+        (textual_patches, "monotonic", ["telling of a fault", "polling"]),
+        (Faults, "note", []),
+    ],
+    ids=["", "and the clock of it fails", "and cannot be counted"],
+)
 async def test_polling_is_begun_again_and_says_so(
-    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+    owner: object, name: str, counted: list[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     failing_once(monkeypatch, Session, "run")
+    if owner is not None:
+        works, broken = getattr(owner, name), iter([fail])
+        monkeypatch.setattr(owner, name, lambda *given: next(broken, works)(*given))
     async with read() as (scene, pilot):
         await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
         scene.db.add(batch(a_job(11, name="told after")))
         await until(scene.app, pilot, "told after")
-    assert [fault.stage for fault in expected_faults.all()] == ["polling"]
+    assert [fault.stage for fault in expected_faults.all()] == counted
 
 
 async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> None:
