@@ -292,7 +292,7 @@ async def test_what_a_login_prints_changes_nothing(cluster: StandIn, monkeypatch
 
 
 async def test_too_long_a_queue_loses_no_job(cluster: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{"%i": str(number), "%A": str(number)} for number in range(1, 2000)]
+    rows = [{"%i": str(number), "%A": str(number)} for number in range(1, 500)]
     cluster.queue(*rows)
     reading = Reading()
     await reading.read()
