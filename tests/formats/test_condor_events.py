@@ -92,6 +92,12 @@ def test_the_head_of_a_log_of_a_whole_schedd_is_of_no_job(head: str) -> None:
     assert [(fact.what, fact.job) for fact in facts_of(head.encode())] == [("generic", "")]
 
 
+def test_an_event_in_xml_keeps_the_ads_inside_it() -> None:
+    inner = '<a n="ToE"><c>\n<a n="In"><c><a n="x"><i>1</i></a></c></a>\n</c></a></c>\n'
+    told = facts_of((GLOBAL[2].replace("</c>\n", inner) + GLOBAL[2]).encode())
+    assert [(fact.what, fact.values.get("Info")) for fact in told] == [("generic", "Global JobLog")] * 2
+
+
 @pytest.mark.parametrize("torn", ['<c>\n<a n="Cluster"><i>7</i></a>\n', "</c>\n"], ids=["no end", "no begin"])
 def test_a_torn_event_in_xml_costs_only_itself(torn: str) -> None:
     assert [fact.what for fact in facts_of((GLOBAL[2] + torn + GLOBAL[2]).encode())] == ["generic"] * 2

@@ -212,6 +212,7 @@ async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandI
     assert [run.status for run in detail.runs] == [JobStatus.CANCELED, JobStatus.PENDING]
     run = detail.runs[0]
     assert (run.started_at, run.ended_at) == (time_of("2026-11-20T20:10:00"), time_of("2026-11-20T20:20:00"))
+    assert run.message == "put into the queue again"
     assert [change.after for change in detail.changes] == ["PENDING", "RUNNING", "REQUEUED", "PENDING"]
 
 
