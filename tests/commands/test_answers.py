@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.contract import TABLES, check_document
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.commands.sites import Flags, flags
 from tests.excerpts import FIXTURES
@@ -63,6 +64,10 @@ def check(
     at = [] if "--at" in words or words.startswith("record") else ["--at", AT]
     ran = run(*flags, *at, *shlex.split(words.format(**names)))
     assert ran.code == code, ran.err
+    if "--json" in words and ran.out.startswith("{") and code in (0, 1, 3):
+        command, is_whole = ran.json["schema"].split("/")[1], ran.json.get("started_at", "") is not None
+        if command in TABLES["commands"] and is_whole:
+            check_document(ran.json, command)
     everything = ran.out + ran.err
     for one in said:
         if one.startswith("rows: "):

@@ -134,12 +134,6 @@ def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:
     assert all(since <= at[:19] + "Z" <= until for at in times)
 
 
-@pytest.mark.parametrize("command", ["jobs", "agents", "incidents", "find VUlhaMOD"])
-def test_the_first_of_many_rows_are_given_and_the_others_counted(command: str, run: Runner) -> None:
-    found = run(*command.split(), "-n", "1", "--csv", "--at", AT, *sources_of("docker"))
-    assert (found.out.count("\n"), " more\n" in found.err) == (2, True), found
-
-
 def test_the_last_steps_and_runs_and_the_first_lines_are_given(run: Runner) -> None:
     whole, last = (
         ran(run, ("timeline",), "docker", RESTARTED, "--csv", *most).out.splitlines()
