@@ -37,8 +37,6 @@ def to_bytes(record: Record) -> bytes:
 
 
 class Db:
-    """A db directory that a test writes as the supervisor does."""
-
     def __init__(self, root: Path, *, make: bool = True) -> None:
         self.root = root
         self.directory = root / DIRECTORY

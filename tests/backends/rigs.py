@@ -331,4 +331,3 @@ RIGS: tuple[type[Rig], ...] = (
     SirepoDbRig, BalsamRig, TraceFileRig, SlurmRig, CondorRig, LogFileRig,
     AgentCopiesRig,
 )  # fmt: skip
-"""Every backend that the contract is tested on: a class made from a folder of its own."""

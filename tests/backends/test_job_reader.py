@@ -27,7 +27,6 @@ RECORD = (
 
 
 async def nothing_before(at: Nanos, progress: object = None) -> bool:
-    """As if all had been read."""
     return False
 
 
@@ -86,7 +85,6 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "remembered": (a_job(), "x", Nanos(0)),
     "script": (Wanted("1"),),
 }
-"""What a job_reader can be asked, with what."""
 
 
 @pytest.mark.parametrize(

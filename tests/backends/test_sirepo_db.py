@@ -32,7 +32,6 @@ def db(tmp_path: Path) -> Db:
 
 
 async def news(reader: Reader) -> list[JobId]:
-    """Read on; the ids of the jobs that came, in the order they came."""
     return [job.id for batch in await reader.drain() for job in batch.jobs]
 
 
@@ -167,7 +166,6 @@ NO_RECORDS: dict[str, Callable[[Path], object]] = {
     "a link that cannot be followed": lambda path: path.symlink_to(path),
     f"100000000 bytes, more than the {MAX_BYTES}": make_hole,
 }
-"""What may be in the place of a record, by what is said of it."""
 
 
 @pytest.mark.parametrize("why", NO_RECORDS)

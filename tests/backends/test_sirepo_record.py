@@ -112,7 +112,6 @@ FIELDS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
         {"started_at": None, "name": None, "owner": "EPRSqtUW"},
     ),
 ]
-"""Fields of a record, and what the job has then."""
 
 
 @pytest.mark.parametrize(("fields", "wanted"), FIELDS)

@@ -287,8 +287,6 @@ SWEEP_S = 30.0
 
 
 class FakeWatch(DirectoryWatch):
-    """A watch that tells what a test lets it tell."""
-
     def __init__(self, directory: FileId) -> None:
         self.directory = directory
         self.names: set[str] = set()
@@ -372,7 +370,6 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def begun(world: World) -> World:
-    """One that is watched, after the first look."""
     assert world.changes.is_due
     assert world.changes.begin()
     assert not world.changes.is_due

@@ -23,7 +23,6 @@ def records_of(data: bytes, parser: LogParser | None = None) -> list[LogRecord]:
 
 
 def records_of_blocks(blocks: Iterable[bytes], parser: LogParser) -> list[LogRecord]:
-    """What blocks give that follow one another in a file."""
     found: list[LogRecord] = []
     offset, line = 0, 1
     for block in blocks:

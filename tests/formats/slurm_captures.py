@@ -12,7 +12,6 @@ from jobtui.model.slurm import SlurmJob
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "slurm"
 DIRECTORY = re.findall(r"WorkDir=(\S+)", (CAPTURES / "scontrol-show-job-oneline.txt").read_text())[0]
-"""Where all captured jobs ran."""
 SQUEUE_FIELDS = ("%i", "%j", "%u", "%T", "%r", "%M", "%l", "%D", "%R")
 LINES = "|\n"
 
@@ -24,7 +23,6 @@ def psv_rows(name: str) -> list[dict[str, str]]:
 
 
 def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:
-    """The jobs of each captured answer, by id."""
     squeue = (CAPTURES / "squeue.txt").read_text().replace("\n", LINES).encode()
     found: dict[str, list[SlurmJob | None]] = {
         "squeue.txt": [queued_job(row) for row in rows_of(squeue, "|", SQUEUE_FIELDS)],
@@ -38,7 +36,6 @@ def captured_jobs() -> Mapping[str, dict[str, SlurmJob]]:
 
 
 def accounted_rows() -> list[dict[str, str]]:
-    """Every row of sacct, also those of steps."""
     return psv_rows("sacct-all.psv")
 
 

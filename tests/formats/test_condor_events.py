@@ -25,7 +25,6 @@ SAME = {
     "StartdName": "StartdName", "HoldReasonCode": "HoldReasonCode", "HoldReasonSubCode": "HoldReasonSubCode",
     "ReturnValue": "ReturnValue", "TerminatedBySignal": "TerminatedBySignal", "JobsubJobId": "JobsubJobId",
 }  # fmt: skip
-"""Attributes, and how facts call them."""
 
 
 def skips_of(data: bytes) -> list[str]:

@@ -90,7 +90,6 @@ def test_a_fault_in_a_file_is_told_with_file_and_shape(old: str, new: str, why: 
 
 
 def lines_of(pattern: str, heads: str = "") -> LogFormat:
-    """A format of lines, the first of which has this pattern."""
     return read_format("made", LINES.replace(r"widget=\d+", pattern).replace("shapes", f"{heads}\nshapes"))
 
 

@@ -25,7 +25,6 @@ from tests.fuzz.whole import fuzz_world
 from tests.fuzz.worlds import WORLDS
 
 VERDICTS = {"damaged": damaged_worlds.wrong, "disturbed": disturbed_worlds.wrong}
-"""Verdicts on simulated jobs whose logs are damaged, or whose sources are disturbed."""
 CORPUS = Path(__file__).with_name("corpus")
 MINUTES = 5.0
 AT_ONCE = 100

@@ -56,7 +56,6 @@ ODD_TOKENS = (
     b'"' + b"x" * 20_000 + b'"', b"[[[[[[[[]]]]]]]]",
     b'{"a": {"a": {"a": 1}}}', b'"password=hunter2"', '"\u0663"'.encode(),
 )  # fmt: skip
-"""What may stand in a document in place of a string or number."""
 NUMBER = re.compile(rb"\d[\d.:]*")
 ODD_NUMBERS = (
     b"", b"-1", b"0", b"9" * 25, b"9" * 5_000, b"8../x", b"1e999", b"nan", b"99:99:99", b"2e", b"\xd9\xa3",
@@ -69,7 +68,6 @@ ODD_TIMES = (
 )  # fmt: skip
 """What may stand in place of as much of the beginning of a time."""
 SHIFTS_S = (-86_400 * 365, -86_400, -3_600, -60, -1, 1, 60, 3_600, 18_000, 86_400, 86_400 * 36_500)
-"""By so much a clock is suddenly off."""
 NOISE = (
     b"\0" * 300, b"\xff\xfe garbage", b"\x1b[2J", b"", b"x" * 20_000, b"{" * 2_000, b"[" * 2_000,
     b"\xed\xa0\x80", "\ufeffgarbage".encode(), "garbage".encode("utf-16"), "\u202e\u2066garbage".encode(),
@@ -79,7 +77,6 @@ NOISE = (
 JUNK = (b"null", b"5", b'"x"', b"[]", b"{}", b'{"id": null}', b"-1e999", b"[" * 200 + b"]" * 200, b"true")
 """Rows among those of a list that say nothing."""
 LISTS = re.compile(rb'"(?:results|spans)"\s*:\s*\[|\A\s*\[')
-"""Where the rows of a document begin."""
 BETWEEN = re.compile(r"[\s,]*")
 
 Draw = Callable[[random.Random, str, bytes], Edit]
@@ -285,7 +282,6 @@ TO_DOCUMENTS: tuple[Draw, ...] = (
 )  # fmt: skip
 TO_BYTES: tuple[Draw, ...] = (_bytes, _cut, _flip, _flip)
 TO_WHOLE: tuple[Draw, ...] = (_empty, _recode)
-"""What makes another file of a whole one."""
 RARELY = 0.15
 """How often a whole file is damaged or becomes something else, in place of a piece of it."""
 

@@ -40,7 +40,6 @@ def _repeated(piece: bytes, size: int) -> bytes:
 
 
 def _once(target: Target, data: bytes) -> float:
-    """Processor time of one reading."""
     began = time.thread_time()
     with suppress(*target.raises):
         target.read(data)

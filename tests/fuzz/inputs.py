@@ -22,7 +22,6 @@ COMMON = (
     b"\x1b[2J", b"\x9b31m", b"\x1f\x8b\x08", b"\x0a\xff\xff\xff\xff\x0f", b"1970-01-01T00:00:00Z",
     b"9999-12-31T23:59:59.999999999+14:00",
 )  # fmt: skip
-"""What breaks readers of any kind."""
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 63), 1 << 63) | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

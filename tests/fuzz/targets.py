@@ -288,7 +288,6 @@ def _views(path: Path) -> None:
 
 
 def _masking(data: bytes) -> None:
-    """What is masked stays so."""
     text = data.decode("utf-8", "replace")
     masked = mask_text(text)
     assert mask_text(masked) == masked, "masked twice it is another text"

@@ -112,7 +112,6 @@ PLANTED: dict[str, tuple[Callable[[Any], int], str]] = {
     "a loop that does not end": (_turns, "did not end"),
     "memory": (lambda words: len(bytearray(b"x") * 2 * whole.MOST_BYTES) and 0, "bytes of memory"),
 }
-"""What a command may do wrong, and what is said of it."""
 
 
 @pytest.mark.parametrize("planted", PLANTED)

@@ -44,7 +44,6 @@ HANG_S = 10.0
 MOST_BYTES = 1 << 30
 SURE = 0.5
 STEPS = 4
-"""So many things are done in each damaged world."""
 MISHAPS = 0.3
 """In so many of the worlds whoever answers has a mishap."""
 
@@ -299,7 +298,6 @@ def _dashboard(words: Sequence[str], walk: str = "all") -> None:
 
 
 def drawn_steps(kind: str, draw: random.Random, files: Files, special: str) -> Iterator[str]:
-    """Some steps for a world."""
     ids = ids_of(kind)
     for template in draw.sample(WORLDS[kind].commands, min(STEPS, len(WORLDS[kind].commands))):
         given = {"ID": draw.choice(ids), "OTHER": draw.choice(ids), "WORD": _word(draw, files)}

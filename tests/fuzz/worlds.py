@@ -159,7 +159,6 @@ FATES: Mapping[str, Callable[[httpx.Response], httpx.Response]] = {
     "busy": lambda answer: httpx.Response(429, headers={"retry-after": "9" * 30}),
     "refused": lambda answer: httpx.Response(401, content=b"{}"),
 }
-"""What may become of an answer of a server."""
 
 
 def _answer(content: bytes, headers: Mapping[str, str] | None = None) -> httpx.Response:
@@ -318,6 +317,5 @@ WORLDS: Mapping[str, World] = {
     ),
     "world-archive": World(_archive, _start_archive, (*SCRIPT, *JOB, *ALL)),
 }
-"""By their names, which are also the directories of their corpus."""
 NOW = AT
 TRACE = str(EXPECTED["job-fail"]["traceID"])

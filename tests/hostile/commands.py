@@ -19,7 +19,6 @@ from tests.hostile.texts import FEW, TEXTS
 Words = list[str]
 CASES: dict[str, list[str]] = tomllib.loads((FIXTURES / "hostile_commands.toml").read_text())
 CASES["report"] += REPORTS
-"""What follows each command."""
 
 
 def calls(command: str, site: HostileSite, most: int = 99) -> Iterator[Words]:

@@ -32,14 +32,11 @@ OP_LINES = [*map(Template, (FIXTURES / "hostile_lines.txt").read_text().splitlin
 
 
 class HostileSite:
-    """Writes all of it below a directory that must exist."""
-
     def __init__(self, place: Path) -> None:
         self.root = place / DIRECTORY
         self.supervisor_log = place / f"supervisor {LOG_NAME}"
         self.server_log = place / f"server {LOG_NAME}"
         self.jobs = {name: job_of(number) for number, name in enumerate(TEXTS)}
-        """The job of each text."""
         self.spans = place / f"spans {LOG_NAME}"
         self.spans.write_text(
             "\n".join(json.dumps(spans_of(*one)) for one in enumerate(TEXTS.values(), start=1))

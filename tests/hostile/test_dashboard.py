@@ -24,14 +24,11 @@ PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
 OPENING = frozenset(
     {"command", "filter", "search", "line", "app.command_palette", "app.keys", "open", "error"}
 )
-"""Actions after which one goes back."""
 LEFT_OUT = frozenset({"app.quit", "app.suspend_process", "app.page", "app.edit"})
 """Actions that leave the dashboard, or give the terminal to another program."""
 
 
 class Screen:
-    """The dashboard on a terminal, and what that shows."""
-
     def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
         self.painted = Painted(columns, rows)
         self.terminal = terminal
@@ -96,7 +93,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> HostileSite:
 
 @pytest.fixture
 def size() -> tuple[int, int]:
-    """Columns and rows, unless a test has its own."""
     return LARGE
 
 

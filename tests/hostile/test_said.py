@@ -34,7 +34,6 @@ def app_on(views: Path) -> JobtuiApp:
 
 @pytest.fixture
 def views(tmp_path: Path) -> Path:
-    """Views that somebody else has written."""
     view = {"filter": TEXTS["csi"], "sort": TEXTS["osc"], "columns": list(TEXTS.values())}
     path = tmp_path / "views.json"
     path.write_text(json.dumps({"": {"start": view, **dict.fromkeys(TEXTS.values(), view)}}))

@@ -10,7 +10,6 @@ TEXTS: Mapping[str, str] = {
     name: "".join(text * times for text, times in zip(parts[::2], parts[1::2], strict=True))
     for name, parts in json.loads((FIXTURES / "hostile_texts.json").read_text()).items()
 }
-"""One for each way to do harm, by what it is."""
 
 FEW = (
     "markup", "csi", "osc", "c1", "bidi", "nul", "whitespace", "cjk", "combining", "surrogates", "long",
@@ -19,7 +18,6 @@ FEW = (
 """Those that are tried where each takes its time; the others would tell nothing more there."""
 
 SECRET = "hunter2"
-"""What must be seen nowhere."""
 
 _WIDE = frozenset("WF")
 

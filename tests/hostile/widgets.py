@@ -97,8 +97,6 @@ def typed_into(bar: AnyWidget, text: str) -> Case:
 
 
 class HostileLines:
-    """A log of one line, again and again."""
-
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -287,4 +285,3 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     HelpPane: lambda text: case(HelpPane([Paragraph(show(text))], [Paragraph(show(text))])),
     WhyList: lambda text: case(WhyList(), lambda one: one.set_text(why_parts(hostile(Verdict, text)))),
 }
-"""The case of each widget."""

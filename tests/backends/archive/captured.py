@@ -53,7 +53,6 @@ def torque_in(place: Path) -> Path:
 
 
 def spool_in(place: Path) -> Path:
-    """Slurm's StateSaveLocation."""
     with tarfile.open(FIXTURES / "spool.tar.gz") as packed:
         packed.extractall(place, filter="data")
     return place
@@ -65,12 +64,10 @@ def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
 
 
 def found(place: Path, text: str, cluster: str = "", **more: object) -> ArchivedScript:
-    """The script of a job that is there."""
     return some(look(place, text, cluster, **more).script)
 
 
 def check(script: ArchivedScript | None, number: str) -> None:
-    """It has the script of this job and its environment, byte for byte."""
     assert script is not None
     assert script.environment is not None
     assert (script.script, dict(script.environment.variables)) == (script_of(number), environment_of(number))

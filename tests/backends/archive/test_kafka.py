@@ -149,7 +149,6 @@ class TimedConsumer(Consumer):  # type: ignore[misc]
     """One that knows the offsets of times, which the mock cluster does not."""
 
     asked: ClassVar[set[int]] = set()
-    """The times that were asked for."""
 
     def offsets_for_times(self, places: list[Any], timeout: float) -> list[Any]:
         for place in places:

@@ -46,7 +46,6 @@ FILES = archive({f"{JOB}/beam.out": OUTPUT, f"{JOB}/beam.err": "x" * 300_000}, p
 
 
 def kept(body: bytes = FILES, status: int = 200, **headers: str) -> tuple[FetchLog, list[str]]:
-    """A server that answers so, and what it was asked."""
     asked: list[str] = []
     said = {"content-type": "application/gzip"} | {n.replace("_", "-"): v for n, v in headers.items()}
 

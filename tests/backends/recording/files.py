@@ -51,11 +51,9 @@ def replayed_source(recording: Recording, worker: Worker, second: int) -> Replay
 
 
 def replayed(path: Path, second: int = 0) -> list[Batch]:
-    """What the source of a recording delivers up to a second."""
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         return asyncio.run(polled(replayed_source(recording, worker, second)))
 
 
 def numbers(path: Path, second: int = 0) -> list[int]:
-    """Those of the records that are delivered."""
     return [one.line for batch in replayed(path, second) for one in batch.records]

@@ -173,7 +173,6 @@ SOURCE = ScriptedSource(name="a.log", kind="logfile")
 
 @contextmanager
 def recorded(place: Path) -> Iterator[tuple[RecordingWriter, Recorder]]:
-    """What is recorded in a file until the end."""
     writer = RecordingWriter(place / "r", about(), MB)
     recorder = Recorder(writer, FixedClock(NOW))
     yield writer, recorder

@@ -29,7 +29,6 @@ class Reading(polling.Reading[Slurm]):
         return cast(Mapping[str, Job], self.jobs)
 
     async def detail(self, number: str) -> JobDetail:
-        """All of a job that is there."""
         detail = await self.source.detail(JobId(f"slurm/{number}"))
         assert detail is not None
         return detail

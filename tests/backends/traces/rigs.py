@@ -104,7 +104,6 @@ RIGS = (
 
 @asynccontextmanager
 async def a_rig(name: str, spans: Spans, folder: Path, clock: Clock) -> AsyncIterator[Rig]:
-    """A rig of RIGS, that is closed in the end."""
     with ExitStack() as stack:
         rig: Rig
         if name == "files":

@@ -58,7 +58,6 @@ async def send(
 
 
 async def taken(receiver: Receiver) -> Batch:
-    """All that was taken in since, as one batch."""
     batch = await receiver.poll("last")
     spans, logs, skips = list(batch.spans), list(batch.span_logs), list(batch.skipped)
     while batch.more:
