@@ -16,7 +16,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, RowContext
-from jobtui.render.text import safe
+from jobtui.render.text import Zone, safe
 from jobtui.screens.base import FilteringScreen, test_of
 from jobtui.screens.job_verdict import JobVerdict, keys_for
 from jobtui.screens.shared import Shared, Taken, open_screen
@@ -64,9 +64,10 @@ class JobLookup:
         return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
 
     def context(self) -> RowContext:
-        store = self._shared.store
+        store, now = self._shared.store, self._shared.now()
         return RowContext(
-            now=self._shared.now(),
+            now=now,
+            offset_s=Zone.offset_s(now),
             relative=not self._shared.absolute,
             host_of=self.host_of,
             driver_of=self.driver_of,

@@ -61,6 +61,13 @@ async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen() -> None:
             await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
 
 
+async def test_a_time_in_a_filter_is_of_the_zone_that_is_shown() -> None:
+    async with read() as (scene, pilot):
+        table = scene.app.screen.query_one(JobTable)
+        await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
+        await press(pilot, "slash", *"queued<22:57", "enter", until=lambda: len(table.rows) == 1)
+
+
 async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
