@@ -29,22 +29,13 @@ class ScriptedSource:
         details: Mapping[JobId, JobDetail] | None = None,
     ) -> None:
         self._script = list(script)
-        self._name = name
-        self._kind = kind
+        self.name, self.kind = name, kind
         self._details = details or {}
         self._news = asyncio.Event()
         self._open = asyncio.Event()
         self._open.set()
         self.polls = 0
         self.closed = 0
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def kind(self) -> str:
-        return self._kind
 
     def add(self, *steps: Batch | SourceError) -> None:
         self._script += steps
