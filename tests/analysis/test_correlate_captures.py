@@ -15,18 +15,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Component, Correlation, Op, Step
-from tests.analysis.captured import (
-    CAPTURES,
-    Seen,
-    correlate,
-    correlate_interleaved,
-    expected,
-    growing,
-    logs,
-    seen,
-    true_ops,
-    with_few_prefixes,
-)
+from tests.analysis import captured
 from tests.demo.sites import DriverName
 from tests.demo.workload import Settings, TrueOp, WatchedWorld, simulate
 
@@ -39,7 +28,7 @@ AGENT_SIDE = frozenset({Component.AGENT, Component.JOB_CMD})
 
 
 def sources(capture: str, order: str) -> dict[str, bytes]:
-    found = logs(capture)
+    found = captured.logs(capture)
     if order == "supervisor only":
         return {SUPERVISOR: found[SUPERVISOR]}
     last_first = order == "supervisor first"
@@ -47,15 +36,15 @@ def sources(capture: str, order: str) -> dict[str, bytes]:
 
 
 def jids_of(capture: str) -> list[JobId]:
-    return [JobId(jid) for jid in expected(capture)["jobs"]]
+    return [JobId(jid) for jid in captured.expected(capture)["jobs"]]
 
 
-def assert_true(correlator: Correlator, truth: list[Seen], capture: str) -> None:
+def assert_true(correlator: Correlator, truth: list[captured.Seen], capture: str) -> None:
     """Every op is as it was, also as a screen asks for it: by its job."""
-    of_jobs = [seen(op) for jid in jids_of(capture) for op in correlator.ops_of(jid)]
-    of_none = [seen(op) for op in correlator.ops() if op.jid is None]
+    of_jobs = [captured.seen(op) for jid in jids_of(capture) for op in correlator.ops_of(jid)]
+    of_none = [captured.seen(op) for op in correlator.ops() if op.jid is None]
     assert Counter(of_jobs + of_none) == Counter(truth)
-    assert Counter(seen(op) for op in correlator.ops()) == Counter(truth)
+    assert Counter(captured.seen(op) for op in correlator.ops()) == Counter(truth)
 
 
 def assert_whole(correlator: Correlator, given: Mapping[str, bytes], capture: str) -> None:
@@ -95,19 +84,19 @@ def told(correlator: Correlator, capture: str) -> Counter[tuple[str, str, Step]]
     )
 
 
-@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("capture", captured.CAPTURES)
 def test_every_op_is_as_it_was_in_whatever_order_logs_are_read(capture: str) -> None:
     all_told = []
     for order in ORDERS:
         given = sources(capture, order)
-        at_once = correlate(given)
-        assert_true(at_once, true_ops(capture), capture)
+        at_once = captured.correlate(given)
+        assert_true(at_once, captured.true_ops(capture), capture)
         if order != "supervisor only":
             assert_in_order(at_once)
             all_told.append(told(at_once, capture))
         for seed in SEEDS:
-            grown = correlate_interleaved(given, seed)
-            assert_true(grown, true_ops(capture), capture)
+            grown = captured.correlate_interleaved(given, seed)
+            assert_true(grown, captured.true_ops(capture), capture)
             assert_whole(grown, given, capture)
             if order != "supervisor only":
                 all_told.append(told(grown, capture))
@@ -116,21 +105,21 @@ def test_every_op_is_as_it_was_in_whatever_order_logs_are_read(capture: str) -> 
 
 @pytest.mark.parametrize("prefixes", [20, 5, 1])
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("capture", captured.CAPTURES)
 def test_ops_that_share_a_prefix_are_told_apart(capture: str, seed: int, prefixes: int) -> None:
-    rewritten, truth = with_few_prefixes(capture, prefixes, seed)
+    rewritten, truth = captured.with_few_prefixes(capture, prefixes, seed)
     assert len({op.op for op in truth}) <= prefixes
-    assert_true(correlate(rewritten), truth, capture)
-    assert_true(correlate_interleaved(rewritten, seed), truth, capture)
+    assert_true(captured.correlate(rewritten), truth, capture)
+    assert_true(captured.correlate_interleaved(rewritten, seed), truth, capture)
 
 
-@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("capture", captured.CAPTURES)
 def test_jobs_are_announced_as_better_known(capture: str) -> None:
     """Whatever `feed` does not name has not changed: what was asked before is still right."""
     correlator = Correlator()
     jids = jids_of(capture)
     known = {jid: (correlator.ops_of(jid), correlator.unlinked_of(jid)) for jid in jids}
-    for records in growing(logs(capture), 3):
+    for records in captured.growing(captured.logs(capture), 3):
         changed = correlator.feed(records)
         for jid in jids:
             now = correlator.ops_of(jid), correlator.unlinked_of(jid)
@@ -175,7 +164,7 @@ def _seen(op: Op | TrueOp) -> Counted:
 
 def _of_site(world: WatchedWorld, *names: str) -> Correlator:
     given = {name: world.log(name) for name in names}
-    return correlate(given, Nanos(world.kernel.now + SECOND), limit=1_000_000)
+    return captured.correlate(given, Nanos(world.kernel.now + SECOND), limit=1_000_000)
 
 
 def _assert_exact(correlator: Correlator, ops: Iterable[Counted]) -> None:
@@ -214,7 +203,7 @@ def test_ops_are_exact(site: str, seed: int, prefixes: int | None) -> None:
 @pytest.mark.parametrize("site", OLD_SITES, ids=lambda path: path.name)
 def test_ops_of_2020_are_exact(site: Path) -> None:
     told = json.loads(gzip.decompress(site.read_bytes()))
-    correlator = correlate({"supervisor.log": told["log"].encode()}, Nanos(told["newest"] + SECOND))
+    correlator = captured.correlate({"supervisor.log": told["log"].encode()}, Nanos(told["newest"] + SECOND))
     _assert_exact(correlator, (Counted(*op) for op in told["ops"]))
 
 

@@ -7,20 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.analysis import timeline
 from jobtui.analysis.compare import StepPair, Took, step_pairs
 from jobtui.analysis.paths import Reach, reached, run_dirs_of
-from jobtui.analysis.timeline import (
-    Fold,
-    RunWindow,
-    folds_in,
-    in_time_order,
-    job_lines,
-    ops_in,
-    ops_of_changes,
-    timeline_rows,
-    unlinked_in,
-    window_of,
-)
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, RunDir
@@ -112,21 +101,21 @@ RUNS = (a_run(1, 900), a_run(2, 600), a_run(3, None, 300))
 
 
 def test_a_run_lasts_until_the_next_is_queued_and_what_was_before_is_with_the_first() -> None:
-    assert window_of(RUNS, 1) == RunWindow(None, ago(602))
-    assert window_of(RUNS, 2) == RunWindow(ago(602), ago(302))
-    assert window_of(RUNS, 3) == RunWindow(ago(302), None)
-    assert window_of((), 1) == RunWindow()
+    assert timeline.window_of(RUNS, 1) == timeline.RunWindow(None, ago(602))
+    assert timeline.window_of(RUNS, 2) == timeline.RunWindow(ago(602), ago(302))
+    assert timeline.window_of(RUNS, 3) == timeline.RunWindow(ago(302), None)
+    assert timeline.window_of((), 1) == timeline.RunWindow()
 
 
 def test_ops_and_lines_are_parted_by_time_and_what_has_none_is_everywhere() -> None:
     old = an_op(created_at=ago(700))
     new = an_op(created_at=None, steps=[a_step(at=None), a_step(at=ago(601))])
     timeless = an_op(created_at=None)
-    assert ops_in(window_of(RUNS, 1), (old, new, timeless)) == (old, timeless)
-    assert ops_in(window_of(RUNS, 2), (old, new, timeless)) == (new, timeless)
+    assert timeline.ops_in(timeline.window_of(RUNS, 1), (old, new, timeless)) == (old, timeless)
+    assert timeline.ops_in(timeline.window_of(RUNS, 2), (old, new, timeless)) == (new, timeless)
     line = Unlinked(job_id(), a_step(at=ago(601)), "why")
-    assert unlinked_in(window_of(RUNS, 2), [line]) == (line,)
-    assert unlinked_in(window_of(RUNS, 3), [line]) == ()
+    assert timeline.unlinked_in(timeline.window_of(RUNS, 2), [line]) == (line,)
+    assert timeline.unlinked_in(timeline.window_of(RUNS, 3), [line]) == ()
 
 
 _, SUPERVISOR, DRIVER, AGENT, _ = LANES[0]
@@ -184,9 +173,9 @@ def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:
     assert step_pairs([], [], NOW) == ()
 
 
-def folds(*steps: str, every_s: float = 1.0) -> list[Fold]:
+def folds(*steps: str, every_s: float = 1.0) -> list[timeline.Fold]:
     op = an_op(steps=[a_step(step, nth * every_s) for nth, step in enumerate(steps)])
-    return list(folds_in(timeline_rows(op)))
+    return list(timeline.folds_in(timeline.timeline_rows(op)))
 
 
 PAIR = ["update", "status running"]
@@ -197,25 +186,28 @@ PAIR = ["update", "status running"]
     [
         ([], []),
         (["a"] * 3, []),
-        (["a"] * 4, [Fold(0, 3, 1, 4, 1.0)]),
-        (["sent", *PAIR * 214, "reply ok"], [Fold(1, 428, 2, 214, 1.0)]),
-        (["sent", *PAIR * 5, "update"], [Fold(1, 10, 2, 5, 1.0)]),
-        (["status running", *PAIR * 5], [Fold(0, 9, 2, 5, 1.0)]),
+        (["a"] * 4, [timeline.Fold(0, 3, 1, 4, 1.0)]),
+        (["sent", *PAIR * 214, "reply ok"], [timeline.Fold(1, 428, 2, 214, 1.0)]),
+        (["sent", *PAIR * 5, "update"], [timeline.Fold(1, 10, 2, 5, 1.0)]),
+        (["status running", *PAIR * 5], [timeline.Fold(0, 9, 2, 5, 1.0)]),
         ([*PAIR * 3, "reply ok", *PAIR * 3], []),
-        ([*PAIR * 4, "reply ok", *PAIR * 4], [Fold(0, 7, 2, 4, 1.0), Fold(9, 16, 2, 4, 1.0)]),
-        (["a", "b", "c"] * 4, [Fold(0, 11, 3, 4, 1.0)]),
+        (
+            [*PAIR * 4, "reply ok", *PAIR * 4],
+            [timeline.Fold(0, 7, 2, 4, 1.0), timeline.Fold(9, 16, 2, 4, 1.0)],
+        ),
+        (["a", "b", "c"] * 4, [timeline.Fold(0, 11, 3, 4, 1.0)]),
         (["status error"] * 9, []),
         (["update", "status error"] * 9, []),
     ],
 )
-def test_what_repeats_is_found(steps: Sequence[str], found: list[Fold]) -> None:
+def test_what_repeats_is_found(steps: Sequence[str], found: list[timeline.Fold]) -> None:
     assert folds(*steps) == found
 
 
 def test_the_longest_wait_is_known_and_none_where_no_line_has_a_time() -> None:
     assert [fold.longest_s for fold in folds(*["a"] * 5, every_s=7)] == [7.0]
     op = an_op(steps=[a_step("a", at=None) for _ in range(5)])
-    assert [fold.longest_s for fold in folds_in(timeline_rows(op))] == [None]
+    assert [fold.longest_s for fold in timeline.folds_in(timeline.timeline_rows(op))] == [None]
 
 
 OF_JOB = job_id()
@@ -247,15 +239,15 @@ def line_at(text: str, at_s: float, offset: int, **fields: Any) -> Step:
 def test_lines_come_in_order(steps: list[Step], shown: str) -> None:
     """Whether one op has them all, or each its own."""
     for ops in ([an_op(steps=steps)], [an_op(steps=[step]) for step in steps]):
-        assert [line.text for line in job_lines(OF_JOB, ops, ())] == shown.split()
+        assert [line.text for line in timeline.job_lines(OF_JOB, ops, ())] == shown.split()
 
 
 def test_a_line_of_two_ops_is_given_once_with_its_surest_link_and_an_unlinked_one_is_of_none() -> None:
     weak = an_op(steps=[a_step("s", offset=1, text="x", certainty=Certainty.ADJACENT)], op="aaaa")
     sure = an_op(steps=[a_step("s", offset=1, text="x", certainty=Certainty.JID)], op="bbbb")
-    (line,) = job_lines(OF_JOB, [weak, sure], ())
+    (line,) = timeline.job_lines(OF_JOB, [weak, sure], ())
     assert (line.certainty, line.op) == (Certainty.JID, sure)
-    (line,) = job_lines(OF_JOB, (), [Unlinked(OF_JOB, a_step("s", text="loose", line=-5), "no op")])
+    (line,) = timeline.job_lines(OF_JOB, (), [Unlinked(OF_JOB, a_step("s", text="loose", line=-5), "no op")])
     assert (line.text, line.op, line.line) == ("loose", None, 0)
 
 
@@ -265,7 +257,9 @@ def test_a_line_of_two_ops_is_given_once_with_its_surest_link_and_an_unlinked_on
      ("_Op(run, abcd) error=ERROR: x", None)],
 )  # fmt: skip
 def test_a_level_is_only_read_where_python_logging_wrote_it(text: str, level: str | None) -> None:
-    assert [line.level for line in job_lines(OF_JOB, [an_op(steps=[a_step("s", text=text)])], ())] == [level]
+    assert [
+        line.level for line in timeline.job_lines(OF_JOB, [an_op(steps=[a_step("s", text=text)])], ())
+    ] == [level]
 
 
 _STEPS = st.lists(
@@ -283,14 +277,14 @@ _STEPS = st.lists(
 
 @given(_STEPS)
 def test_every_source_keeps_its_order(steps: list[Step]) -> None:
-    lines = job_lines(JobId("x"), [an_op(steps=steps)], ())
+    lines = timeline.job_lines(JobId("x"), [an_op(steps=steps)], ())
     assert {line.place for line in lines} == {(s.source, s.offset, s.text) for s in steps}
     for source in "abc":
         own = [line for line in lines if line.source == source]
         assert [line for line in own if line.at is not None] == sorted(
             (line for line in own if line.at is not None), key=lambda line: (line.at, line.offset)
         )
-    assert in_time_order(reversed(lines)) == lines
+    assert timeline.in_time_order(reversed(lines)) == lines
 
 
 JOB = JobId("balsam/7")
@@ -316,7 +310,7 @@ AGAIN = (
 
 
 def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
-    first, second = ops_of_changes(None, (*AGAIN, *FIRST))
+    first, second = timeline.ops_of_changes(None, (*AGAIN, *FIRST))
     assert [step.step for step in first.steps] == [
         "STAGED_IN", "PREPROCESSED", "RUNNING on 4 nodes", "RUN_ERROR, return code 3"
     ]  # fmt: skip
@@ -333,8 +327,8 @@ def test_each_run_is_an_op_with_a_step_for_each_change() -> None:
 
 
 def test_the_order_in_which_changes_were_learnt_counts_and_what_waits_is_known_to_wait() -> None:
-    (op,) = ops_of_changes(None, (change(4, 60, "RUNNING", "RUN_DONE"), *FIRST[:3]))
+    (op,) = timeline.ops_of_changes(None, (change(4, 60, "RUNNING", "RUN_DONE"), *FIRST[:3]))
     assert [step.line for step in op.steps] == [1, 2, 3, 4]
-    (op,) = ops_of_changes(None, FIRST[:2])
+    (op,) = timeline.ops_of_changes(None, FIRST[:2])
     assert (op.status, op.result, op.sent_at) == (OpStatus.WAITING, None, None)
-    assert ops_of_changes(a_job(1), ()) == ()
+    assert timeline.ops_of_changes(a_job(1), ()) == ()

@@ -12,19 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.analysis.times import age, duration, parse_duration
-from jobtui.model import clock
+from jobtui.model import clock, numbers
 from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
-from jobtui.model.numbers import (
-    LEAST,
-    MOST,
-    MOST_UNSIGNED,
-    of_base,
-    read_json,
-    real,
-    real_of,
-    whole,
-    whole_of,
-)
 from jobtui.render.text import Zone, clock_time, date_time, short_time
 
 PACKAGE = Path(__file__).parents[2] / "jobtui"
@@ -51,22 +40,28 @@ TIMEISH = st.one_of(
 
 
 def test_a_number_may_have_a_default_and_be_in_bytes() -> None:
-    assert (whole("x", 8), whole("3", 8), whole(b"41"), whole(None), whole(LONG)) == (8, 3, 41, None, None)
+    assert (
+        numbers.whole("x", 8),
+        numbers.whole("3", 8),
+        numbers.whole(b"41"),
+        numbers.whole(None),
+        numbers.whole(LONG),
+    ) == (8, 3, 41, None, None)
 
 
 @given(NUMBERISH)
 def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
-    number, fraction, hexadecimal = whole(text), real(text), of_base(text, 16)
-    assert number is None or LEAST <= number <= MOST
+    number, fraction, hexadecimal = numbers.whole(text), numbers.real(text), numbers.of_base(text, 16)
+    assert number is None or numbers.LEAST <= number <= numbers.MOST
     assert fraction is None or math.isfinite(fraction)
-    assert hexadecimal is None or 0 <= hexadecimal <= MOST_UNSIGNED
-    assert whole(text.encode("utf-8", "replace")) == number
+    assert hexadecimal is None or 0 <= hexadecimal <= numbers.MOST_UNSIGNED
+    assert numbers.whole(text.encode("utf-8", "replace")) == number
 
 
 @given(DOCUMENTS)
 def test_any_value_of_a_document_is_none_or_a_number_in_range(value: object) -> None:
-    number, fraction = whole_of(value), real_of(value)
-    assert number is None or (type(number) is int and LEAST <= number <= MOST)
+    number, fraction = numbers.whole_of(value), numbers.real_of(value)
+    assert number is None or (type(number) is int and numbers.LEAST <= number <= numbers.MOST)
     assert fraction is None or (type(fraction) is float and math.isfinite(fraction))
 
 
@@ -76,7 +71,7 @@ def test_any_text_is_none_or_a_time_that_can_be_shown(text: str) -> None:
         clock.time_of_iso(text),
         clock.time_of_iso(text, is_local=True),
         clock.time_of_mail(text),
-        clock.time_of_seconds(real(text)),
+        clock.time_of_seconds(numbers.real(text)),
     ):
         assert at is None or 0 <= at < LATEST_S * SECOND
     length = parse_duration(text)
@@ -98,7 +93,7 @@ def test_any_time_and_length_can_be_shown(number: int, length: float) -> None:
 
 @pytest.mark.parametrize("text", [f'{{"a": {LONG}}}', '{"a": 1e999}', '{"a": NaN}', '{"a": -Infinity}'])
 def test_a_number_out_of_range_is_kept_as_text_and_costs_nothing_else(text: str) -> None:
-    document = read_json(text.replace("}", ', "b": 2}'))
+    document = numbers.read_json(text.replace("}", ', "b": 2}'))
 
     assert isinstance(document, dict)
     assert isinstance(document["a"], str)
@@ -108,7 +103,7 @@ def test_a_number_out_of_range_is_kept_as_text_and_costs_nothing_else(text: str)
 @given(st.binary())
 def test_what_is_no_document_is_a_value_error(data: bytes) -> None:
     with suppress(ValueError):
-        read_json(data)
+        numbers.read_json(data)
 
 
 ALLOWED = {"model/numbers.py", "model/clock.py"}

@@ -4,19 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.model import traces
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import SpanId, TraceId, find_trace
-from jobtui.model.traces import (
-    QUIET_S,
-    Resource,
-    Span,
-    Trace,
-    TraceList,
-    TraceSummary,
-    growing,
-    is_waited_for,
-    with_awaited,
-)
 
 
 @given(st.text(alphabet="0123456789abcdefF-tracepn/: =\"'http", max_size=200) | st.text(max_size=100))
@@ -40,13 +30,15 @@ ENDED = Nanos(1_795_206_870 * SECOND)
 TRACE = TraceId("0af7651916cd43dd8448eb211c80319c")
 
 
-def trace_of(*spans: tuple[str, str | None, Nanos | None]) -> Trace:
-    return Trace(trace_id=TRACE, spans=tuple(span_of(*span) for span in spans))
+def trace_of(*spans: tuple[str, str | None, Nanos | None]) -> traces.Trace:
+    return traces.Trace(trace_id=TRACE, spans=tuple(span_of(*span) for span in spans))
 
 
-def span_of(own: str, parent: str | None, end: Nanos | None) -> Span:
+def span_of(own: str, parent: str | None, end: Nanos | None) -> traces.Span:
     above = SpanId(parent * 16) if parent else None
-    return Span(TRACE, SpanId(own * 16), above, "job", Resource("fife", {}), Nanos(ENDED - SECOND), end)
+    return traces.Span(
+        TRACE, SpanId(own * 16), above, "job", traces.Resource("fife", {}), Nanos(ENDED - SECOND), end
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,37 +50,37 @@ def span_of(own: str, parent: str | None, end: Nanos | None) -> Span:
         ([("a", None, ENDED), ("b", "c", ENDED)], 900, "1 parent was not received"),
         ([("a", None, ENDED), ("b", "c", ENDED), ("d", "e", ENDED)], 900, "2 parents were not received"),
         ([("a", None, ENDED)], 12, "its last span came 12s ago"),
-        ([("a", None, ENDED)], QUIET_S, ""),
+        ([("a", None, ENDED)], traces.QUIET_S, ""),
     ],
 )
 def test_it_is_said_why_more_may_come(
     spans: list[tuple[str, str | None, Nanos | None]], later_s: float, why: str
 ) -> None:
     trace = trace_of(*spans)
-    assert growing(trace, Nanos(ENDED + round(later_s) * SECOND)) == why
+    assert traces.growing(trace, Nanos(ENDED + round(later_s) * SECOND)) == why
 
 
 def test_what_was_seen_to_grow_a_moment_ago_is_not_quiet() -> None:
     trace, now = trace_of(("a", None, ENDED)), Nanos(ENDED + 900 * SECOND)
-    assert growing(trace, now, Nanos(now - 4 * SECOND)) == "its last span came 4s ago"
-    assert is_waited_for(trace, now, Nanos(now - 4 * SECOND))
-    assert not is_waited_for(trace, now)
+    assert traces.growing(trace, now, Nanos(now - 4 * SECOND)) == "its last span came 4s ago"
+    assert traces.is_waited_for(trace, now, Nanos(now - 4 * SECOND))
+    assert not traces.is_waited_for(trace, now)
 
 
-def told(number: int, source: str, spans: int | None = 1) -> TraceSummary:
-    return TraceSummary(
+def told(number: int, source: str, spans: int | None = 1) -> traces.TraceSummary:
+    return traces.TraceSummary(
         trace_id=TraceId(f"{number:032x}"), source=source, spans=spans, started_at=Nanos(number)
     )
 
 
 def test_what_is_awaited_stands_as_it_was_told_before() -> None:
-    found = TraceList(traces=(told(4, "a"),), awaited=frozenset("b"))
+    found = traces.TraceList(traces=(told(4, "a"),), awaited=frozenset("b"))
     before = (told(1, "a"), told(2, "b"), told(3, "c"), told(5, "b"))
-    assert with_awaited(found, before) == (told(5, "b"), told(4, "a"), told(2, "b"))
-    assert with_awaited(found, before, most=2) == (told(5, "b"), told(4, "a"))
+    assert traces.with_awaited(found, before) == (told(5, "b"), told(4, "a"), told(2, "b"))
+    assert traces.with_awaited(found, before, most=2) == (told(5, "b"), told(4, "a"))
 
 
 def test_of_two_that_tell_of_one_trace_the_one_that_knows_more_stands() -> None:
-    found = TraceList(traces=(told(1, "a", 3), told(2, "a", 3)), awaited=frozenset("b"))
+    found = traces.TraceList(traces=(told(1, "a", 3), told(2, "a", 3)), awaited=frozenset("b"))
     before = (told(1, "b", 7), told(2, "b", 2))
-    assert with_awaited(found, before) == (told(2, "a", 3), told(1, "b", 7))
+    assert traces.with_awaited(found, before) == (told(2, "a", 3), told(1, "b", 7))

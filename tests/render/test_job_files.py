@@ -7,18 +7,9 @@ from hypothesis import strategies as st
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.scripts import ArchivedScript
+from jobtui.render import job_files
 from jobtui.render import job_files as rendering
 from jobtui.render.columns import TimeLook
-from jobtui.render.job_files import (
-    FILE_COLUMNS,
-    colour_facts,
-    document_lines,
-    formatted,
-    in_order,
-    part_lines,
-    script_lines,
-    size_text,
-)
 from tests.builders import ago
 from tests.conftest import NOW
 
@@ -33,22 +24,22 @@ def a_part(name: str, text: str, **fields: object) -> FilePart:
 
 
 def said(part: FilePart, most: int = 100) -> list[str]:
-    return [span.text for span in part_lines(part, most)]
+    return [span.text for span in job_files.part_lines(part, most)]
 
 
 @given(st.integers(min_value=0, max_value=1 << 62))
 def test_every_size_fits(size: int) -> None:
-    assert len(size_text(size)) <= 5
+    assert len(job_files.size_text(size)) <= 5
 
 
 def test_the_well_known_first_then_the_newest() -> None:
     files = [a_file("a.h5", 100), a_file("b.h5", 1), a_file("in.json"), a_file("run.log", 900)]
-    assert [file.name for file in in_order(files)] == ["run.log", "in.json", "b.h5", "a.h5"]
+    assert [file.name for file in job_files.in_order(files)] == ["run.log", "in.json", "b.h5", "a.h5"]
 
 
 def test_a_row_of_each_kind() -> None:
     def cells(file: RunFile) -> list[str]:
-        return [column.cell(file, TimeLook(NOW)) for column in FILE_COLUMNS]
+        return [column.cell(file, TimeLook(NOW)) for column in job_files.FILE_COLUMNS]
 
     assert cells(a_file("run.log")) == ["run.log", "4.1k", "1m"]
     assert cells(a_file("out", kind=FileKind.LINK))[1] == "link"
@@ -84,19 +75,19 @@ def test_a_secret_over_two_lines_of_a_file_is_masked() -> None:
 
 
 def test_documents_of_any_depth() -> None:
-    assert formatted("[" * 100_000) is None
+    assert job_files.formatted("[" * 100_000) is None
     deep = "[" * 500 + "]" * 500
-    assert formatted(deep) is not None
-    assert list(document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
+    assert job_files.formatted(deep) is not None
+    assert list(job_files.document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
 
 
 def test_only_the_beginning_of_a_large_script_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "MOST_COLOURED", 100)
     script = ArchivedScript(number="1", source="here", script=b'echo "$x"\n' * 50)
-    lines = list(script_lines(script))
+    lines = list(job_files.script_lines(script))
     assert len(lines) == 50
     assert [len(line) > 1 for line in lines] == [True] * 11 + [False] * 39
     assert {"".join(span.text for span in line) for line in lines} == {'echo "$x"'}
-    ((_, words),) = colour_facts(script)
+    ((_, words),) = job_files.colour_facts(script)
     assert "100" in words
-    assert not list(colour_facts(ArchivedScript(number="1", source="here", script=b"true\n")))
+    assert not list(job_files.colour_facts(ArchivedScript(number="1", source="here", script=b"true\n")))

@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from jobtui.model.clock import Nanos
+from jobtui.render import terminal
 from jobtui.render.styles import GLYPHS
-from jobtui.render.terminal import (
-    MAX_ENCODED,
-    Glyphs,
-    TooLong,
-    clipboard_sequence,
-    lowering,
-    notification_sequence,
-)
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, safe, show, width
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u202e\ud800e "), max_size=60)
@@ -109,19 +102,19 @@ def drawn() -> Iterator[str]:
                     yield from (char for char in node.value if not char.isascii())
 
 
-@pytest.mark.parametrize("glyphs", [Glyphs.ASCII, Glyphs.CONSOLE])
+@pytest.mark.parametrize("glyphs", [terminal.Glyphs.ASCII, terminal.Glyphs.CONSOLE])
 @given(text=st.text(max_size=40))
-def test_every_text_keeps_its_width(glyphs: Glyphs, text: str) -> None:
-    table = lowering(glyphs)
+def test_every_text_keeps_its_width(glyphs: terminal.Glyphs, text: str) -> None:
+    table = terminal.lowering(glyphs)
     assert table is not None
     shown = safe(text)
     assert cell_len(shown.translate(table)) == cell_len(shown)
-    if glyphs is Glyphs.ASCII:
+    if glyphs is terminal.Glyphs.ASCII:
         assert shown.translate(table).isascii()
 
 
 def test_what_we_draw_has_a_sign_of_its_own_in_ascii() -> None:
-    table = lowering(Glyphs.ASCII)
+    table = terminal.lowering(terminal.Glyphs.ASCII)
     assert table is not None
     without = {char for char in drawn() if table[ord(char)] == "?"}
     known = set("␀␡␦◊�◌ᅟᅠㅤﾠ⠀͏") | {chr(0x2400 + code) for code in range(33)}
@@ -130,7 +123,7 @@ def test_what_we_draw_has_a_sign_of_its_own_in_ascii() -> None:
 
 
 def test_statuses_differ_in_ascii_as_commands_without_unicode_have_them() -> None:
-    table = lowering(Glyphs.ASCII)
+    table = terminal.lowering(terminal.Glyphs.ASCII)
     assert table is not None
     signs = {glyph.translate(table) for glyph in GLYPHS.values()}
     assert len(signs) == len(GLYPHS)
@@ -138,36 +131,36 @@ def test_statuses_differ_in_ascii_as_commands_without_unicode_have_them() -> Non
 
 
 def test_the_console_keeps_what_its_fonts_have() -> None:
-    table = lowering(Glyphs.CONSOLE)
+    table = terminal.lowering(terminal.Glyphs.CONSOLE)
     assert "─│┌é· ✓●▇╰".translate(table) == "─│┌é· +*█└"  # type: ignore[arg-type]
-    assert lowering(Glyphs.UNICODE) is None
+    assert terminal.lowering(terminal.Glyphs.UNICODE) is None
 
 
 def test_the_text_is_in_the_sequence() -> None:
-    sequence = clipboard_sequence("EPRSqtUW-IVh7w74d-x \u8868", {})
+    sequence = terminal.clipboard_sequence("EPRSqtUW-IVh7w74d-x \u8868", {})
     assert sequence.startswith("\x1b]52;c;")
     assert sequence.endswith("\x07")
     assert b64decode(sequence[7:-1]).decode() == "EPRSqtUW-IVh7w74d-x \u8868"
 
 
 def test_tmux_hands_it_on() -> None:
-    plain = clipboard_sequence("abc", {})
-    wrapped = clipboard_sequence("abc", {"TMUX": "/tmp/tmux"})
+    plain = terminal.clipboard_sequence("abc", {})
+    wrapped = terminal.clipboard_sequence("abc", {"TMUX": "/tmp/tmux"})
     assert wrapped == "\x1bPtmux;\x1b" + plain + "\x1b\\"
 
 
 def test_hostile_text_is_only_data() -> None:
-    assert "\x1b" not in clipboard_sequence("\x1b]52;c;x\x07\x9c", {})[1:-1]
-    assert clipboard_sequence("\ud800", {})
+    assert "\x1b" not in terminal.clipboard_sequence("\x1b]52;c;x\x07\x9c", {})[1:-1]
+    assert terminal.clipboard_sequence("\ud800", {})
 
 
 def test_what_no_terminal_takes_is_refused() -> None:
-    longest = MAX_ENCODED // 4 * 3
-    assert len(clipboard_sequence("x" * longest, {})) <= MAX_ENCODED + 8
-    with pytest.raises(TooLong, match="74,994"):
-        clipboard_sequence("x" * (longest + 3), {})
+    longest = terminal.MAX_ENCODED // 4 * 3
+    assert len(terminal.clipboard_sequence("x" * longest, {})) <= terminal.MAX_ENCODED + 8
+    with pytest.raises(terminal.TooLong, match="74,994"):
+        terminal.clipboard_sequence("x" * (longest + 3), {})
 
 
 def test_the_desktop_is_notified_as_the_terminal_can() -> None:
-    assert notification_sequence("abc", {"TERM": "xterm-kitty"}) == "\x1b]9;abc\x07"
-    assert notification_sequence("abc", {"TERM": "foot"}) == "\x1b]777;notify;jobtui;abc\x07"
+    assert terminal.notification_sequence("abc", {"TERM": "xterm-kitty"}) == "\x1b]9;abc\x07"
+    assert terminal.notification_sequence("abc", {"TERM": "foot"}) == "\x1b]777;notify;jobtui;abc\x07"

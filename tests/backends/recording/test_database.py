@@ -23,17 +23,7 @@ from jobtui.recording.database import Recording, RecordingError, What, packed, u
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from jobtui.recording.replay import OpenRecording, ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import Worker
-from tests.backends.recording.files import (
-    MB,
-    NOW,
-    about,
-    lines,
-    noise,
-    numbers,
-    replayed,
-    replayed_source,
-    written,
-)
+from tests.backends.recording import files
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
 from tests.polling import polled
@@ -66,49 +56,51 @@ def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str,
 def test_it_delivers_all_in_order_up_to_the_time_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path / "r", (What.BATCH, lines(1), 0), (What.BATCH, lines(2), 10))
-    assert (numbers(path, 5), numbers(path, 10)) == ([1], [1, 2])
-    path = written(tmp_path / "many", *((What.BATCH, lines(n), n) for n in range(1, 180)))
-    assert numbers(path, 1_000) == list(range(1, 180))
+    path = files.written(tmp_path / "r", (What.BATCH, files.lines(1), 0), (What.BATCH, files.lines(2), 10))
+    assert (files.numbers(path, 5), files.numbers(path, 10)) == ([1], [1, 2])
+    path = files.written(tmp_path / "many", *((What.BATCH, files.lines(n), n) for n in range(1, 180)))
+    assert files.numbers(path, 1_000) == list(range(1, 180))
     monkeypatch.setattr("jobtui.recording.database.AT_ONCE_BYTES", 100)
-    assert [len(batch.records) for batch in replayed(path, 1_000)] == [1] * 179 + [0]
+    assert [len(batch.records) for batch in files.replayed(path, 1_000)] == [1] * 179 + [0]
 
 
 def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     failure = (What.FAILURE, "no answer", 10)
-    path = written(tmp_path / "r", (What.BATCH, lines(1), 0), failure, (What.BATCH, lines(2), 20))
+    path = files.written(
+        tmp_path / "r", (What.BATCH, files.lines(1), 0), failure, (What.BATCH, files.lines(2), 20)
+    )
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
-        source = replayed_source(recording, worker, 15)
+        source = files.replayed_source(recording, worker, 15)
         assert asyncio.run(source.poll(None)).more
         for _ in range(3):
             with pytest.raises(SourceUnreachable, match="no answer"):
                 asyncio.run(source.poll("1"))
-    assert numbers(path, 20) == [1, 2]
+    assert files.numbers(path, 20) == [1, 2]
 
 
 def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path: Path) -> None:
     path = tmp_path / "r"
-    writer = RecordingWriter(path, about(), MB)
+    writer = RecordingWriter(path, files.about(), files.MB)
     early = a_job(1, status=JobStatus.RUNNING)
     with writer.together():
-        writer.put("logfile", "a.log", What.BATCH, batch(early), NOW)
+        writer.put("logfile", "a.log", What.BATCH, batch(early), files.NOW)
         for n in range(600):
-            kept = lines(n, text=noise(n, 5_000))
-            writer.put("logfile", "a.log", What.BATCH, kept, NOW)
-            assert writer.kept_bytes <= MB
+            kept = files.lines(n, text=files.noise(n, 5_000))
+            writer.put("logfile", "a.log", What.BATCH, kept, files.NOW)
+            assert writer.kept_bytes <= files.MB
     assert writer.let_go > 100
     writer.close()
-    assert path.stat().st_size < 2 * MB
-    batches = replayed(path, 0)
+    assert path.stat().st_size < 2 * files.MB
+    batches = files.replayed(path, 0)
     assert [job for b in batches for job in b.jobs] == [early]
     assert max(r.line for b in batches for r in b.records) == 599
 
 
 def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     job = a_job(1, status=JobStatus.FAILED, error="disk full")
-    path = written(tmp_path / "r", (What.BATCH, batch(job), 0))
+    path = files.written(tmp_path / "r", (What.BATCH, batch(job), 0))
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
-        source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(NOW)), "logfile", "a.log", 1)
+        source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(files.NOW)), "logfile", "a.log", 1)
         detail = asyncio.run(source.detail(job.id))
         assert asyncio.run(source.detail(job_id(99))) is None
     assert detail is not None
@@ -117,13 +109,13 @@ def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
 
 
 def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(tmp_path: Path) -> None:
-    path = written(tmp_path / "r", (What.BATCH, lines(1), 1))
+    path = files.written(tmp_path / "r", (What.BATCH, files.lines(1), 1))
     data = path.read_bytes()
     for name in (b"about", b"CREATE TABLE", b"autoindex_source"):  # which SQLite quotes in what it says
         place = data.index(name) + 2
         path.write_bytes(data[:place] + b"\xff" + data[place + 1 :])
         with pytest.raises(RecordingError):
-            replayed(path, 5)
+            files.replayed(path, 5)
     path = tmp_path / "places.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE bookmarks (url)")
@@ -136,31 +128,31 @@ def test_bytes_that_changed_in_its_layout_or_something_else_are_one_clear_error(
 def test_what_is_damaged_or_grows_costs_itself_and_is_counted(
     tmp_path: Path, bad: set[int], body: object
 ) -> None:
-    path = written(tmp_path / "r", *((What.BATCH, lines(n), n) for n in range(1, 180)))
+    path = files.written(tmp_path / "r", *((What.BATCH, files.lines(n), n) for n in range(1, 180)))
     with closing(sqlite3.connect(path)) as db, db:
         db.executemany("UPDATE entry SET body = ? WHERE seq = ?", [(body, seq) for seq in bad])
-    batches = replayed(path, 1_000)
+    batches = files.replayed(path, 1_000)
     assert {one.line for batch in batches for one in batch.records} == set(range(1, 180)) - bad
     assert sum(batch.skip_count for batch in batches) == len(bad)
 
 
 def test_all_entries_together_unpack_to_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 3 * MB)
-    path = written(tmp_path / "r", *((What.BATCH, lines(n), n) for n in range(1, 40)))
+    monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 3 * files.MB)
+    path = files.written(tmp_path / "r", *((What.BATCH, files.lines(n), n) for n in range(1, 40)))
     honest = path.stat().st_size
     with closing(sqlite3.connect(path)) as db, db:
-        grown = zlib.compress(b"{}".ljust(MB), 9)
+        grown = zlib.compress(b"{}".ljust(files.MB), 9)
         db.execute("UPDATE entry SET body = ? WHERE seq % 2", (grown,))
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         for _ in range(2):  # what was read once may be read again
-            batches = asyncio.run(polled(replayed_source(recording, worker, 1_000)))
+            batches = asyncio.run(polled(files.replayed_source(recording, worker, 1_000)))
             counts = [(len(batch.records), batch.skip_count) for batch in batches]
             assert [sum(count) for count in zip(*counts, strict=True)] == [19, 17]
         assert list(recording.left_out()) == ["17 entries are too large when unpacked, and left out"]
-    even = written(tmp_path / "even", (What.BATCH, lines(*[1] * 10_000), 1))
+    even = files.written(tmp_path / "even", (What.BATCH, files.lines(*[1] * 10_000), 1))
     assert even.stat().st_size > honest
     monkeypatch.setattr("jobtui.recording.database.WHOLE_BYTES", 0)
-    assert len(numbers(even, 5)) == 10_000  # what a recorder wrote is within it always
+    assert len(files.numbers(even, 5)) == 10_000  # what a recorder wrote is within it always
 
 
 @pytest.fixture(autouse=True)
@@ -173,8 +165,8 @@ SOURCE = ScriptedSource(name="a.log", kind="logfile")
 
 @contextmanager
 def recorded(place: Path) -> Iterator[tuple[RecordingWriter, Recorder]]:
-    writer = RecordingWriter(place / "r", about(), MB)
-    recorder = Recorder(writer, FixedClock(NOW))
+    writer = RecordingWriter(place / "r", files.about(), files.MB)
+    recorder = Recorder(writer, FixedClock(files.NOW))
     yield writer, recorder
     recorder.close()
     writer.close()
@@ -186,7 +178,7 @@ def limit(writer: RecordingWriter, pages: int) -> None:
 
 
 def noisy(number: int) -> Batch:
-    return lines(number, text=noise(number, 200_000))
+    return files.lines(number, text=files.noise(number, 200_000))
 
 
 def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,13 +197,13 @@ def test_what_waits_too_long_is_lost_and_counted(tmp_path: Path, monkeypatch: py
 
 def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path) -> None:
     with recorded(tmp_path) as (writer, recorder):
-        recorder.delivered(SOURCE, lines(1))
+        recorder.delivered(SOURCE, files.lines(1))
         wait_for(lambda: recorder.kept)
         limit(writer, 12)
         recorder.delivered(SOURCE, noisy(2))
         wait_for(lambda: recorder.problem is not None)
     assert recorder.lost > 0
-    assert numbers(tmp_path / "r") == [1]
+    assert files.numbers(tmp_path / "r") == [1]
 
 
 @pytest.mark.parametrize(("again", "expected"), ROWS["lines that an earlier recorder kept"])
@@ -219,17 +211,17 @@ def test_lines_that_an_earlier_recorder_kept_are_not_kept_again(
     tmp_path: Path, again: list[int], expected: list[int]
 ) -> None:
     for came in ([5, 6], again):
-        writer = RecordingWriter(tmp_path / "r", about(), MB, goes_on=True)
-        recorder = Recorder(writer, FixedClock(NOW))
-        recorder.delivered(SOURCE, lines(*came, text="password=of-somebody"))
+        writer = RecordingWriter(tmp_path / "r", files.about(), files.MB, goes_on=True)
+        recorder = Recorder(writer, FixedClock(files.NOW))
+        recorder.delivered(SOURCE, files.lines(*came, text="password=of-somebody"))
         recorder.close()
         writer.discard()
-    assert numbers(tmp_path / "r") == expected
+    assert files.numbers(tmp_path / "r") == expected
 
 
 def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     with recorded(tmp_path) as (_, recorder):
-        recorder.delivered(SOURCE, lines(1))
+        recorder.delivered(SOURCE, files.lines(1))
         for _ in range(50):
             recorder.delivered(SOURCE, Batch())
             recorder.failed(SOURCE, "no answer")
@@ -244,9 +236,9 @@ def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
     odd = msgspec.structs.replace(a_span(1), attributes={"x": object()})
     with recorded(tmp_path) as (writer, recorder):
         recorder.delivered(SOURCE, Batch(spans=(odd,), count=1))
-        recorder.delivered(SOURCE, lines(2))
+        recorder.delivered(SOURCE, files.lines(2))
     assert (writer.refused, recorder.problem) == (1, None)
-    assert numbers(tmp_path / "r") == [2]
+    assert files.numbers(tmp_path / "r") == [2]
 
 
 LOGS = ("/var/log/a.log", "/var/log/b.log")
@@ -255,22 +247,22 @@ SECONDS = 40
 
 def a_record(log: str, second: int) -> LogRecord:
     text = f"{log[-5]}{second}\n  more of it"
-    return LogRecord(log, second + 1, second, Nanos(NOW + second * SECOND), 1, "op", {}, text)
+    return LogRecord(log, second + 1, second, Nanos(files.NOW + second * SECOND), 1, "op", {}, text)
 
 
 @pytest.fixture
 def clock() -> ReplayClock:
-    return ReplayClock(Nanos(NOW + SECONDS * SECOND))
+    return ReplayClock(Nanos(files.NOW + SECONDS * SECOND))
 
 
 @pytest.fixture
 def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
-    writer = RecordingWriter(tmp_path / "r", about(), 1 << 20)
+    writer = RecordingWriter(tmp_path / "r", files.about(), 1 << 20)
     with writer.together():
         for second in range(SECONDS):
             for log in LOGS:
                 kept = Batch(records=(a_record(log, second),))
-                writer.put("logfile", log, What.BATCH, kept, Nanos(NOW + second * SECOND))
+                writer.put("logfile", log, What.BATCH, kept, Nanos(files.NOW + second * SECOND))
     writer.close()
     with closing(Recording(tmp_path / "r")) as recording, closing(Worker("test")) as worker:
         yield ReplayedLogs(OpenRecording(recording, worker, clock), lambda: (1, 2))
@@ -285,11 +277,11 @@ async def words(log: Log) -> list[str]:
 async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.open(LOGS[0])
     assert await words(log) == [f"a{second}" for second in range(SECONDS)]
-    clock.set(Nanos(NOW + 9 * SECOND))
+    clock.set(Nanos(files.NOW + 9 * SECOND))
     before = (await log.look()).revision
     assert await words(log) == [f"a{second}" for second in range(10)]
     assert (await log.look()).revision == before
-    clock.set(Nanos(NOW + 12 * SECOND))
+    clock.set(Nanos(files.NOW + 12 * SECOND))
     assert await words(log) == [f"a{second}" for second in range(13)]
     await log.aclose()
 
@@ -297,7 +289,7 @@ async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clo
 async def test_going_back_is_another_revision(logs: ReplayedLogs, clock: ReplayClock) -> None:
     log = logs.merged()
     before = await log.look()
-    clock.set(Nanos(NOW + 9 * SECOND))
+    clock.set(Nanos(files.NOW + 9 * SECOND))
     after = await log.look()
     assert after.revision != before.revision
     assert after.end < before.end
@@ -312,7 +304,7 @@ async def test_all_are_in_the_order_of_time(logs: ReplayedLogs, clock: ReplayClo
     log = logs.merged([LOGS[0]])
     await log.look()
     assert not await log._source.is_changed()  # type: ignore[attr-defined]
-    clock.set(Nanos(NOW + 3 * SECOND))
+    clock.set(Nanos(files.NOW + 3 * SECOND))
     assert await log._source.is_changed()  # type: ignore[attr-defined]
 
 
