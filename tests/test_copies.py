@@ -242,23 +242,13 @@ async def test_a_recorder_that_begins_again_and_again_keeps_each_line_once(tmp_p
             assert Counter(op[:3] for op in known(session).elements()) == alone, copies.how
 
 
-SITES = Path(__file__).parent / "fixtures/sirepo"
-
-
-def known_to(session: Session) -> Sequence[tuple[object, ...]]:
-    ops = session.store.correlation.ops()
-    return sorted(
-        (op.op, op.name, op.jid or "", op.status, op.sends, op.replies, len(op.steps)) for op in ops
-    )
-
-
-async def ops_of(*logs: LogFile | Journal) -> tuple[Sequence[tuple[object, ...]], str]:
+async def ops_of(*logs: LogFile | Journal) -> tuple[Counter[tuple[object, ...]], str]:
     async with Session(logs) as session:
         await session.catch_up()
-        known = known_to(session)
+        ops = known(session)
         notes = " ".join(source.note or "" for source in session.store.sources())
         assert all(source.state.value == "ok" for source in session.store.sources())
-    return known, notes
+    return ops, notes
 
 
 def half_copied(log: Path, other: Path) -> object:
@@ -285,7 +275,7 @@ async def test_a_log_under_two_names_counts_once(
     tmp_path: Path, way: Callable[[Path, Path], object], said: str, is_first: bool
 ) -> None:
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
-    shutil.copyfile(SITES / ("local" if way is rotated else "docker") / "supervisor.log", log)
+    shutil.copyfile(CAPTURES / ("local" if way is rotated else "docker") / "supervisor.log", log)
     alone, _ = await ops_of(LogFile(log))
     way(log, other)
     if way is rotated:
@@ -299,7 +289,7 @@ async def test_a_log_under_two_names_counts_once(
 async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
     tmp_path: Path, idle_s: float
 ) -> None:
-    lines = (SITES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
+    lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
     (alone := tmp_path / "alone.log").write_bytes(b"".join(lines))
     log, hard = tmp_path / "supervisor.log", tmp_path / "hard.log"
     parts = [b"".join(lines[begin : begin + 60]) for begin in range(0, len(lines), 60)]
@@ -320,19 +310,19 @@ async def test_a_hard_link_tells_nothing_ahead_of_its_log_that_is_being_rotated(
             now += idle_s
             await session._pollers[1].poll_once()
         await session.catch_up()
-        both = known_to(session)
+        both = known(session)
     assert both == (await ops_of(LogFile(alone)))[0]
 
 
 async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path) -> None:
-    log = SITES / "local/supervisor.log"
+    log = CAPTURES / "local/supervisor.log"
     alone, _ = await ops_of(LogFile(log))
     memory = MemoryJournal()
     for line in log.read_text().splitlines():
         memory.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
     journal = Journal("local", lambda: memory.reader("local"), since=Nanos(1))
     both, notes = await ops_of(LogFile(log), journal)
-    assert [op[:6] for op in both] == [op[:6] for op in alone]
+    assert Counter(op[:7] for op in both.elements()) == Counter(op[:7] for op in alone.elements())
     assert "they count once" in notes
 
 
@@ -379,10 +369,10 @@ async def test_a_copy_that_is_none_any_more_is_read_and_gives_no_op_again(
     shutil.copyfile(log, other)
     async with Session([LogFile(path) for path in (log, other)]) as session:
         await session.catch_up()
-        known = known_to(session)
+        before = known(session)
         assert "same lines as" in (session.store.sources()[1].note or "")
         log.rename(tmp_path / "supervisor.log.1")
         log.touch()
         await session.catch_up()
-        assert known_to(session) == known
+        assert known(session) == before
         assert "same lines as" not in (session.store.sources()[1].note or "")

@@ -13,6 +13,7 @@ from jobtui.commands.streams import Exit
 from jobtui.transport import files
 from jobtui.transport.files import read_given, read_small
 from tests.commands.running import in_turn
+from tests.rows import ROWS
 from tests.waiting import LONG_S
 
 PACKAGE = Path(__file__).parents[1] / "jobtui"
@@ -122,32 +123,18 @@ def test_a_pipe_that_has_no_end_is_waited_for_once(tmp_path: Path, monkeypatch: 
         read_given(pipe, 100)
 
 
-COMMANDS = (
-    ("--config", "{odd}", "jobs"),
-    ("jobs", "--srdb", "{dir}", "--profile", "x", "--config", "{odd}"),
-    ("--jaeger", "https://127.0.0.1:1", "--ca-file", "{odd}", "trace", "4bf92f3577b34da6a3ce929d0e0e4736"),
-    ("--elastic", "https://127.0.0.1:1", "--ca-file", "{odd}", "script", "slurm/12"),
-    ("--kafka", "127.0.0.1:1/jobs", "--kafka-config", "{odd}", "script", "slurm/12"),
-    ("--log", "supervisor={odd}", "jobs"),
-    ("--trace-file", "{odd}", "trace", "4bf92f3577b34da6a3ce929d0e0e4736"),
-    ("trace", "{odd}"),
-    ("--condor-log", "{odd}", "jobs"),
-    ("--archive", "{odd}", "script", "slurm/12"),
-    ("replay", "{odd}", "jobs"),
-    ("bundle", "DJouDZ9T-1O1o56MF-activityAnimation", "--srdb", "{fixtures}", "--output", "{odd}"),
-    ("--srdb", "{dir}", "record", "{odd}"),
-)
-
-
 @pytest.mark.parametrize("kind", ["a pipe", "an endless device"])
 def test_no_command_hangs_on_a_file_that_is_odd(tmp_path: Path, kind: str) -> None:
     ODD[kind](odd := tmp_path / "odd")
-    lines = [[word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words] for words in COMMANDS]
+    lines = [
+        [word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words]
+        for words in ROWS["commands on odd files"]
+    ]
     before = "from jobtui.transport import files; files.PIPE_S = 0.2"  # nobody writes into the pipe
     told = in_turn(*lines, before=before, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
     offenders = [
         (words, ran)
-        for words, ran in zip(COMMANDS, told, strict=True)
+        for words, ran in zip(lines, told, strict=True)
         if ran.code == Exit.FAULT or "Traceback" in ran.err or not (ran.out + ran.err).strip()
     ]
     assert not offenders

@@ -318,25 +318,12 @@ def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:
     )
 
 
-class Late:
-    def __init__(self, source: ScriptedSource) -> None:
-        self._source = source
-        self.name, self.kind = source.name, source.kind
-
-    def begins_after(self, at: Nanos) -> bool:
-        return True
-
-    def starting_at(self, at: Nanos) -> "Late":
-        return Late(ScriptedSource([Batch(cursor="1")], name=self.name, kind=self.kind))
-
-    async def poll(self, cursor: str | None) -> Batch:
-        return Batch(cursor="1")
-
-    async def changed(self, timeout_s: float) -> None:
-        await self._source.changed(timeout_s)
-
-    async def aclose(self) -> None:
-        await self._source.aclose()
+def late() -> ScriptedSource:
+    """A journal that begins after every time, and has nothing before."""
+    source = ScriptedSource(name="journal", kind="journald")
+    source.begins_after = lambda at: True  # type: ignore[attr-defined]
+    source.starting_at = lambda at: ScriptedSource(name="journal", kind="journald")  # type: ignore[attr-defined]
+    return source
 
 
 @pytest.mark.parametrize("name", ["docker", "sbatch", "legacy-2020"])
@@ -348,8 +335,7 @@ async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
     lines = source.read_bytes().splitlines(keepends=True)
     log = tmp_path / "supervisor.log"
     log.write_bytes(b"".join(lines))
-    journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
-    async with Session([LogFile(log), Late(journal)]) as session:
+    async with Session([LogFile(log), late()]) as session:
         await session.catch_up()
         before = ops_in(session.store.correlation)
         agents = {agent.agent for agent in session.store.correlation.agents()}
@@ -365,8 +351,7 @@ async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
     log = tmp_path / "supervisor.log"
     for cut in range(len(lines) // 2, len(lines), 37):
         log.write_bytes(b"".join(lines[:cut]))
-        journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
-        async with Session([LogFile(log), Late(journal)]) as session:
+        async with Session([LogFile(log), late()]) as session:
             await session.catch_up()
             log.rename(tmp_path / "gone")
             log.write_bytes(b"")
