@@ -1,30 +1,13 @@
 """`agents`: which there were, what became of each, and where its log is."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.backends.journal.make import make_journal, needs_journal_tools
-from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
 from tests.journal_captures import container_rows, exported, supervisor_rows
-
-
-@pytest.mark.parametrize("capture", sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()))
-def test_it_keeps_the_contract(capture: str, run: Runner) -> None:
-    ran = run("agents", "--json", "--at", AT, *sources_of(capture))
-    assert ran.code == 0
-    check_document(ran.json, "agents")
-    assert ran.json["agents"]
-
-
-def test_csv_has_a_row_for_each(run: Runner) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("agents", "--csv", "--at", AT, *sources_of("local")).out)))
-    assert {row["agent"] for row in rows} >= {"3jJv", "dj5k"}
-    assert all(row["state"] == "killed" for row in rows)
 
 
 def test_since_leaves_out_what_ended_before(run: Runner) -> None:

@@ -53,7 +53,9 @@ def test_it_is_said_of_files_that_are_made(
         copy(CAPTURES / source, tmp_path / name)
     for name, text in case["files"].items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(
+            text.replace("{tmp}", str(tmp_path)).replace("{captures}", str(CAPTURES))
+        )
     code, *said = case["answer"]
     check(run, (), case["words"], {"tmp": tmp_path, **NAMES}, code, said)
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,11 +50,6 @@ def test_timeline_and_logs(capture: str, run: Runner) -> None:
         assert steps <= {(line["source"], line["line"]) for line in logs.json["lines"]}
 
 
-def test_doctor_and_config(run: Runner) -> None:
-    check_document(run("doctor", "--json", *sources_of("local")).json, "doctor")
-    check_document(run("config", "--json", *sources_of("local")).json, "config")
-
-
 def test_a_text_in_csv_is_no_formula_and_a_number_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
     wide = [f"{sign}1" for sign in "\uff1d\uff0b\uff0d\uff20"]
@@ -97,32 +91,6 @@ def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: p
 
     monkeypatch.setattr(SirepoDb, "poll", refuse)
     assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
-
-
-def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runner) -> None:
-    config = tmp_path / "c.toml"
-    scratch = CAPTURES / "sbatch" / "scratch"
-    config.write_text(f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{scratch}"\n')
-    arguments = ("show", "3pMDuIiL-e1oQ9PPU-activityAnimation", "--at", AT, *sources_of("sbatch"))
-    found = run(*arguments, "--json", "--config", config).json
-    assert (found["cluster"]["slurm_id"], found["cluster"]["state"]) == ("12", "completed")
-    assert found["cluster"]["directory"].startswith(str(scratch))
-    assert "Slurm 12 completed" in run(*arguments, "--plain", "--config", config).out
-    beside = run(*arguments, "--json").json  # the directory lies beside the records, so no mount is needed
-    assert beside["cluster"]["slurm_id"] == "12"
-    records = shutil.copytree(
-        CAPTURES / "sbatch" / "supervisor-job", tmp_path / "db" / "supervisor-job"
-    ).parent
-    assert run(*arguments[:4], "--json", "--srdb", records).json["cluster"] is None
-
-
-def test_a_run_directory_that_is_elsewhere_is_said_to_be(run: Runner, tmp_path: Path) -> None:
-    (tmp_path / "supervisor-job").symlink_to(CAPTURES / "local" / "supervisor-job")
-    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
-    ran = run("show", FAILED, "--json", "--srdb", tmp_path, "--log", log)
-    places = {place["what"]: place for place in ran.json["places"]}
-    assert places["run directory"]["where"].startswith("/srv/sirepo/dev/db/user/")
-    assert places["run directory"]["exists"] is False
 
 
 @pytest.mark.parametrize("capture", ["local", "docker-agents-never-start", "sbatch"])
