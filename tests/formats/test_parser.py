@@ -1,5 +1,6 @@
 """Lines of logs and their times, parsed whole, damaged, glued and cut."""
 
+import re
 import time
 import tomllib
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from jobtui.formats.job_output import read_date
 from jobtui.formats.parser import (
     CONTAINERS_KEPT,
+    EXAMPLE_LENGTH,
+    EXAMPLES_KEPT,
     REPEATS_KEPT,
     STRIDE,
     TEXT_LIMIT,
@@ -20,6 +23,7 @@ from jobtui.formats.parser import (
     SiteLogParser,
     damaged_places,
     read_time,
+    survey,
 )
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
@@ -367,3 +371,35 @@ def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) 
         time.tzset()
         at.append(read_time("2026-11-20 17:31:39.707") or 0)
     assert (at[1] - at[0]) / 3600e9 == 6
+
+
+NAMES_A_JOB = re.compile(rb"[A-Za-z0-9]{8}-[A-Za-z0-9]{8}-\w+|/user/[A-Za-z0-9]{8}/\w+/[A-Za-z0-9]{8}/\w+")
+
+
+@pytest.mark.parametrize("capture", ["docker-agents-never-start", "legacy-2020"])
+def test_every_line_that_names_a_job_is_known(capture: str) -> None:
+    paths = sorted((CAPTURES / capture).glob("*.log"))
+    lines = [line for path in paths for line in path.read_bytes().splitlines() if NAMES_A_JOB.search(line)]
+    assert lines
+    found = survey(lines)
+    assert (found.unknown, found.examples) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("line", "unknown"),
+    [
+        (forwarded(ARRIVED.partition("=S89I")[0] + "=S8"), 0),  # it may be cut
+        (f"x.py:1:f {CMD} exit=0 stderr=\n".encode(), 0),
+        (f"x.py:1:f {CMD} frobnicated\n".encode(), 1),  # only a catch-all takes it
+    ],
+)
+def test_what_is_news(line: bytes, unknown: int) -> None:
+    assert survey([line]).unknown == unknown
+
+
+def test_examples_are_few_short_and_of_different_places() -> None:
+    long = "x" * 1_000
+    lines = [f"x.py:1:f{number} frobnicated {long}\n".encode() for number in range(EXAMPLES_KEPT + 3)] * 3
+    found = survey(lines)
+    assert (found.unknown, len(found.examples)) == (len(lines), EXAMPLES_KEPT)
+    assert {len(example) for example in found.examples} == {EXAMPLE_LENGTH}

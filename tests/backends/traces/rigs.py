@@ -16,7 +16,7 @@ from tests.backends.traces.sending import send
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
 from tests.tempo_server import Tempo
-from tests.trace_servers import ID, Site, Spans
+from tests.trace_servers import Site, Spans
 
 
 class Rig(Protocol):
@@ -121,6 +121,3 @@ async def a_rig(name: str, spans: Spans, folder: Path, clock: Clock) -> AsyncIte
         async with rig.session:
             await rig.update()
             yield rig
-
-
-__all__ = ["ID", "RIGS", "Rig", "a_rig"]
