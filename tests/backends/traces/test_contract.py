@@ -1,28 +1,130 @@
 """What every way to traces answers, whatever is after it: files, the receiver, Jaeger, Tempo."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from jobtui.backends.base import Source
 from jobtui.backends.registry import build
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.backends.traces.receiver import Receiver
+from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos
 from jobtui.model.ids import TraceId
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import AGED_S, JOB_ATTRIBUTES, QUIET_S, Trace, TraceSearch
-from tests.backends.traces.rigs import RIGS, Asked, Rig, a_rig
+from jobtui.session import Session
+from jobtui.session.traces import SessionTraces
+from tests.backends.traces.sending import send
+from tests.jaeger_server import Jaeger
+from tests.loopback import served
 from tests.rows import ROWS
-from tests.trace_servers import ID, NAMES, Spans
+from tests.tempo_server import Tempo
+from tests.trace_servers import ID, NAMES, Site, Spans
 from tests.tracing import EXPECTED, captured
 from tests.waiting import LONG_S
 
 JOB = "81419552.0@jobsub02.fnal.gov"
 FAILED, SUBMIT = TraceId(ID["job-fail"]), "jobsub_submit"
 NONE = TraceId("1" * 32)
+
+
+class Rig:
+    """A session with one source of traces, and what asks it. One that is asked is asked again each time."""
+
+    is_exact = True
+
+    def __init__(self, source: Source, clock: Clock) -> None:
+        session = self.session = Session([source], clock)
+        # who follows a trace in a test does not wait long before it asks again
+        self.client = SessionTraces(session.store, lambda: session.sources, clock, period_s=0.01)
+
+    async def update(self) -> None:
+        """Let the source know what was sent by now."""
+
+
+class Asked(Rig):
+    def __init__(self, setting: str, site: Site, stack: ExitStack, clock: Clock, *, exact: bool) -> None:
+        self.site = site
+        self.is_exact = exact
+        url = stack.enter_context(served(site))
+        super().__init__(build(SourceSpec(setting, url), Window(until=clock.now())), clock)
+
+
+class Files(Rig):
+    def __init__(self, spans: Spans, folder: Path, clock: Clock) -> None:
+        self._spans = spans
+        self._path = folder / "spans.jsonl"
+        self._written: set[str] = set()
+        self._path.touch()
+        super().__init__(build(SourceSpec("trace_file", str(self._path))), clock)
+
+    async def update(self) -> None:
+        with self._path.open("a") as file:
+            for document in fresh(self._spans, self._written):
+                file.write(json.dumps(document) + "\n")
+        await self.session.catch_up()
+
+
+class Received(Rig):
+    def __init__(self, spans: Spans, clock: Clock) -> None:
+        self._spans = spans
+        self._sent: set[str] = set()
+        self._receiver = Receiver("127.0.0.1:0")
+        super().__init__(self._receiver, clock)
+
+    async def update(self) -> None:
+        await self.session.catch_up()
+        for document in fresh(self._spans, self._sent):
+            assert (await send(self._receiver, json.dumps(document).encode())).status == 200
+        await self.session.catch_up()
+
+
+def fresh(spans: Spans, known: set[str]) -> list[dict[str, object]]:
+    """Documents with the spans that are not known yet, which are known then."""
+    found: list[dict[str, object]] = []
+    for trace_id in spans.ids:
+        for group in spans.groups(trace_id):
+            scopes = [
+                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in known]}
+                for scope in group["scopeSpans"]
+            ]
+            if any(scope["spans"] for scope in scopes):
+                found.append({"resourceSpans": [{**group, "scopeSpans": scopes}]})
+        known |= {span["spanId"] for span, _ in spans.spans(trace_id)}
+    return found
+
+
+RIGS = (
+    "files", "received", "jaeger-v3", "jaeger-v3-old", "jaeger-v1", "jaeger-cassandra", "tempo",
+    "tempo-v1",
+)  # fmt: skip
+"""Every way to traces. Some storages of Jaeger want a service named."""
+
+
+@asynccontextmanager
+async def a_rig(name: str, spans: Spans, folder: Path, clock: Clock) -> AsyncIterator[Rig]:
+    with ExitStack() as stack:
+        rig: Rig
+        if name == "files":
+            rig = Files(spans, folder, clock)
+        elif name == "received":
+            rig = Received(spans, clock)
+        elif name.startswith("tempo"):
+            site = Site(Tempo(spans, is_old=name == "tempo-v1"), "/tempo")
+            rig = Asked("tempo", site, stack, clock, exact=True)
+        else:
+            versions = ("v1",) if name == "jaeger-v1" else ("v3", "v1")
+            jaeger = Jaeger(spans, versions=versions, is_old=name == "jaeger-v3-old")
+            jaeger.wants_service = name == "jaeger-cassandra"
+            rig = Asked("jaeger", Site(jaeger, "/jaeger"), stack, clock, exact=name != "jaeger-v1")
+        async with rig.session:
+            await rig.update()
+            yield rig
 
 
 @pytest.fixture
