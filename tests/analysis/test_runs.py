@@ -15,7 +15,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, RunDir
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus, Step, Unlinked
-from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.builders import a_job, a_step, ago, an_op, job_id, some
 from tests.conftest import NOW
 
 JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
@@ -161,9 +161,7 @@ def test_steps_that_come_again_are_counted() -> None:
     many = op_with(*(("update", float(at), DRIVER) for at in range(400)))
     few = op_with(("update", 0, DRIVER), ("update", 1, DRIVER))
     (_, update) = step_pairs([many], [few], NOW)
-    assert update.left is not None
-    assert update.right is not None
-    assert (update.left.times, update.right.times, update.parts) == (400, 2, False)
+    assert (some(update.left).times, some(update.right).times, update.parts) == (400, 2, False)
 
 
 def test_ops_are_paired_by_name_and_those_that_only_ask_are_left_out() -> None:

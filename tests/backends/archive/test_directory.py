@@ -17,6 +17,7 @@ from jobtui.model.health import SourceDenied, SourceMissing
 from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Wanted
 from tests.backends.archive import captured
 from tests.backends.archive.captured import DAY, JOBS, SUBMITTED, archive_in, check, found, look, script_of
+from tests.builders import some
 from tests.loopback import nobody
 
 DAYS = 86_400 * SECOND
@@ -32,8 +33,7 @@ def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted
         check(script, number)
         assert (script.cluster, script.number) == ("huppel", number)
         assert is_spool or script.archived_at == SUBMITTED
-        assert script.environment is not None
-        assert script.environment.is_whole
+        assert some(script.environment).is_whole
 
 
 ONE = f"{captured.TORQUE}.JB"
@@ -50,8 +50,7 @@ OF_TORQUE = {
 def test_a_job_of_torque_has_its_files_with_and_without_its_server(tmp_path: Path, text: str) -> None:
     script = found(captured.torque_in(tmp_path), text)
     assert script.script.startswith(b"#!/bin/bash\n#PBS -N ")
-    assert script.environment is not None
-    assert [name.decode() for name, _ in script.environment.variables] == OF_TORQUE[text]
+    assert [name.decode() for name, _ in some(script.environment).variables] == OF_TORQUE[text]
 
 
 def test_a_number_that_came_back_is_told_apart_by_the_date(tmp_path: Path) -> None:
@@ -189,11 +188,9 @@ async def test_two_clusters_with_one_number_are_told_apart(tmp_path: Path) -> No
     one = ArchiveDirectory(str(archive_in(tmp_path / "one", DAY)), "huppel")
     two = ArchiveDirectory(str(archive_in(tmp_path / "two", DAY)), "snel")
     both = await find_script([one, two], Wanted("7"))
-    assert both.script is not None
-    assert any("snel" in note for note in both.script.notes)
+    assert any("snel" in note for note in some(both.script).notes)
     named = await find_script([one, two], Wanted("7", cluster="snel"))
-    assert named.script is not None
-    assert named.script.cluster == "snel"
+    assert some(named.script).cluster == "snel"
     await asyncio.gather(one.aclose(), two.aclose())
 
 

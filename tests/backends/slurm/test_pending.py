@@ -78,8 +78,7 @@ async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -
     """As with --at: not until the time at which Slurm was asked."""
     cluster.waiting()
     detail = await Reading().detail(IDS["qos-jobs"])
-    assert detail.pending is not None
-    (since,) = (one.since for one in detail.pending.holders)
+    (since,) = (one.since for one in some(detail.pending).holders)
     assert since is not None
     for held_s in (90.0, 7_200.0):
         now = Nanos(since + int(held_s) * SECOND)
