@@ -21,9 +21,9 @@ import msgspec
 import pytest
 
 import jobtui.backends
-from jobtui.analysis import cause, find
+from jobtui.analysis import alerts, cause, find
 from jobtui.analysis.correlation.agent_lines import AgentPass
-from jobtui.analysis.correlation.correlator import Correlator, SupervisorPass
+from jobtui.analysis.correlation.correlator import Correlator, Hearing, SupervisorPass
 from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
@@ -34,6 +34,7 @@ from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.commands import jobs as jobs_command
 from jobtui.commands import mcp, runner, watch
 from jobtui.commands.context import make_context
+from jobtui.commands.remember import FinishedRuns
 from jobtui.config import load
 from jobtui.formats import sarchive
 from jobtui.formats.job_output import OutputReader
@@ -707,14 +708,31 @@ def caused_again() -> object:
     return asyncio.run(gathered())
 
 
+def correlated_again() -> object:
+    log = CAPTURE / "supervisor.log"
+    (correlator := Correlator()).feed(LogParser("").parse(log.read_bytes(), 0, 1, NOW).records)
+    return next(iter(correlator.ops()))
+
+
+def waited_again() -> object:
+    live = a_job(5, status=JobStatus.RUNNING)
+    (trouble := alerts.Trouble(Nanos(0)))._live[live.id] = False
+    return trouble.look({live.id: live}, NOW)
+
+
 STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
-    "finding": (find._Search, "resolve", lambda: [one.id for one in find.find(JOB.id, {JOB.id: JOB})]),
+    "finding": (find._Search, "resolve", lambda: find.find(JOB.id, {JOB.id: JOB})),
+    "finding: a name": (find._Search, "add_named", lambda: find.find(JOB.id, {JOB.id: JOB})),
+    "finding: what failed": (find._Search, "add_failed", lambda: find.find("no such thing", {JOB.id: JOB})),
+    "correlating: what was heard": (Hearing, "add", correlated_again),
+    "correlating: what a restart changes": (SupervisorPass, "take_others", correlated_again),
     "sorting jobs": (
         jobs_command,
         "needs_person",
         lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
     ),
     "judging a job": (job_rows, "needs_person", judged_again),
+    "judging a job: one that waited": (alerts.Trouble, "_is_stuck_now", waited_again),
     "filtering": (job_rows, "__doc__", filtered_again),
     "sorting rows": (job_rows, "__doc__", ordered_again),
     "reading a script": (
@@ -734,7 +752,37 @@ def test_a_step_that_raises_costs_itself(
     owner, name, ask = STEPS[stage]
     monkeypatch.setattr(owner, name, fail)
     assert ask() is not None
-    assert stage in {fault.stage for fault in expected_faults.all()}
+    assert stage.partition(":")[0] in {fault.stage for fault in expected_faults.all()}
+
+
+@pytest.mark.parametrize("broken", ["_look_at", "take"])
+def test_a_run_that_cannot_be_looked_at_is_not_remembered_and_that_is_said(
+    broken: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr(FinishedRuns, broken, fail_later)
+    ran = run("remember", "--once", "--srdb", CAPTURE)
+    assert expected_faults.all()[0].words in ran.err
+    assert (ran.code, {fault.stage for fault in expected_faults.all()}) == (70, {"remembering"})
+
+
+def test_what_changed_is_told_again_after_a_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    asked: list[watch.Teller] = []
+
+    def more(self: watch.Teller) -> list[str]:
+        asked.append(self)
+        if len(asked) > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            return ["told again"]
+        return fail()  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(watch.Teller, "more", more)
+    monkeypatch.setattr(watch, "TOLD_EVERY_S", 0.01)
+    context = make_context(Invocation(DASHBOARD, (), {}, {}), load({"srdb": (str(CAPTURE),)}, {}), fail)
+    watch.run(context)
+    assert "told again" in capsys.readouterr().out
+    assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
 
 
 async def test_a_command_that_raises_costs_one_answer_to_an_assistant(
