@@ -117,9 +117,14 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
 
     def end(number: int, frame: object) -> None:
         received.append(number)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of what a script starts with `&`
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.raise_signal(signal.SIGINT)
+            return
+        # As of what a script starts with `&`. What is raised here is lost where Python ignores it, as in `__del__`.
+        loop = events._get_running_loop() if (events := sys.modules.get("asyncio.events")) else None
+        if loop is None:
             raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
+        loop.call_soon_threadsafe(signal.default_int_handler, number, None)
 
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):

@@ -15,6 +15,7 @@ import pytest
 
 from jobtui.commands.logs import _follow
 from jobtui.commands.reader import Reader, until_ended
+from jobtui.commands.streams import termination_signals
 from jobtui.render.text import width
 from jobtui.session import Session
 from tests.commands.running import AT, CAPTURES, Runner, environment, jobtui, on_terminal, sources_of
@@ -173,6 +174,27 @@ def test_no_program_outlives_the_command_that_started_it(
     assert b"Traceback" not in said
     children = [int(pid) for pid in pids.read_text().split()]
     wait_for(lambda: all(not Path(f"/proc/{pid}").exists() or is_zombie(pid) for pid in children))
+
+
+def test_a_signal_is_not_lost_where_python_ignores_what_is_raised() -> None:
+    class Ignoring:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    async def work() -> None:
+        Ignoring()
+        await asyncio.sleep(60)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with termination_signals() as code, pytest.raises(KeyboardInterrupt):
+            asyncio.run(work())
+        assert code(0) == 128 + signal.SIGTERM
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
