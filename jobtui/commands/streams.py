@@ -120,7 +120,7 @@ def termination_signals() -> Iterator[Callable[[int], int]]:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.raise_signal(signal.SIGINT)
             return
-        # As of what a script starts with `&`. What is raised here is lost where Python ignores it (`__del__`).
+        # As of what a script starts with `&`. Python ignores what is raised in some places (`__del__`).
         loop = events._get_running_loop() if (events := sys.modules.get("asyncio.events")) else None
         if loop is None:
             raise KeyboardInterrupt
