@@ -314,7 +314,7 @@ class Heard(NamedTuple):
 RUNS_COMPARED = 300
 
 
-class Known(NamedTuple):
+class CorrelationSnapshot(NamedTuple):
     """What a correlation knew at one time; of lines that could not be placed, those of jobs with ops."""
 
     ops: tuple[Op, ...] = ()
@@ -331,7 +331,7 @@ class Known(NamedTuple):
 class Correlation:
     """Ops and agents found in log records. This one takes in no record: it has a snapshot, or nothing."""
 
-    _known = Known()
+    _known = CorrelationSnapshot()
 
     def begun(self) -> "Correlation":
         """The correlation to feed with records. It is imported only when the first record comes."""
@@ -342,7 +342,7 @@ class Correlation:
         ops = tuple(self.ops())
         jobs = {op.jid for op in ops if op.jid is not None}
         copy = Correlation()
-        copy._known = Known(
+        copy._known = CorrelationSnapshot(
             ops,
             self.agents(),
             self.heard,

@@ -35,11 +35,11 @@ COMMANDS: tuple[AppCommand, ...] = tuple(
 COMMAND_BY_NAME: Mapping[str, AppCommand] = {command.name: command for command in COMMANDS}
 COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 
-Known = Mapping[str, Sequence[str]]
+KnownWords = Mapping[str, Sequence[str]]
 """Values to offer, by the field of the filter language; those of `view` are the names that were kept."""
 
 
-def known_values(jobs: Collection[Job], views: Sequence[str]) -> Known:
+def known_values(jobs: Collection[Job], views: Sequence[str]) -> KnownWords:
     """Values to complete with: those that the jobs have, their ids, failed ones first, and kept views.
 
     Only what stays as it is in an input, where hostile characters become visible ones.
@@ -83,7 +83,7 @@ def parse_command(text: str) -> ParsedCommand:
     return ParsedCommand(command, rest, rest_start)
 
 
-def complete_command(text: str, cursor: int, known: Known) -> Completion:
+def complete_command(text: str, cursor: int, known: KnownWords) -> Completion:
     head = text[:cursor]
     last = head[head.rfind(" ") + 1 :]
     if head.strip() == last:
@@ -101,14 +101,14 @@ def complete_command(text: str, cursor: int, known: Known) -> Completion:
     return Completion(cursor - len(last), cursor, [word for word in words if word.startswith(last)])
 
 
-_OFFERS: Mapping[str, Callable[[str, Known], Iterable[str]]] = {
+_OFFERS: Mapping[str, Callable[[str, KnownWords], Iterable[str]]] = {
     "goto": ids_beginning,
     "sort": lambda last, known: (last[: last.startswith("-")] + key for key in COLUMN_KEYS),
     **dict.fromkeys(("view", "forget", "save"), lambda last, known: known.get("view", ())),
 }
 
 
-def complete_filter_at(text: str, cursor: int, known: Known) -> Completion:
+def complete_filter_at(text: str, cursor: int, known: KnownWords) -> Completion:
     start, end = token_span(text, cursor)
     return Completion(start, end, complete_filter(text, cursor, known))
 

@@ -69,7 +69,7 @@ class Questions:
     def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known = Known(client.name, owner, client.system)
+        self._known = KnownRows(client.name, owner, client.system)
         self._known.newest = since
         self._bad: dict[str, None] = {}
         """Rows that make no sense, by the names they are skipped under."""
@@ -474,7 +474,7 @@ SEEN_KEPT = 400_000
 """The newest so many events are known again, more than come while it is looked back."""
 
 
-class Known:
+class KnownRows:
     """Rows and events of one server. `source` is its name, `owner` whose jobs they are.
 
     `system` is what the ids of its jobs begin with.

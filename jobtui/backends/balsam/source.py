@@ -17,7 +17,7 @@ import msgspec
 
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
-from jobtui.backends.balsam.poll import OVERLAP_S, Known, Questions, Step, clock, notes_of
+from jobtui.backends.balsam.poll import OVERLAP_S, KnownRows, Questions, Step, clock, notes_of
 from jobtui.backends.balsam.records import (
     AppRow,
     BatchJobRow,
@@ -85,7 +85,7 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     app = await _one(client, "/apps/", AppRow, row.app_id)
     site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
     batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
-    known = Known(client.name, owner, client.system)
+    known = KnownRows(client.name, owner, client.system)
     known.apps = {app.id: app} if app is not None else {}
     known.sites = {site.id: site} if site is not None else {}
     known.allocations = {batch_job.id: ids_of(batch_job, client.label)} if batch_job is not None else {}

@@ -143,7 +143,7 @@ one of them says otherwise, and how often it had run before; and the job. One fl
 of garbage are looked for."""
 
 
-class Known:
+class KnownJobs:
     """The jobs of one cluster."""
 
     def __init__(self, source: str, label: str) -> None:

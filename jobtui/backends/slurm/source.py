@@ -22,7 +22,7 @@ import msgspec
 from jobtui.backends.base import Batch, PolledSource, merged
 from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import Queue, fetch_detail
-from jobtui.backends.slurm.records import MOST_ENDED, Known
+from jobtui.backends.slurm.records import MOST_ENDED, KnownJobs
 from jobtui.formats.slurm_nodes import controller_of, nodes_of, partitions_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError, SourceMissing
@@ -170,7 +170,7 @@ class Slurm(PolledSource):
         self._queue_pace, self._accounts_pace, self._nodes_pace = Pace(self), Pace(self), Pace(self)
         self._asking = asyncio.Lock()
         self._nodes_every_s: float | None = None
-        self._known = Known(self.name, self._system)
+        self._known = KnownJobs(self.name, self._system)
         self._news = Batch()
         """What is known and not given yet."""
         self._fault = self._nodes_fault = ""

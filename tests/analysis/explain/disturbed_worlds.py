@@ -23,7 +23,7 @@ from jobtui.backends.base import Batch
 from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.backends.slurm.client import CommandAnswer
-from jobtui.backends.slurm.records import Known
+from jobtui.backends.slurm.records import KnownJobs
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG
 from jobtui.formats.parser import LogParser
@@ -134,7 +134,7 @@ class SlurmWorld(Turns):
     def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
         """What is new in what both commands print, as the source itself puts it together."""
         if since is None:
-            self._known = Known(source, "slurm")
+            self._known = KnownJobs(source, "slurm")
         news = (
             self._known.take_queue(_printed(SQUEUE, self._queue(until)), until),
             self._known.take_accounts(_printed(SACCT, self._accounts(until)), until),
