@@ -6,6 +6,7 @@ The simulator writes what the real systems write, and it is read from there like
 import os
 import tempfile
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 from jobtui.backends.balsam.login import PATH_VARIABLE
@@ -49,10 +50,10 @@ def run(context: Context) -> Exit:
         demo.prepare()
         with serving(Path(place), seed, SystemClock()) as (url, login):
             os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server
-            return _show(context, demo, (*demo.specs, SourceSpec("balsam", url)), Path(place))
+            return _show(context, demo, (*demo.specs, SourceSpec("balsam", url)))
 
 
-def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place: Path) -> Exit:
+def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
     """Run the command on it; without one open the dashboard, while the site goes on."""
     inner = context.invocation.inner
     if inner is not None or not has_terminal():
@@ -61,10 +62,8 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place
         config = load({**context.invocation.settings, **inner.settings}, os.environ)
         made = config._replace(sources=specs, begins=("demo", *flags))
         inside = make_context(inner, made, context.open_dashboard)._replace(remembers=False)
-        if inner.command.name in REMEMBERED:
-            inside = with_memory(inside, place)
-        return Exit(runner(inner.command.name)(inside))
-    context = with_memory(context._replace(config=context.config._replace(sources=specs)), place)
+        with with_memory(inside) if inner.command.name in REMEMBERED else nullcontext(inside) as asked:
+            return Exit(runner(inner.command.name)(asked))
     stopped = threading.Event()
 
     def live() -> None:
@@ -74,8 +73,8 @@ def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...], place
     thread = threading.Thread(target=live, name="demo", daemon=True)
     thread.start()
     try:
-        session = session_to_watch(context, specs)
-        context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
+        with with_memory(context._replace(config=context.config._replace(sources=specs))) as asked:
+            context.open_dashboard(session_to_watch(asked, specs), None, "jobtui demo", of_specs(specs))
     finally:
         stopped.set()
         thread.join()

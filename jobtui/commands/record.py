@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -131,9 +130,8 @@ def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exi
     for note in replay.recording.about.notes:
         complain(f"not in the recording: {note}")
     made = made._replace(clock=replay.clock, replay=replay, remembers=False)
-    with TemporaryDirectory(prefix="jobtui-replay-") as place:
-        made = with_memory(made, Path(place)) if inner.command.name in REMEMBERED else made
-        code = Exit(runner(inner.command.name)(made))
+    with with_memory(made) if inner.command.name in REMEMBERED else nullcontext(made) as asked:
+        code = Exit(runner(inner.command.name)(asked))
     for said in replay.recording.left_out():
         complain(f"{replay.recording.path}: {said}")
     return code

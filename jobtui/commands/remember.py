@@ -3,8 +3,9 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from jobtui.analysis.explain.verdict import explain
@@ -139,12 +140,21 @@ REMEMBERED = frozenset({"seen", "changed"})
 """Commands that ask the memory."""
 
 
-def with_memory(context: Context, directory: Path) -> Context:
-    """The context with a memory of its own in a directory, which has taken in what its sources know now."""
-    context = context._replace(remembers=True, memory=directory / FILE_NAME)
+@contextmanager
+def with_memory(context: Context) -> Iterator[Context]:
+    """The context with a memory of its own for a while, which has taken in what its sources know now.
+
+    Raises RecordingError where no temporary directory can be made.
+    """
     once = Invocation(COMMAND_BY_NAME["remember"], (), {}, {"once": ""})
-    run(context._replace(invocation=once, clock=context.clock if context.replay else SystemClock()))
-    return context
+    try:
+        place = TemporaryDirectory(prefix="jobtui-memory-")
+    except OSError as error:
+        raise RecordingError(f"no temporary directory for a memory: {error.strerror}; set TMPDIR") from error
+    with place as directory:
+        context = context._replace(remembers=True, memory=Path(directory) / FILE_NAME)
+        run(context._replace(invocation=once, clock=context.clock if context.replay else SystemClock()))
+        yield context
 
 
 def open_memory(megabytes: int = DEFAULT_MB, path: Path | None = None) -> MemoryThread:
