@@ -69,8 +69,9 @@ class KeptLines:
 
     def _is_new(self, record: LogRecord) -> bool:
         log, line = _line_of(record)
-        if left := self._left.get(line):
-            self._left[line] = left - 1
+        if left := self._left.pop(line, 0):
+            if left > 1:
+                self._left[line] = left - 1
             self._since.pop(log, None)
             return False
         since = self._since.get(log)
