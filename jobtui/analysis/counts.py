@@ -1,7 +1,7 @@
 """Counts of jobs by status, and of arrivals and ends per minute."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from jobtui.model.clock import SECOND, Nanos
@@ -145,35 +145,37 @@ def profile_states(
     if len(health) < 2:
         return []
     of_source = {one.name: one.profile for named in health.values() for one in named}
-    counts: dict[str, Counter[str]] = {profile: Counter() for profile in health}
-    waits: dict[str, float] = {}
+    jobs_of: dict[str, list[Job]] = {profile: [] for profile in health}
     for job in jobs:
-        profile = of_source.get(job.source)
-        if profile is None or job.is_quasi:
-            continue
+        if (profile := of_source.get(job.source)) is not None and not job.is_quasi:
+            jobs_of[profile].append(job)
+    return [_profile_state(profile, jobs_of[profile], named, now_of) for profile, named in health.items()]
+
+
+def _profile_state(
+    profile: str, jobs: Iterable[Job], sources: Sequence[SourceHealth], now_of: Callable[[Job], Nanos]
+) -> ProfileState:
+    count, longest_wait_s = Counter[str](), None
+    for job in jobs:
         now = now_of(job)
         if job.status is JobStatus.RUNNING:
-            counts[profile]["running"] += 1
+            count["running"] += 1
         elif job.status is JobStatus.PENDING:
-            waits[profile] = max(waits.get(profile, 0.0), job.waited_s(now) or 0.0)
+            longest_wait_s = max(longest_wait_s or 0.0, job.waited_s(now) or 0.0)
         elif job.ended_at is not None and (ago := (now - job.ended_at) // SECOND) < RECENT_S + BASELINE_S:
             when = "lately" if ago < RECENT_S else "before"
-            counts[profile][when] += 1
-            counts[profile][f"failed {when}"] += job.status is JobStatus.FAILED
-    return [
-        ProfileState(
-            profile=profile,
-            up=sum(one.state is not SourceState.DOWN for one in named),
-            sources=len(named),
-            running=count["running"],
-            ended=count["lately"],
-            failed=count["failed lately"],
-            usual_share=count["failed before"] / count["before"] if count["before"] >= LEAST_ENDED else None,
-            longest_wait_s=waits.get(profile),
-        )
-        for profile, named in health.items()
-        for count in (counts[profile],)
-    ]
+            count[when] += 1
+            count[f"failed {when}"] += job.status is JobStatus.FAILED
+    return ProfileState(
+        profile=profile,
+        up=sum(one.state is not SourceState.DOWN for one in sources),
+        sources=len(sources),
+        running=count["running"],
+        ended=count["lately"],
+        failed=count["failed lately"],
+        usual_share=count["failed before"] / count["before"] if count["before"] >= LEAST_ENDED else None,
+        longest_wait_s=longest_wait_s,
+    )
 
 
 class Tally:
