@@ -28,6 +28,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
 from jobtui.backends.base import LISTS, Announced, Batch, Source
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
 from jobtui.backends.traces.jaeger import Jaeger
@@ -43,6 +44,7 @@ from jobtui.grammar import COMMAND_BY_NAME, COMMANDS, DASHBOARD, Command, Invoca
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import MOST_PLACES, Faults, SourceHealth, SourceState, contained, place_of
 from jobtui.model.ids import JobId
+from jobtui.model.job_reader import LINES_BEHIND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import ScriptPeriod, Wanted
 from jobtui.model.specs import SourceSpec, Window
@@ -310,6 +312,22 @@ async def test_a_record_that_the_store_cannot_take_costs_itself(
     stage = "taking in a batch" if name == "a batch" else f"taking in {name}"
     assert [fault.stage for fault in expected_faults.all()] == [stage]
     assert name in (*LISTS, "a batch")
+
+
+async def test_a_batch_that_the_store_cannot_take_at_all_is_a_source_that_is_down(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    told: Any = SimpleNamespace(delivered=lambda *given: None, failed=fail)
+    poller = Poller(ScriptedSource([batch(JOB)]), store, observer=told)
+    monkeypatch.setattr(store, "apply", fail)
+    assert not await poller.poll_once()
+    (health,) = store.sources()
+    kind = poller.source.kind
+    assert (health.state, f"(reading {kind})" in health.reason) == (SourceState.DOWN, True)
+    # of the record and of the recorder, raised at one place; of the batch
+    counted = [(one.stage, one.count) for one in expected_faults.all()]
+    assert counted == [("taking in jobs", 2), (f"reading {kind}", 1)]
 
 
 def test_a_listener_that_raises_costs_no_other_listener(expected_faults: Faults) -> None:
@@ -617,6 +635,25 @@ async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faul
             found = await Gatherer.of(session).gather(job.id)
     assert explain(found).sentence
     assert [fault.stage for fault in expected_faults.all()] == ["reading the lines of a step"]
+
+
+async def test_every_view_reads_as_many_lines_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [build(SourceSpec("srdb", str(CAPTURE))), build(SourceSpec("log", f"{CAPTURE}/supervisor.log"))]
+    asked: list[int] = []
+
+    async def lines(self: object, step: object, most: int) -> tuple[()]:
+        asked.append(most)
+        return ()
+
+    monkeypatch.setattr(evidence, "lines_wanted", lambda ops: [step for op in ops for step in op.steps][:1])
+    monkeypatch.setattr(SessionJobReader, "lines_behind", lines)
+    async with Session(sources, FixedClock(NOW)) as session:
+        await session.catch_up()
+        job = session.store.jobs[FAILED_OF_CAPTURE]
+        for gather in (Gatherer.whole, Gatherer.gather):
+            await gather(Gatherer.of(session), job.id)
+        await Gatherer.of(session).sample(job)
+    assert asked == [LINES_BEHIND] * 3
 
 
 @pytest.mark.parametrize("part", ["with_continuations", "_Outputs.fresh"])

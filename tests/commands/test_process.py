@@ -185,16 +185,13 @@ def test_a_signal_is_not_lost_where_python_ignores_what_is_raised() -> None:
         Ignoring()
         await asyncio.sleep(60)
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         with termination_signals() as code, pytest.raises(KeyboardInterrupt):
             asyncio.run(work())
         assert code(0) == 128 + signal.SIGTERM
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, before)
 
 
 async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
