@@ -39,7 +39,7 @@ REPORTS = {
 """The report that prints the figures of a chart."""
 REST_S = 1.0
 RESTS = 20
-"""Charts are made again after so many seconds, or after so many times as long as making them took."""
+"""Seconds after which charts are drawn again; after a slow drawing, so many times as long as it took."""
 
 
 class ChartsScreen(JobsFilteringScreen):

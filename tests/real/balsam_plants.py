@@ -88,11 +88,7 @@ class SiteAgent:
     def finish(self, ran: timedelta = timedelta(minutes=20)) -> None:
         """End the allocation; its times come from the scheduler's accounting, in whole seconds."""
         end = datetime.now(UTC).replace(microsecond=0)
-        times = {
-            "start_time": (end - ran).isoformat(),
-            "end_time": end.isoformat(),
-            "state": "finished",
-        }
+        times = {"start_time": (end - ran).isoformat(), "end_time": end.isoformat(), "state": "finished"}
         self._system.call("PUT", f"/batch-jobs/{self.batch_job['id']}", json=times)
 
     def add_jobs(self, count: int, *, parents: Sequence[int] = (), stage_in: bool = False) -> list[int]:

@@ -31,12 +31,7 @@ class Simulation:
         return str(self.models["simulation"]["simulationId"])
 
     def request(self, report: str) -> Reply:
-        return {
-            "models": self.models,
-            "report": report,
-            "simulationType": "myapp",
-            "simulationId": self.id,
-        }
+        return {"models": self.models, "report": report, "simulationType": "myapp", "simulationId": self.id}
 
 
 class Browser:

@@ -372,13 +372,8 @@ def _running(matter: BalsamCase) -> Said:
         sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
         return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
-    return Said(
-        Code.RUNNING,
-        f"It runs{matter.waited}.",
-        SURE if own is not None else LIKELY,
-        (),
-        doubts,
-    )
+    sure = SURE if own is not None else LIKELY
+    return Said(Code.RUNNING, f"It runs{matter.waited}.", sure, (), doubts)
 
 
 def _stale(matter: BalsamCase, one: Allocation) -> Said:
