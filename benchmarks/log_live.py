@@ -1,8 +1,9 @@
 """The log screen alone on one file: a program to be measured from outside.
 
-    python -m benchmarks.log_live FILE
+    python -c "from benchmarks.log_live import main; main()" FILE
 
-It opens at the file's end, so the text of the last line on the wire shows that it is painted.
+It opens at the end of the file, so the last line on the wire shows that it is painted. The collector of
+garbage is disabled before it is imported, as jobtui does until it has painted.
 """
 
 import sys
@@ -40,5 +41,5 @@ class LogApp(TerminalApp[None]):
         return LogsScreen(self._shared, str(self._path))
 
 
-if __name__ == "__main__":
+def main() -> None:
     LogApp(Path(sys.argv[1])).run(mouse=False)

@@ -62,7 +62,8 @@ def write_log(path: Path, count: int) -> None:
 
 
 def _program(path: Path) -> Program:
-    argv = [sys.executable, "-m", "benchmarks.log_live", str(path)]
+    start = "import gc; gc.disable(); from benchmarks.log_live import main; main()"
+    argv = [sys.executable, "-c", start, str(path)]
     return Program(argv=argv, ready=LAST, environ={"PYTHONPATH": str(ROOT)})
 
 

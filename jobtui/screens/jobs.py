@@ -48,11 +48,13 @@ class JobLookup:
 
     def turned(self) -> set[JobId]:
         """Look at some of the jobs that changed; those of which it is no longer as it was."""
+        store, now = self._shared.store, self._shared.now()
+        if not store.jobs:
+            return set()
         from jobtui.analysis.explain.verdict import Disputes  # the first paint does not need them
         from jobtui.analysis.late_jobs import Lateness
         from jobtui.session.evidence import Gatherer
 
-        store, now = self._shared.store, self._shared.now()
         if self._disputes is None or self._lateness is None:
             self._disputes, self._lateness = Disputes(), Lateness(lambda *at: self._shared.store.now_at(*at))
             self.note(store.jobs)
