@@ -30,7 +30,7 @@ from tests.rows import ROWS
 HEAVY = ("srw", "multiElectronAnimation")
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
 FULL_AGENT = "t7K7Gov6a5UmCGYNsiZFC9Eir3jSge4x"
-WITH_RUN, EXEC_DIR, STARTS = (NAMES[name] for name in ("WITH_RUN", "EXEC_DIR", "STARTS"))
+WITH_RUN, STARTS = NAMES["WITH_RUN"], NAMES["STARTS"]
 ALIVE = message("alive")
 
 

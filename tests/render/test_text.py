@@ -90,7 +90,6 @@ def test_local_clock_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ROOT = Path(__file__).parents[2] / "jobtui"
-UTF8 = "utf-8"
 
 
 def drawn() -> Iterator[str]:

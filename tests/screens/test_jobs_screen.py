@@ -31,9 +31,8 @@ async def test_it_paints_before_any_source_has_answered() -> None:
     for source in (scene.db, scene.log, scene.dead):
         source.hold()
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        text = "\n".join(screen_text(scene.app))
-        assert all(words in text for words in ("STATE", "db starting", "0 running"))
+        for words in ("STATE", "db starting", "0 running"):
+            await see(scene.app, pilot, words)
         for source in (scene.db, scene.log, scene.dead):
             source.go_on()
         await ready(scene, pilot)
@@ -103,9 +102,12 @@ async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
     steps = [a_step("op created"), a_step("sent", 1), a_step("status completed", 30)]
     scene.correlation.put(job.id, an_op(jid=job.id, steps=steps))
     async with scene.app.run_test(size=(140, 30)) as pilot:
-        await wait_until(lambda: "at odds" in "\n".join(screen_text(scene.app)), pilot)
-        scene.clock.advance(20)
-        await wait_until(lambda: "sources disagree" in "\n".join(screen_text(scene.app)), pilot)
+
+        def is_flagged() -> bool:
+            scene.clock.advance(1)
+            return "sources disagree" in "\n".join(screen_text(scene.app))
+
+        await wait_until(is_flagged, pilot)
         (line,) = (line for line in screen_text(scene.app) if "sources disagree" in line)
         assert "at odds" in line
         assert line.strip().startswith("!")

@@ -24,10 +24,6 @@ FAILED_JOB = [
     "  same jobsub_submit +195ms", "✗ failed   tracingJob -4.2s", "✗ failed     hardWork -3.7s",
     "✗ failed       hardWork.step ×7 beside ×10 -3.7s", "- missing     stage-out –",
 ]  # fmt: skip
-FAILED_SUBMISSION = [
-    "✗ failed jobsub_submit -1.1s", "- missing   render_files –", "- missing   transfer_sandbox –",
-    "- missing   submit –",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize(("this", "other", "said"), ROWS["traces compared"])
