@@ -170,6 +170,8 @@ LEAST_PART = 4
 """The shortest part of an id or name that is searched, in characters."""
 LEAST_ERROR = 8
 """Characters of the shortest text that is compared with the errors of jobs."""
+LEAST_LINE = 20
+"""The same for the lines of logs."""
 LEAST_WHOLE = 3
 """The same for the whole name of a host or a log."""
 _LONGEST_NAME = 200
@@ -221,7 +223,7 @@ def find(
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
         with contained("finding"):
-            if search.add_failed(text):
+            if search.add_failed(text) or search.add_told(text):
                 return search.ranked()
             search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
     return search.ranked()
@@ -299,11 +301,7 @@ class _Search:
     """Collects candidates with the best score for each. Resolve references to jobs first."""
 
     def __init__(
-        self,
-        jobs: Mapping[JobId, Job],
-        ops: tuple[Op, ...],
-        agents: tuple[Agent, ...],
-        logs: tuple[str, ...],
+        self, jobs: Mapping[JobId, Job], ops: tuple[Op, ...], agents: tuple[Agent, ...], logs: tuple[str, ...]
     ) -> None:
         self._jobs = jobs
         self._logs = logs
@@ -360,6 +358,15 @@ class _Search:
         ]
         self._add_jobs(fits, 0.7, "its error says this")
         return bool(fits)
+
+    def add_told(self, text: str) -> bool:
+        """Add the jobs of which a log says this: a line that a pager or a terminal cut off names none."""
+        if len(text) < LEAST_LINE:
+            return False
+        named = ((op.jid, step) for op in self._ops if op.jid is not None for step in op.steps)
+        told = {job_id for job_id, step in named if _is_cut_from(step.text, text)}
+        self._add_jobs(told, 0.7, "a line of its log says this")
+        return bool(told)
 
     def add_near(self, text: str) -> None:
         """Add jobs whose id or name is spelled like `text`, unless it is as long as a line."""
@@ -524,6 +531,12 @@ class _Search:
             # split_jid would check the form too, which takes most of the time for very many ids
             found.setdefault(job_id.partition("-")[2].partition("-")[0], []).append(job_id)
         return found
+
+
+def _is_cut_from(told: str, text: str) -> bool:
+    """Whether a text is a piece of what a line tells, or the head of the line and the beginning of that."""
+    begins = text.find(told[:LEAST_LINE]) if len(told) >= LEAST_LINE else -1
+    return told.startswith(text[begins:]) if begins >= 0 else text in told
 
 
 _SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)

@@ -48,10 +48,7 @@ def help_text(command: Command) -> str:
 def _program(width: int) -> Iterable[str]:
     commands = [(f"{one.name} {usage_of(one.argument)}".rstrip(), one.summary) for one in COMMANDS]
     settings = [
-        (
-            f"{one.flag} {one.metavar or ''}".rstrip(),
-            one.help + (" (repeatable)" if one.repeatable else ""),
-        )
+        (f"{one.flag} {one.metavar or ''}".rstrip(), one.help + (" (repeatable)" if one.repeatable else ""))
         for one in SETTINGS
     ]
     yield from textwrap.wrap(f"jobtui: {INTRODUCTION}", width)

@@ -274,11 +274,7 @@ def run_seen(context: Context) -> Exit:
             yield seen_words(seen, now)
 
     report = Report(
-        "seen",
-        lambda: overview_record(found),
-        SEEN_CSV,
-        lambda: map(listed_record, found.signatures),
-        lines,
+        "seen", lambda: overview_record(found), SEEN_CSV, lambda: map(listed_record, found.signatures), lines
     )
     print_report(report, context)
     if text and not found.signatures:

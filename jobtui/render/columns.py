@@ -384,12 +384,7 @@ _WHOLE_ID = 1_000
 
 
 def job_table(
-    jobs: Iterable[Job],
-    context: RowContext,
-    width: int | None,
-    colour: bool,
-    *,
-    has_profiles: bool = False,
+    jobs: Iterable[Job], context: RowContext, width: int | None, colour: bool, *, has_profiles: bool = False
 ) -> Iterator[str]:
     by_key = {column.key: column for column in JOB_COLUMNS}
     columns = [by_key[key] for key in (*(("profile",) if has_profiles else ()), *PRINTED)]

@@ -383,10 +383,7 @@ def _no_document(answer: Answer) -> tuple[type[SourceError], str]:
     if _is_cut_off(answer.body):
         return SourceUnreachable, "the answer broke off half-way, after {bytes} bytes; ask again"
     kind = _plain(mask_text(answer.kind[:50])) or "something unnamed"
-    return (
-        SourceMissing,
-        f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}",
-    )
+    return (SourceMissing, f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}")
 
 
 def _sent_elsewhere(answer: Answer) -> tuple[type[SourceError], str]:

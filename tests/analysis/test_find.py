@@ -17,7 +17,7 @@ from jobtui.analysis.spelling import near
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import ContainerName, JobId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
-from tests.builders import a_job, an_agent, an_op, some
+from tests.builders import a_job, a_step, an_agent, an_op, some
 
 OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
 AGENT_ID = "WUt4nXc2Jt0qYbLr5Vh8sDfEoPz3mKa7"
@@ -46,7 +46,8 @@ JOBS: Mapping[JobId, Job] = {
          (QUASI, "")), 1)
 }  # fmt: skip
 OPS = tuple(
-    an_op(key=key, op=OpPrefix(prefix), jid=jid, op_id=op_id, agent=None)
+    an_op(key=key, op=OpPrefix(prefix), jid=jid, op_id=op_id, agent=None,
+          steps=[a_step(text=f"_Process(pid={30_000 + key} cmd=_Cmd(a=k2Wc jid={jid}")])
     for key, (prefix, jid, op_id) in enumerate(
         (("pb5u", HEIGHTS, OP_ID), ("k2Wc", FEL, None), ("k2Wc", SURVEY, None), ("9QxZ", None, None),
          ("WUt4", SURVEY, None)), 1)

@@ -407,10 +407,7 @@ class Questions:
         self._ask_for([number for number in numbers if number not in known.rows])
         rows = (known.rows[number] for number in numbers if number in known.rows)
         found = Batch(
-            jobs=tuple(self._each(rows, self._job)),
-            changes=tuple(changes),
-            count=len(changes),
-            more=more,
+            jobs=tuple(self._each(rows, self._job)), changes=tuple(changes), count=len(changes), more=more
         )
         return merged((found, self._skipped("/events/", page)))
 

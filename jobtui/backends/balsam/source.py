@@ -160,11 +160,7 @@ IDS_AT_ONCE = 500
 
 
 async def fetch_changes(
-    client: BalsamClient,
-    query: ReportQuery,
-    *,
-    exact: bool = False,
-    to_state: str | None = None,
+    client: BalsamClient, query: ReportQuery, *, exact: bool = False, to_state: str | None = None
 ) -> tuple[list[StateChange], tuple[Skip, ...]]:
     """The changes a query is about, as the server learnt of them, and what made no sense. Raises SourceError.
 

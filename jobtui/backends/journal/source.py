@@ -188,11 +188,7 @@ class Journal(PolledSource):
     # What a record was made of.
 
     async def continuations(
-        self,
-        source: str,
-        wanted: Mapping[str, Place],
-        ends: Callable[[str], bool],
-        most: int = ENTRIES_READ,
+        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool], most: int = ENTRIES_READ
     ) -> dict[str, list[str]]:
         """Some entries of a stream, each with what follows in its process, up to where `ends` is true.
 

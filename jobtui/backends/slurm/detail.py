@@ -353,10 +353,7 @@ def _not_read(detail: JobDetail, error: SourceError) -> JobDetail:
 
 
 async def _with_question(
-    detail: JobDetail,
-    said: tuple[SlurmJob, dict[str, str]],
-    commands: Commands,
-    queue_of: QueueOf,
+    detail: JobDetail, said: tuple[SlurmJob, dict[str, str]], commands: Commands, queue_of: QueueOf
 ) -> JobDetail:
     job, fields = said
     if detail.job.status is JobStatus.PENDING:
