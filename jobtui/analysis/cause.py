@@ -182,7 +182,7 @@ class Output:
                 continue
             if shape.weight < 90 and self._is(at, "harmless"):
                 continue
-            if shape.weight < MINOR and not self._ends_near(at):
+            if shape.weight < MINOR and not self._ends_near(at, LAST_LINES if self._has_failed else 0):
                 continue
             family = shape.family
             if family == "python":
@@ -298,10 +298,10 @@ class Output:
         aborts = symptom is not None and symptom.family == "mpi"
         return 25.0 if aborts or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
 
-    def _ends_near(self, at: int) -> bool:
+    def _ends_near(self, at: int, most: int = LAST_LINES) -> bool:
         """Whether the output ends or tells of a failure soon after a line."""
         after = list(islice(self._after(at, 12), LAST_LINES + 1))
-        return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
+        return len(after) <= most or any(self._is_failure(below) for below in after)
 
     def _ends_alike(self, at: int) -> bool:
         before = self._templates[max(0, at - NEAR) : at]
@@ -316,6 +316,8 @@ class Output:
 
     def _is_handled(self, at: int) -> bool:
         """Whether a line or one of the next two tells that the program went on, and it did."""
+        if at and _part("warns").match(self._lines[at - 1].text):
+            return True
         after = list(islice(self._after(at, 5), 2))
         if self._is(at, "handled"):
             return not after or not (self._is_failure(after[0]) or self._is(after[0], "stop"))
@@ -450,11 +452,7 @@ class Tracebacks:
         chain: list[Raised] = []
         is_linked = False
         for place, at in enumerate(indexes):
-            text = (
-                _part("in_group").sub("", self._lines[at].text)
-                if self._lines[at].text[:1] in " |+"
-                else self._lines[at].text
-            )
+            text = _part("in_group").sub("", self._lines[at].text)
             if HEAD in text:
                 if not is_linked and not open_heads:
                     chain = self._close(chain)
