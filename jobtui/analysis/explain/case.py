@@ -147,8 +147,8 @@ NEAR_BYTES = 1 << 20
 """A damaged place of a log within this distance of a run's lines may concern the run."""
 NEAR_S = 60.0
 """The same by time, as a rotation makes offsets useless."""
-LIVES_ON_S = 10.0
-"""How long a supervisor may take to stop. Lines that it writes later show that it did not stop."""
+SETTLED_S = 10.0
+"""Something younger may not have reached the other source. A supervisor that stops is silent by then."""
 NEWER_S = 2.0
 """An op that begins this much later than the record's run is a newer run; records have whole seconds."""
 
@@ -277,6 +277,22 @@ class Case:
         return written is not None and seconds_between(written, run.created_at) > NEWER_S
 
     @property
+    def is_clock_off(self) -> bool:
+        """Whether the record, which is written at once, lacks a run that is old by now or yet to come."""
+        run = self.newest_run
+        if not self.is_record_old or run is None or run.created_at is None:
+            return False
+        return not 0.0 <= seconds_between(run.created_at, self.evidence.now) <= SETTLED_S
+
+    @property
+    def is_end_open(self) -> bool:
+        """Whether neither a record nor a new line of a supervisor tells what has become of the run."""
+        end = self.heard.supervisor_end
+        return self.record is None and (
+            end is None or abs(seconds_between(end, self.evidence.now)) > SETTLED_S
+        )
+
+    @property
     def is_sbatch(self) -> bool:
         if self.job is not None and self.job.mode:
             return self.job.mode == "sbatch"
@@ -336,7 +352,7 @@ class Case:
         until = place.until if place.until is not None else max(since, self.now)
         return since < max(times) + NEAR_S * SECOND and min(times) - NEAR_S * SECOND < until
 
-    def is_supervisor_heard_after(self, step: Step, seconds: float = LIVES_ON_S) -> bool:
+    def is_supervisor_heard_after(self, step: Step, seconds: float = SETTLED_S) -> bool:
         """Whether the process that wrote a line went on writing for this long afterwards."""
         writer = self.heard.writers.get(step.source)
         if writer is None or writer.pid is None or writer.end is None or step.at is None:
@@ -426,10 +442,6 @@ class Said(NamedTuple):
 
 
 Rule = Callable[[Case], Finding | None]
-
-
-SETTLED_S = 10.0
-"""Something younger than this may not have reached the other source yet."""
 
 
 def record_fact(job: Job | None) -> Fact:

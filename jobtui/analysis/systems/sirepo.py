@@ -42,18 +42,13 @@ RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
 }
 """The rules to try, by the status of the job."""
 
-WITHOUT_RECORD = 0.8
-"""Factor on the confidence if the job's record was not read."""
-WITHOUT_LINES = 0.8
-"""The same if lines of its run are missing, or may be those of an earlier run."""
+WITHOUT_PART = 0.8
+"""Factor on the confidence if the record, or lines of the run, were not read or may be of an earlier run."""
 WITHOUT_END = 0.75
 """The same if the supervisor's log ends before the record was last written."""
-UNTOUCHED_BY_AGENTS = frozenset(
-    {Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT, Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
-)
-"""Verdicts that do not depend on the life of agents."""
 SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
 """Verdicts that the record alone proves, whatever the logs lack."""
+UNTOUCHED_BY_AGENTS = SELF_EVIDENT | {Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
 
 
 def explain_sirepo(evidence: Evidence) -> Verdict:
@@ -113,7 +108,7 @@ def _unknown(case: Case) -> Finding:
 def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
     if case.record is None:
-        confidence *= WITHOUT_RECORD
+        confidence *= WITHOUT_PART
     is_self_evident = finding.code in SELF_EVIDENT
     if case.is_log_behind and not is_self_evident:
         confidence *= WITHOUT_END
@@ -121,24 +116,27 @@ def _confidence(case: Case, finding: Finding) -> float:
         confidence *= WITHOUT_END
     is_incomplete = _is_sending_missing(case) or case.is_run_doubtful
     if is_incomplete and not is_self_evident:
-        confidence *= WITHOUT_LINES
+        confidence *= WITHOUT_PART
     is_open = bool(case.begun_late or case.still_read) and not is_self_evident
     is_cut_off = _heard_on_s(case, finding) is not None
     is_damaged = bool(case.gaps or case.damaged)
     if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
         confidence = min(confidence, LIKELY)
-    if finding.needs_all_lines and (is_damaged or case.is_log_behind or is_incomplete or is_cut_off):
+    needs_more = finding.needs_all_lines and (is_damaged or case.is_log_behind or is_incomplete or is_cut_off)
+    can_change = case.status.is_live or finding.code is Code.COMPLETED
+    is_overtaken = can_change and case.is_end_open and finding.confidence < CERTAIN
+    if needs_more or is_overtaken or case.is_clock_off:
         # one of the lines that are lost could change the verdict
         confidence = min(confidence, PLAUSIBLE)
     return confidence
 
 
 def _heard_on_s(case: Case, finding: Finding) -> float | None:
-    """For how many seconds the log continues after the last line of the run; None if that is long enough."""
+    """For how many seconds the log is known to continue after the last line; None if that is long enough."""
     step, end = finding.silent_since, case.heard.supervisor_end
-    if step is None or step.at is None or end is None:
+    if step is None:
         return None
-    heard_s = max(0.0, seconds_between(step.at, end))
+    heard_s = 0.0 if step.at is None or end is None else max(0.0, seconds_between(step.at, end))
     return heard_s if heard_s < (finding.limit_s or 0.0) else None
 
 
@@ -211,7 +209,11 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no records are read", lambda case: case.job is None and not case.has_records),
     ("no record of the job was read", lambda case: case.job is None and case.has_records),
     ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
-    ("the record is older than the newest run in the logs", lambda case: case.is_record_old),
+    (
+        "the record is older than the newest run in the logs, or a clock is off",
+        lambda case: case.is_record_old,
+    ),
+    ("what came after the end of the supervisor's log was not read", lambda case: case.is_end_open),
     ("no log of the supervisor was read", lambda case: case.heard.components.isdisjoint(BY_SUPERVISOR)),
     ("no log of the API server was read", lambda case: Component.SERVER not in case.heard.components),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),

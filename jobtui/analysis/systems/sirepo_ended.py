@@ -143,7 +143,7 @@ def program_failed(case: Case) -> Finding:
         return Finding(
             Code.UNKNOWN,
             f"The run was never sent to an agent: {error or 'no reason is given'}.",
-            LIKELY,
+            PLAUSIBLE,
             (case.last(Mark.REFUSED, Mark.GIVEN_UP), case.last_step),
             Mark.SENT,
             doubts=("no line tells why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
@@ -179,7 +179,11 @@ def timed_out(case: Case) -> Finding | None:
         return None
     length = f" of {age(limit)}" if limit is not None else ""
     sentence = f"It was canceled because it ran into its time limit{length}."
-    return Finding(Code.TIMED_OUT, sentence, CERTAIN, (case.last(Mark.SENT), step), limit_s=limit)
+    # ops are known by four characters: a line alone may be of another op
+    is_told = limit is not None or (case.record is None and case.last(Mark.AGENT_GONE) is None)
+    doubts = () if is_told else ("its record names no limit, or its agent was lost first",)
+    sure = CERTAIN if is_told else PLAUSIBLE
+    return Finding(Code.TIMED_OUT, sentence, sure, (case.last(Mark.SENT), step), limit_s=limit, doubts=doubts)
 
 
 def canceled_later(case: Case) -> Finding | None:

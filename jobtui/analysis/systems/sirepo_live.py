@@ -66,9 +66,6 @@ def login_needed(case: Case) -> Finding | None:
         return None
     # the record is written when a run is refused: one that does not know of it is of another run
     is_agreed = case.record is not None and case.record.error == NOT_SENT
-    if case.job is None:
-        refused = case.last(Mark.REFUSED)
-        is_agreed = refused is not None and case.is_supervisor_heard_after(refused)
     return Finding(
         Code.SBATCH_LOGIN_NEEDED,
         "The run was refused because its user is not logged in to the cluster; it was never sent.",
@@ -195,7 +192,9 @@ def sent_without_answer(case: Case) -> Finding | None:
     if waited is not None and waited < DEFAULT_AGENT_START_S:
         words = f"It was sent to its agent{ago_words(waited)}."
         return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
-    has_begun = case.job is not None and case.job.started_at is not None
+    # a run that its agent started was answered, and one in Slurm's queue changes no record
+    has_begun = case.is_sbatch or case.last(Mark.STARTED) is not None
+    has_begun = has_begun or (case.job is not None and case.job.started_at is not None)
     doubts = () if case.agent_seen else ("the agent's log was not available",)
     return Finding(
         Code.REPLY_LOST,
@@ -203,9 +202,9 @@ def sent_without_answer(case: Case) -> Finding | None:
         PLAUSIBLE if has_begun else LIKELY,
         (sent, case.last(Mark.REPLY_WAIT)),
         Mark.REPLIED,
-        doubts=(*doubts, "its record tells of a start: the answer may just not have been read")
-        if has_begun
-        else doubts,
+        DEFAULT_AGENT_START_S,
+        (*doubts, "it seems to have begun: the answer may just not have been read") if has_begun else doubts,
+        silent_since=sent,
         needs_all_lines=True,
     )
 
@@ -255,8 +254,12 @@ _TERMINATED = "returncode=-15"
 
 
 def agent_gone(case: Case) -> Finding | None:
-    """A run whose agent was lost while it had the run, and about which nobody has asked since."""
-    gone = case.last(Mark.AGENT_GONE)
+    """A run whose agent was lost while it had the run, which the record does not say yet."""
+    gone, answer = case.last(Mark.AGENT_GONE), case.later_step(Mark.RUN_STATUS)
+    if gone is not None and answer is not None and "canceled" in answer.step:
+        again = "asked again, a new agent knew nothing of it"
+        sentence = f"Its agent went away{case.ago(gone)} while it had the run; {again}."
+        return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
     is_asked_about = any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
     if gone is None or case.is_sbatch or is_asked_about:
         return None
@@ -265,7 +268,7 @@ def agent_gone(case: Case) -> Finding | None:
         Code.AGENT_LOST,
         f"Its agent went away{case.ago(gone)} while it had the run; the record still says {case.status}, "
         "until somebody asks for the job.",
-        PLAUSIBLE if case.restart is not None else LIKELY if doubts else SURE,
+        PLAUSIBLE if case.restart is not None or len(doubts) > 1 else LIKELY if doubts else SURE,
         (case.last(Mark.SENT), gone),
         Mark.FINAL,
         doubts=tuple(doubts),
@@ -294,7 +297,8 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
         return None  # it waited for a slot when it was canceled: there is nothing to stop
     asked = cancel.steps[0] if cancel.steps else None
     waited = case.since(asked)
-    if (waited is not None and waited < CANCEL_S) or case.last(Mark.EXITED) is not None:
+    is_over = any(mark_of(step) is Mark.EXITED for step in (*case.steps, *cancel.steps))
+    if is_over or (waited is not None and waited < CANCEL_S):
         return None
     how = "was sent to the agent and" if cancel.sends else "never left the supervisor:"
     is_heard = case.agent_seen and cancel.sends > 0 and waited is not None
@@ -326,7 +330,7 @@ def reply_lost(case: Case) -> Finding | None:
     return Finding(
         Code.REPLY_LOST,
         f"Its program ended{case.ago(exited)} by what its agent wrote; the supervisor never heard of it.",
-        STRONG if not case.is_log_behind else PLAUSIBLE,
+        STRONG,
         (case.last(Mark.SENT), exited),
         Mark.FINAL,
         NEWS_S,
@@ -406,23 +410,8 @@ def runs(case: Case) -> Finding:
     )
 
 
-def asked_again(case: Case) -> Finding | None:
-    """The answer to a run_status that is not in the record yet."""
-    answer = case.later_step(Mark.RUN_STATUS)
-    if answer is None or "canceled" not in answer.step:
-        return None
-    gone = case.last(Mark.AGENT_GONE)
-    if gone is None:
-        return None
-    sentence = (
-        f"Its agent went away{case.ago(gone)} while it had the run; asked again, a new agent knew nothing "
-        "of it."
-    )
-    return Finding(Code.AGENT_LOST, sentence, CERTAIN, (gone, answer))
-
-
 RUNNING_RULES: tuple[Rule, ...] = (
-    ended_in_slurm, restarted, asked_again, agent_gone, cancel_unconfirmed, ended_unwritten, reply_lost,
+    ended_in_slurm, restarted, agent_gone, cancel_unconfirmed, ended_unwritten, reply_lost,
     sent_without_answer, silent, runs,
 )  # fmt: skip
 """The rules for a running job, in the order in which they are tried."""

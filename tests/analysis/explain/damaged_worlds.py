@@ -144,6 +144,7 @@ def _settings(draw: random.Random, incident: str, *, is_busy: bool) -> Settings:
         pid_time=draw.random() < 0.85,
         agents_in_supervisor_log=draw.random() < 0.7,
         slots_parallel=ENOUGH_SLOTS if is_busy else draw.choice((1, 2, 3)),
+        slots_sequential=ENOUGH_SLOTS if is_busy else 2,
         hosts=tuple(f"gpu-{number}" for number in range(draw.choice((1, 2)))),
         root=draw.choice(("/srv/sirepo/db", "/var/lib/my-app/db", "/home/x/run")),
         dev=draw.random() < 0.5,
