@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from jobtui.formats.causes import CauseFormat, CauseShape, load_causes
@@ -62,16 +62,11 @@ ABOUT = frozenset(
     {"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time", "signal"}
 )
 """What an exception may be about."""
-BAD_LEVELS = {
-    "ERROR": 45.0,
-    "ERR": 45.0,
-    "E": 45.0,
-    "F": 52.0,
-    "CRIT": 50.0,
-    "CRITICAL": 50.0,
-    "SEVERE": 50.0,
-    "FATAL": 52.0,
-}
+BAD_LEVELS = (
+    dict.fromkeys(("E", "ERR", "ERROR"), 45.0)
+    | dict.fromkeys(("CRIT", "CRITICAL", "SEVERE"), 50.0)
+    | dict.fromkeys(("F", "FATAL"), 52.0)
+)
 QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING", "I", "W"})
 
 
@@ -134,11 +129,8 @@ class Output:
         at = self._deepest(best.at)
         line = self._lines[at]
         text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
-        if best.weight != EXCEPTION and best.family != "julia" and _part("headline").match(text):
-            where, after = _part("where"), self._after(at, 3)
-            below = next((at for at in after if not where.match(self._lines[at].text)), None)
-            if below is not None and self._tells_more(below, line.tag):
-                line, text = self._lines[below], self._lines[below].text.strip()
+        if (below := self._below(at, best)) is not None and self._tells_more(below, line.tag):
+            line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)
         different = [c for c in others if self._templates[c.at] != self._templates[best.at]]
         if different and best.weight - different[0].weight < ALIKE:
@@ -148,6 +140,17 @@ class Output:
         return Cause(
             text, line.number, best.family, round(confidence, 2), why, alternatives[:MOST_ALTERNATIVES]
         )
+
+    def _below(self, at: int, best: Candidate) -> int | None:
+        """The line that says what a headline announces; of a long message the last one that says why."""
+        text, where = self._lines[at].text, _part("where")
+        if best.weight == EXCEPTION and text.endswith(":"):
+            below = list(takewhile(lambda at: self._lines[at].text[0].isspace(), self._after(at, NEAR)))
+            first = self._format.first
+            return next((at for at in reversed(below) if first("cause", self._lines[at].text.strip())), None)
+        if best.weight == EXCEPTION or best.family == "julia" or not _part("headline").match(text):
+            return None
+        return next((at for at in self._after(at, 3) if not where.match(self._lines[at].text)), None)
 
     def _tells_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
@@ -184,9 +187,8 @@ class Output:
                 continue
             if shape.weight < MINOR and not self._ends_near(at, LAST_LINES if self._has_failed else 0):
                 continue
-            family = shape.family
-            if family == "python":
-                family = self._family_of(self._lines[at].text, family)
+            is_python = shape.family == "python"
+            family = self._family_of(self._lines[at].text, "python") if is_python else shape.family
             yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
 
     def _symptoms(self) -> Iterator[Candidate]:
@@ -236,8 +238,7 @@ class Output:
     def _judged(self) -> list[int]:
         """Every line that may say why, and those just before one that tells of a failure."""
         inside, suspects = self._tracebacks.inside, dict.fromkeys(self._suspects)
-        failures = [at for at in suspects if self._is_failure(at)] + sorted(self._tracebacks.failures)
-        failures.append(len(self._lines) - 1)
+        failures = [*filter(self._is_failure, suspects), *self._tracebacks.failures, len(self._lines) - 1]
         suspects.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
         return [at for at in sorted(suspects) if at not in inside]
 
@@ -290,13 +291,13 @@ class Output:
         return filter(self._says, range(at + 1, min(at + 1 + most, len(self._lines))))
 
     def _weight_of_place(self, at: int) -> float:
-        """What a line of several words weighs, in a box or the last before a rank aborts all."""
+        """What a line of several words weighs, in a box or the last before all abort or a quotation ends."""
         text, below = self._lines[at].text, next(self._after(at, 3), None)
         if below is None or self._counts[self._templates[at]] > 1 or len(text.split()) < 4:
             return 0.0
-        symptom = self._shape(below, "symptom")
-        aborts = symptom is not None and symptom.family == "mpi"
-        return 25.0 if aborts or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
+        shapes = [self._shape(below, role) for role in ("symptom", "wrapper")]
+        is_last = any(shape is not None and shape.family in ("mpi", "quotation") for shape in shapes)
+        return 25.0 if is_last or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
 
     def _ends_near(self, at: int, most: int = LAST_LINES) -> bool:
         """Whether the output ends or tells of a failure soon after a line."""
@@ -320,13 +321,17 @@ class Output:
             return True
         after = list(islice(self._after(at, 5), 2))
         if self._is(at, "handled"):
-            return not after or not (self._is_failure(after[0]) or self._is(after[0], "stop"))
+            return not after or not self._is_end(after[0])
         for below in after:
-            if self._is_failure(below) or self._is(below, "stop") or below in self._tracebacks.inside:
+            if self._is_end(below) or below in self._tracebacks.inside:
                 return False
             if self._is(below, "handled"):
-                return True
+                further = next(self._after(below, 5), None)
+                return not self._failed if further is None else not self._is_end(further)
         return False
+
+    def _is_end(self, at: int) -> bool:
+        return self._is_failure(at) or self._is(at, "stop")
 
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
@@ -401,17 +406,14 @@ def _weight_of_words(text: str, shapes: CauseFormat) -> float:
     )
     level = _part("level").match(text)
     name = next(filter(None, level.groups()), "").upper() if level is not None else ""
-    if not (strong or weak or name in BAD_LEVELS or _part("trouble").search(text)):
+    tells = strong or weak or name in BAD_LEVELS or _part("trouble").search(text)
+    if name in QUIET_LEVELS or not tells:
         return 0.0
     weight = 18.0 * min(weak, 2) if not strong else 18.0 + 12.0 * strong + 8.0 * min(weak, 2)
     weight = min(weight, 50.0)
-    if name in QUIET_LEVELS:
-        return 0.0
-    said = BAD_LEVELS.get(
-        name, 45.0 if _part("trouble").search(text) and _part("stated").search(text) else 0.0
-    )
-    if said or weight:
-        weight += 5.0 if _part("named").match(text) else 0.0
+    is_stated = _part("trouble").search(text) and _part("stated").search(text)
+    said = BAD_LEVELS.get(name, 45.0 if is_stated else 0.0)
+    weight += 5.0 if (said or weight) and _part("named").match(text) else 0.0
     return said + weight / 2 if said else weight
 
 

@@ -56,7 +56,7 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-SAMPLES = {name: tuple(marked_in(f"{name}.txt")) for name in ("cases", "programs", "tools", "mixed")}
+SAMPLES = {one: tuple(marked_in(f"{one}.txt")) for one in ("cases", "programs", "tools", "mixed", "fields")}
 SAMPLES["captured"] = CAPTURED = tuple(captured())
 COMPOSED = SAMPLES["cases"]
 
