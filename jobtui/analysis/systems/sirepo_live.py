@@ -272,6 +272,7 @@ def agent_gone(case: Case) -> Finding | None:
         (case.last(Mark.SENT), gone),
         Mark.FINAL,
         doubts=tuple(doubts),
+        needs_all_lines=bool(doubts),
     )
 
 
