@@ -400,7 +400,8 @@ def runs(case: Case) -> Finding:
     is_all_silent = not case.is_supervisor_heard_after(step, QUIET_S)
     over_s = -1.0 if limit is None or ran is None else ran - limit
     is_due = over_s >= 0 and (quiet is None or quiet >= over_s)  # it may have been canceled by now
-    is_unsure = killed is not None or is_due or (not is_alive and (case.is_log_behind or is_all_silent))
+    is_alone = case.is_log_behind or is_all_silent or case.record is None
+    is_unsure = killed is not None or is_due or (not is_alive and is_alone)
     return Finding(
         Code.RUNNING,
         sentence,
