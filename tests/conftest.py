@@ -162,10 +162,10 @@ def no_unexpected_fault(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
         return note(self, error, stage)
 
     monkeypatch.setattr(Faults, "note", noted)
-    FAULTS.clear()
+    FAULTS._known.clear()
     yield
     left = FAULTS.all()
-    FAULTS.clear()
+    FAULTS._known.clear()
     if "expected_faults" not in request.fixturenames:
         assert not left, "".join(traces)
 

@@ -58,7 +58,7 @@ from jobtui.store.store import Store
 from jobtui.widgets import job_rows
 from jobtui.widgets.job_rows import JobRows
 from tests.backends.traces.sending import listening, send
-from tests.builders import a_job, a_step
+from tests.builders import a_job
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
@@ -624,26 +624,15 @@ async def test_a_summary_of_a_trace_that_raises_costs_itself(
     assert [fault.stage for fault in expected_faults.all()] == ["reading a trace's summary"]
 
 
-async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faults: Faults) -> None:
-    sources = [build(SourceSpec("srdb", str(CAPTURE))), build(SourceSpec("log", f"{CAPTURE}/supervisor.log"))]
-    async with Session(sources, FixedClock(NOW)) as session:
-        await session.catch_up()
-        job = next(job for job in session.store.jobs.values() if job.status is JobStatus.FAILED)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(type(session.job_reader()), "lines_behind", fail_later)
-            patched.setattr(evidence, "lines_wanted", lambda ops: [a_step(source="supervisor.log", line=1)])
-            found = await Gatherer.of(session).gather(job.id)
-    assert explain(found).sentence
-    assert [fault.stage for fault in expected_faults.all()] == ["reading the lines of a step"]
-
-
-async def test_every_view_reads_as_many_lines_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_view_reads_as_many_lines_of_a_step_and_none_needs_them(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
     sources = [build(SourceSpec("srdb", str(CAPTURE))), build(SourceSpec("log", f"{CAPTURE}/supervisor.log"))]
     asked: list[int] = []
 
-    async def lines(self: object, step: object, most: int) -> tuple[()]:
+    async def lines(self: object, step: object, most: int) -> object:
         asked.append(most)
-        return ()
+        return fail()
 
     monkeypatch.setattr(evidence, "lines_wanted", lambda ops: [step for op in ops for step in op.steps][:1])
     monkeypatch.setattr(SessionJobReader, "lines_behind", lines)
@@ -651,9 +640,12 @@ async def test_every_view_reads_as_many_lines_of_a_step(monkeypatch: pytest.Monk
         await session.catch_up()
         job = session.store.jobs[FAILED_OF_CAPTURE]
         for gather in (Gatherer.whole, Gatherer.gather):
-            await gather(Gatherer.of(session), job.id)
+            assert explain(await gather(Gatherer.of(session), job.id)).sentence
         await Gatherer.of(session).sample(job)
     assert asked == [LINES_BEHIND] * 3
+    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [
+        ("reading the lines of a step", 3)
+    ]
 
 
 @pytest.mark.parametrize("part", ["with_continuations", "_Outputs.fresh"])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from jobtui.analysis.keys import Key, Space, keys_of
 from jobtui.analysis.spelling import near
 from jobtui.model.condor import JOBSUB_ID, condor_id
-from jobtui.model.health import contained
+from jobtui.model.health import FAULTS, contained
 from jobtui.model.ids import (
     JID,
     LABEL,
@@ -216,9 +216,7 @@ def find(
         return ()
     search = _Search(jobs, tuple(ops), tuple(agents), tuple(logs))
     found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
-    for reference in found:
-        with contained("finding"):
-            search.resolve(reference)
+    list(FAULTS.each("finding", found, search.resolve))
     with contained("finding"):
         search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:

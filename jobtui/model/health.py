@@ -118,8 +118,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     def silent_s(self, now: Nanos) -> float:
         """For how many seconds it has neither been read nor failed since it was first asked."""
-        is_starting = self.state is SourceState.STARTING
-        return (since_s(self.asked_at, now) or 0.0) if is_starting else 0.0
+        return (since_s(self.asked_at, now) or 0.0) if self.state is SourceState.STARTING else 0.0
 
     def nothing_new_s(self, now: Nanos) -> float:
         """For how many seconds nothing new came; 0 where that is not unusually long, or not known."""
@@ -142,8 +141,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
         return Nanos(at + from_seconds(self.ahead_s)) if abs(self.ahead_s) > GRAIN_S else at
 
     def is_quiet(self, now: Nanos) -> bool:
-        """Whether it was not read for longer than the time between two polls."""
-        return (self.lag_s(now) or 0.0) > QUIET_S
+        """Whether it was not read for longer than the time between two polls, or not at all."""
+        return max(self.lag_s(now) or 0.0, self.silent_s(now)) > QUIET_S
 
     def newest_s(self, now: Nanos) -> float | None:
         """The age of its newest record in seconds; None where no record has a time."""
@@ -219,16 +218,19 @@ class Faults:
         self._known: dict[tuple[str, str], Fault] = {}
 
     def __len__(self) -> int:
-        return sum(fault.count for fault in self._known.values())
+        return sum(fault.count for fault in self.all())  # others may be counted meanwhile
 
     def all(self) -> tuple[Fault, ...]:
         return tuple(self._known.values())
 
-    def clear(self) -> None:
-        self._known.clear()
-
     def note(self, error: BaseException, stage: str) -> Fault:
         """Count an exception that was caught in a stage of work; of a group the first in it."""
+        try:
+            return self._count(error, stage)
+        except Exception:  # noqa: BLE001 - what cannot be counted is still told, and ends nothing
+            return _uncounted(error, stage)
+
+    def _count(self, error: BaseException, stage: str) -> Fault:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         now = Nanos(time.time_ns())
@@ -278,6 +280,10 @@ class Faults:
 FAULTS = Faults()
 
 
+def _uncounted(error: BaseException, stage: str) -> Fault:
+    return Fault(place="?", kind=type(error).__name__, stage=stage, first=Nanos(0), last=Nanos(0))
+
+
 class contained:
     """A block whose exception is counted and not raised. `fault` is the fault, None without one.
 
@@ -298,14 +304,15 @@ class contained:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if error is None or not is_fault(error):
+        if error is None:
             return False
+        is_ours = isinstance(error, Exception)
         try:
-            self.fault = FAULTS.note(error, self._stage)
-        except Exception:  # noqa: BLE001 - a fault that cannot be counted is still told, and ends nothing
-            named = type(error).__name__
-            self.fault = Fault(place="?", kind=named, stage=self._stage, first=Nanos(0), last=Nanos(0))
-        return True
+            if is_ours := is_fault(error):
+                self.fault = FAULTS.note(error, self._stage)
+        except Exception:  # noqa: BLE001 - what cannot be judged or counted is still told, and ends nothing
+            self.fault = _uncounted(error, self._stage)
+        return is_ours
 
 
 def rows_of(

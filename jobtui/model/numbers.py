@@ -5,6 +5,7 @@ Times are in `model.clock`. `tests/model/test_numbers.py` fails on a bare `int(.
 """
 
 import math
+from collections.abc import Callable
 from typing import overload
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -76,17 +77,13 @@ def read_json(text: str | bytes) -> object:
     import json  # few commands need it
 
     try:
-        return json.loads(text, parse_int=_whole_in_json, parse_float=_real_in_json, parse_constant=str)
+        return json.loads(text, parse_int=_or_text(whole), parse_float=_or_text(real), parse_constant=str)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
 
-def _whole_in_json(text: str) -> int | str:
-    return text if (number := whole(text)) is None else number
-
-
-def _real_in_json(text: str) -> float | str:
-    return text if (number := real(text)) is None else number
+def _or_text(read: Callable[[str], float | None]) -> Callable[[str], float | str]:
+    return lambda text: text if (number := read(text)) is None else number
 
 
 def counted(count: int, word: str) -> str:

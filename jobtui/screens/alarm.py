@@ -123,10 +123,8 @@ class Alarm:
 
     async def _look_at_sites(self, overview: Callable[[Nanos], Overview]) -> None:
         """Say once that sites deviate from their past, whichever and however many, until none does."""
-        with (
-            contained("asking the memory"),
-            suppress(SourceError),
-        ):  # `seen` tells what is wrong with a memory
+        # `seen` tells what is wrong with a memory
+        with contained("asking the memory"), suppress(SourceError):
             sites = (await asyncio.to_thread(overview, self._shared.clock.now())).sites
             if sites and not self._deviates:
                 self._app.notify(sites_words(sites), severity="warning", timeout=30, markup=False)

@@ -17,7 +17,7 @@ from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
 from jobtui.model.bounded import Bounded
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock, Nanos, seconds_between
-from jobtui.model.health import FAULTS, MOST_NEWS, SourceHealth, SourceState
+from jobtui.model.health import MOST_NEWS, SourceHealth, SourceState, contained
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import MOST_REASONS, Job, JobDetail, JobStatus, ReasonSeen, together
 from jobtui.model.ops import Correlation
@@ -405,8 +405,6 @@ class Store:
     def _tell(self, changes: Changes) -> Changes:
         if changes != NO_CHANGES:
             for listener in tuple(self._listeners):
-                try:
+                with contained("telling of changes"):
                     listener(changes)
-                except Exception as error:  # noqa: BLE001 - it costs this listener
-                    FAULTS.note(error, "telling of changes")
         return changes

@@ -131,18 +131,20 @@ class LineView(Widget):
         try:
             line = self.line(y)
             marked = line if self._selection is None else self._selection.marked(line, y, self.cells)
+            signed = self._signed(marked) if y == 0 and FAULTS.all() else marked
         except Exception as error:  # noqa: BLE001 - it costs this line; a `with` would cost all others time
             return self._broken_line(y, error)
         if self._broken:
             self._broken.pop(y, None)
-        return self._signed(marked) if y == 0 and FAULTS.all() else marked
+        return signed
 
     def _signed(self, line: Line) -> Line:
         """The first line of a screen says how many faults there were where no strip of sources does."""
-        sign = f" {counted(len(FAULTS), 'fault')} "
-        room = self.cells - width(sign)
         is_first = self.region.y == 0 and self.region.right == self.screen.size.width
-        if not is_first or room < 0 or any(strip.display for strip in self.screen.query("SourceStrip")):
+        if not is_first or any(strip.display for strip in self.screen.query("SourceStrip")):
+            return line
+        sign = f" {counted(len(FAULTS), 'fault')} "
+        if (room := self.cells - width(sign)) < 0:
             return line
         kept: list[Span] = []
         for span in line:

@@ -128,7 +128,7 @@ def said(words: Sequence[str], run: Callable[[_Limit], Any] | None = None) -> Sa
     """Run a command line in this process. Raises Wrong when it fails in a way that is not documented."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n") for _ in range(2))
     named = shlex.join(words)
-    FAULTS.clear()
+    FAULTS._known.clear()
     before = forget_peak()
     try:
         with redirect_stdout(out), redirect_stderr(err), _Limit(HANG_S) as limit:

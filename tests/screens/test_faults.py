@@ -27,9 +27,9 @@ import jobtui.screens
 import jobtui.terminal
 import jobtui.widgets
 from jobtui.app import JobtuiApp
-from jobtui.model.health import Faults, contained
+from jobtui.model import health
+from jobtui.model.health import Fault, Faults, contained
 from jobtui.render import log_lines
-from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogScreen
 from jobtui.screens.palette import JobProvider
 from jobtui.screens.text import HelpScreen
@@ -64,9 +64,9 @@ def nodes() -> Iterator[type[MessagePump]]:
 
 
 def handlers(node: type[MessagePump]) -> Iterator[str]:
-    """The methods of a class that Textual calls by themselves: of messages, actions and watchers."""
+    """The methods of a class that Textual calls by themselves, and what tells of a fault."""
     for name, method in vars(node).items():
-        is_called = name.startswith(("on_", "action_", "watch_", "key_"))
+        is_called = name.startswith(("on_", "action_", "watch_", "key_", "say_fault"))
         if name == "on_event":  # that is what hands everything to handlers
             continue
         if inspect.isfunction(method) and (is_called or hasattr(method, "_textual_on")):
@@ -188,7 +188,7 @@ async def test_a_widget_that_cannot_be_drawn_says_so(widget: type[Widget], expec
         for name in drawn_by if issubclass(widget, LineView) else {"render_line"}:
             if name == "heading" and not getattr(shown, "headings", 0):
                 continue
-            expected_faults.clear()
+            expected_faults._known.clear()
             with pytest.MonkeyPatch.context() as patched:
                 patched.setattr(type(shown), name, fail)
                 redraw(shown)
@@ -239,21 +239,12 @@ async def test_what_follows_a_log_is_begun_again_and_says_so(
 ) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(stamped(1, "first"))
-    look, looks = LogScreen._look, 0
-
-    async def looking(self: LogScreen, reader: Any) -> bool:
-        nonlocal looks
-        looks += 1
-        if looks == 2:
-            raise Injected(SECRET)
-        return await look(self, reader)
-
-    monkeypatch.setattr(LogScreen, "_look", looking)
+    failing_once(monkeypatch, LogScreen, "_look")
     async with on_logs([path], size=(160, 24)) as (app, pilot):
-        await until(app, pilot, "first", "a fault of jobtui: Injected", "begun again in")
+        await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
         with path.open("a") as file:
             file.write(stamped(2, "second"))
-        await until(app, pilot, "second")
+        await until(app, pilot, "first", "second")
     assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [("following a log", 1)]
 
 
@@ -285,8 +276,8 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
 def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
     whole, calls = getattr(owner, name), iter([fail_later])
 
-    async def called(self: object) -> None:
-        await next(calls, partial(whole, self))()
+    async def called(self: object, *given: object) -> Any:
+        return await next(calls, partial(whole, self))(*given)
 
     monkeypatch.setattr(owner, name, called)
 
@@ -308,20 +299,30 @@ async def test_what_follows_a_trace_is_begun_again_and_says_so(
         (None, "", ["polling"]),
         (textual_patches, "monotonic", ["telling of a fault", "polling"]),
         (Faults, "note", []),
+        (health, "is_fault", []),
+        (health, "place_of", []),
+        (Fault, "words", ["polling", "telling of a fault"]),
+        (Faults, "__len__", ["drawing SourceStrip", "polling"]),
     ],
-    ids=["", "and the clock of it fails", "and cannot be counted"],
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 async def test_polling_is_begun_again_and_says_so(
     owner: object, name: str, counted: list[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
+    """Also where what judges, counts or tells a fault raises itself; the clock does so once."""
     failing_once(monkeypatch, Session, "run")
-    if owner is not None:
+    if name == "monotonic":
         works, broken = getattr(owner, name), iter([fail])
         monkeypatch.setattr(owner, name, lambda *given: next(broken, works)(*given))
+    elif owner is not None:
+        monkeypatch.setattr(owner, name, property(fail) if name == "words" else fail)
     async with read() as (scene, pilot):
-        await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
+        if name != "words":
+            await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
         scene.db.add(batch(a_job(11, name="told after")))
         await until(scene.app, pilot, "told after")
+        await press(pilot, "question_mark", until=HelpScreen)
+        monkeypatch.undo()
     assert [fault.stage for fault in expected_faults.all()] == counted
 
 
@@ -377,21 +378,6 @@ async def test_a_search_of_the_palette_that_raises_costs_no_other(
         await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
         await wait_until(expected_faults.all, pilot)
     assert [fault.stage for fault in expected_faults.all()] == ["searching from the palette"]
-
-
-async def test_a_fault_that_cannot_be_told_is_counted_too(
-    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
-) -> None:
-    def say(*given: object) -> None:
-        raise Injected(SECRET)
-
-    monkeypatch.setattr(JobsScreen, "say_fault", say)
-    monkeypatch.setattr(JobsScreen, "on_click", fail, raising=False)
-    async with read() as (_, pilot):
-        await pilot.click()
-        stages = {"in fail", "telling of a fault"}
-        await wait_until(lambda: {fault.stage for fault in expected_faults.all()} == stages, pilot)
-        await press(pilot, "question_mark", until=HelpScreen)
 
 
 async def test_a_screen_that_cannot_be_composed_says_so(

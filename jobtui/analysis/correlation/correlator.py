@@ -282,10 +282,8 @@ class Correlator(Correlation):
             except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
                 FAULTS.note(error, "correlating")
         for supervisor in self._supervisors.values():
-            try:
+            with contained("correlating"):
                 changed |= supervisor.take_others()
-            except Exception as error:  # noqa: BLE001 - it costs this supervisor
-                FAULTS.note(error, "correlating")
         with contained("correlating"):
             self._hearing.add(new)
         return {jid for jid in changed if jid is not None}

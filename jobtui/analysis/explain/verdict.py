@@ -113,6 +113,8 @@ SAY_WHY = frozenset({Code.PROGRAM_FAILED, Code.SBATCH_FAILED, Code.POSTPROCESS_F
 """Verdicts whose first sentence ends with the reason in the record, if it has one."""
 CLOCK_S = 60.0
 """How far the times of a source may differ from its known clock without a doubt."""
+AHEAD_S = 15.0
+"""How far news may be of the future where no clock is measured: what is late may hide in it."""
 TELL_OF_DISPUTE = frozenset(
     {Code.STALE_RECORD, Code.REPLY_LOST, Code.AGENT_LOST, Code.CANCEL_UNCONFIRMED, Code.SUPERVISOR_RESTARTED,
      Code.SBATCH_QUEUED}
@@ -215,6 +217,7 @@ def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
 def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
     """The sources that a verdict rests on. For a live job these include the ones that are silent about it."""
     job = evidence.job
+    yield from verdict.rests_on
     if job is not None:
         yield job.source
         if verdict.code in SELF_EVIDENT and job.needs_logs:
@@ -226,7 +229,7 @@ def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
 
 
 def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
-    is_live = evidence.job is None or evidence.job.status.is_live
+    is_live = evidence.job is None or evidence.job.status.is_live or bool(verdict.rests_on)
     for health in evidence.sources:
         if health.name in sources:
             yield from _state_doubts(health, evidence.heard, evidence.now)
@@ -290,9 +293,10 @@ def _clock_doubts(health: SourceHealth, now: Nanos, told: Iterable[Nanos] = ()) 
     there = health.now_at(now)
     ahead_s = max((seconds_between(there, at) for at in told), default=0.0)
     late_s = min(health.news_late, default=None)  # negative if its clock is ahead
-    if ahead_s > CLOCK_S:
+    most_s = CLOCK_S if BALSAM_SERVER.made(health) else AHEAD_S
+    if ahead_s > most_s:
         yield f"the clock of {health.name} is ahead: it tells of what happens in {age(ahead_s)}"
     elif late_s is not None and late_s > CLOCK_S:
         yield f"{health.name} is late, or its clock is behind: its news were {age(late_s)} old when they came"
-    elif late_s is not None and late_s < -CLOCK_S:
+    elif late_s is not None and late_s < -most_s:
         yield f"the clock of {health.name} is {age(-late_s)} ahead"

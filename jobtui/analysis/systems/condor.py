@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
 from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, duration, for_words
+from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
@@ -102,6 +103,7 @@ def explain_condor(evidence: Evidence) -> Verdict:
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
     of_trace = (trace,) if job.trace else ()
+    is_by_output = last is not None and last.teller is Teller.OUTPUT
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return Verdict(
         job_id=job.id,
@@ -115,6 +117,8 @@ def explain_condor(evidence: Evidence) -> Verdict:
         next=(*said.next, *of_trace, timeline),
         blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
         pending=said.pending if job.status is JobStatus.PENDING else None,
+        # files that are silent about it may know better than its own output
+        rests_on=tuple(one.name for one in evidence.sources if is_by_output and CONDOR_LOG.made(one)),
     )
 
 

@@ -59,10 +59,6 @@ class TooLarge(Exception):
     """A file is larger than what is read. The text says how large."""
 
 
-def is_record_name(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None
-
-
 def listed(directory: int | str) -> list[JobId]:
     """The ids of all records in a directory, in no order. Raises OSError."""
     names = os.listdir(directory)
@@ -303,7 +299,7 @@ class ChangeWatch:
             if kind := self.silent(self._path):
                 self._do_without(f"{kind} does not tell of changes")
                 return False
-            watch = self.make_watch(self._path, is_record_name)
+            watch = self.make_watch(self._path, lambda name: _NAME.fullmatch(name) is not None)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._do_without(f"no notification of changes: {reason}")
