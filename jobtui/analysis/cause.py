@@ -183,7 +183,7 @@ class Output:
             shape = self._shape(at, "cause")
             if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
                 continue
-            if shape.weight < 90 and self._is(at, "harmless"):
+            if shape.weight <= 90 and self._is(at, "harmless"):
                 continue
             if shape.weight < MINOR and not self._ends_near(at, LAST_LINES if self._has_failed else 0):
                 continue
@@ -222,6 +222,8 @@ class Output:
             if _part("boxed").match(self._lines[at].text) or _part("gives_up").search(self._lines[at].text):
                 weight += 15
             after = list(islice(self._after(at, 6), 4))
+            if after and self._is(after[0], "wrapper") and _part("headline").match(self._lines[at].text):
+                continue
             if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
                 # The last line; of a program that is known to have failed, one of the last.
                 weight += 20 if not after and self._ends_alike(at) else 10
@@ -282,9 +284,7 @@ class Output:
         before = set(self._templates[max(0, first - NEAR) : first])
         between = range(first + 1, min(second, first + NEAR))
         inside, seen = self._tracebacks.inside, (at for at in between if self._templates[at] in before)
-        return any(
-            at not in inside and self._lines[at].text.strip() and not self._is_failure(at) for at in seen
-        )
+        return any(at not in inside and self._says(at) and not self._is_failure(at) for at in seen)
 
     def _after(self, at: int, most: int) -> Iterator[int]:
         """The next lines that say something, of this and the next few."""
