@@ -86,6 +86,7 @@ NEVER_WITHOUT: Mapping[Mark, Mark] = {
     Mark.REPLIED: Mark.REPLY_WAIT,
     Mark.STARTED: Mark.ARRIVED,
     Mark.EXITED: Mark.STARTED,
+    Mark.UPDATED: Mark.REPLIED,
     Mark.FINAL: Mark.UPDATED,
 }
 """Steps that one process writes in this order: if only the later one was read, lines are missing."""
