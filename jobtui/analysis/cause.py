@@ -444,7 +444,8 @@ class Tracebacks:
         heads = {line.tag for line in lines if HEAD in line.text or line.text.startswith("  File ")}
         for at, line in enumerate(lines):
             if line.tag in heads:
-                by_tag[line.tag].append(at)
+                tells = HEAD in line.text and lines[at + 1 :] and lines[at + 1].text.startswith("  File ")
+                by_tag[lines[at + 1].tag if tells else line.tag].append(at)
         for indexes in by_tag.values():
             self._read(indexes)
         self.raised.sort()

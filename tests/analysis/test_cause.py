@@ -56,7 +56,8 @@ def marked_in(file: str) -> Iterator[Sample]:
         yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
 
 
-SAMPLES = {one: tuple(marked_in(f"{one}.txt")) for one in ("cases", "programs", "tools", "mixed", "fields")}
+FILES = ("cases", "programs", "tools", "mixed", "fields", "codes")
+SAMPLES = {one: tuple(marked_in(f"{one}.txt")) for one in FILES}
 SAMPLES["captured"] = CAPTURED = tuple(captured())
 COMPOSED = SAMPLES["cases"]
 
