@@ -171,7 +171,7 @@ def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
     is_elsewhere = any(COMMAND_BY_NAME[word].wraps for word in before if word in COMMAND_BY_NAME)
     is_command = command is DASHBOARD and any(one.name.startswith(begun) for one in COMMANDS)
     takes_job = command.argument is not None and command.argument.name in JOBS
-    jobs = _ids(context, settings) if takes_job and not is_elsewhere and not is_command else ()
+    jobs = _ids(context, settings, begun) if takes_job and not is_elsewhere and not is_command else ()
     return [*_words(command, begun), *jobs]
 
 
@@ -206,8 +206,8 @@ def _words(command: Command, begun: str) -> Iterable[_Row]:
         yield f":{PATHS[argument.name]}", ""
 
 
-def _ids(context: "Context", settings: Mapping[str, tuple[str, ...]]) -> Iterable[_Row]:
-    """The newest jobs of the sources that are named, those that failed first."""
+def _ids(context: "Context", settings: Mapping[str, tuple[str, ...]], begun: str) -> Iterable[_Row]:
+    """The newest jobs of the sources that are named whose ids begin so, those that failed first."""
     import asyncio  # help does without all of this
 
     from jobtui.commands.reader import Reader, in_session
@@ -220,7 +220,7 @@ def _ids(context: "Context", settings: Mapping[str, tuple[str, ...]]) -> Iterabl
     async def read(reader: Reader) -> Exit:
         with suppress(TimeoutError):
             async with asyncio.timeout(READ_S):
-                await reader.read_newest(OFFERED)
+                await reader.read_newest(OFFERED, begun)
         found.extend(job for job in reader.session.store.jobs.values() if PLAIN_ID.fullmatch(job.id))
         return Exit.FINE
 

@@ -99,12 +99,12 @@ class Reader:
     def nothing_read(self) -> bool:
         return bool(self.sources) and all(source.state is SourceState.DOWN for source in self.sources)
 
-    def add_job_sources(self) -> None:
+    def add_job_sources(self, most: int | None = None, begun: str = "") -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
         if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.session.sources):
             for spec in self.specs:
                 if gives(spec, Gives.JOBS):
-                    self.session.add(build(spec, Window(since=self.context.since)))
+                    self.session.add(build(spec, Window(since=self.context.since, most=most, begun=begun)))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -118,9 +118,9 @@ class Reader:
         else:
             await self.read_logs(None)
 
-    async def read_newest(self, most: int) -> bool:
-        """Read jobs, of Sirepo's records only about so many, the newest; whether there are more."""
-        self.add_job_sources()
+    async def read_newest(self, most: int, begun: str = "") -> bool:
+        """Read jobs, of Sirepo's records only so many, the newest that begin so; whether there are more."""
+        self.add_job_sources(most, begun)
         kinds = {source.kind for source in self.sources}
         if SIREPO_DB.kind not in kinds:
             await self.read_jobs()

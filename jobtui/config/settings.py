@@ -166,14 +166,17 @@ def mistake_in(setting: Setting, text: str) -> str:
 def layer_of(file: ConfigFile, keys: Keys, table: Mapping[str, object]) -> dict[str, Effective]:
     scopes = (Scope.ANYWHERE,) if keys else (Scope.ANYWHERE, Scope.FILE)
     known = {setting.name: setting for setting in SETTINGS if setting.scope in scopes}
+    tables = TABLES if keys else (PROFILES, *TABLES)
     found = {}
     for key, value in table.items():
         place = (*keys, key)
-        if key in TABLES or (not keys and key == PROFILES):
+        if key in tables:
             continue
-        if key not in known:
-            file.wrong(place, f'unknown key "{key}"{nearest(key, (*known, *TABLES))}', is_key=True)
-            continue
+        if key not in known or isinstance(value, dict):
+            near = nearest(key, tables if isinstance(value, dict) else (*known, *tables))
+            if near or key not in known:
+                file.wrong(place, f'unknown key "{key}"{near}', is_key=True)
+                continue
         values = _checked(file, place, known[key], _values(file, place, known[key], value))
         found[key] = Effective(tuple(values), file.origin(place))
     return found

@@ -88,7 +88,7 @@ def step_words(shape: str) -> tuple[str, Component]:
 
 
 def text_of(name: str) -> str:
-    return tables.text_of("jobtui.formats", name)
+    return tables.text_of("jobtui.formats", f"{name}.toml")
 
 
 def document_of(name: str, text: str) -> dict[str, Any]:

@@ -35,27 +35,12 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.memory import FIELDS, Compared, Deviation, Overview, Remembered, Seen, Share
 from jobtui.model.secrets import mask_text
+from jobtui.model.tables import text_of
 from jobtui.recording.database import DAMAGED, Layout, RecordingError, limit_time, opened, storable
 
 FILE_NAME = "memory.jobtui"
-SCHEMA = """
-CREATE TABLE word (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE kind (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, runs INTEGER NOT NULL,
-    ran REAL NOT NULL);
-CREATE TABLE signature (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, example TEXT NOT NULL,
-    job TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
-CREATE TABLE run (id INTEGER PRIMARY KEY, job TEXT NOT NULL, hash INTEGER NOT NULL, ended INTEGER NOT NULL,
-    kind INTEGER NOT NULL, verdict INTEGER NOT NULL, signature INTEGER NOT NULL, system INTEGER NOT NULL,
-    user INTEGER NOT NULL, app INTEGER NOT NULL, model INTEGER NOT NULL, host INTEGER NOT NULL,
-    node INTEGER NOT NULL, driver INTEGER NOT NULL, version INTEGER NOT NULL, waited REAL, ran REAL);
-CREATE UNIQUE INDEX run_once ON run (hash, ended);
-CREATE INDEX run_of_kind ON run (kind, ended);
-CREATE TABLE tally (field INTEGER NOT NULL, day INTEGER NOT NULL, signature INTEGER NOT NULL,
-    value INTEGER NOT NULL, runs INTEGER NOT NULL, timed INTEGER, slow REAL, squares REAL,
-    waited INTEGER, wait REAL, PRIMARY KEY (field, day, signature, value)) WITHOUT ROWID;
-"""
 MEMORY = Layout(
-    0x6A_6F_62_6D, 1, SCHEMA, "memory", "jobtui remember begins one",
+    0x6A_6F_62_6D, 1, text_of("jobtui.memory", "schema.sql"), "memory", "jobtui remember begins one",
     "one at a time can; jobtui remember --forget removes it", "remembers",
 )  # fmt: skip
 ALL, FAILED, WHOLE = 0, 1, 0

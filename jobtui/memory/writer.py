@@ -10,6 +10,7 @@ from jobtui.analysis.signature import LONGEST_EXAMPLE, signature
 from jobtui.memory.database import ALL, FAILED, MEMORY, NUMBERS, WHOLE, hash_of, kept
 from jobtui.model.clock import SECOND
 from jobtui.model.memory import FIELDS, Finished
+from jobtui.model.tables import text_of
 from jobtui.recording.database import SIDE_FILES
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
 
@@ -23,13 +24,7 @@ LEAST_TIMED = 5
 
 Sums = list[float]
 """Runs; compared runs, the sum of how much slower they were and of its squares; known waits and their sum."""
-ADD = """INSERT INTO tally VALUES (?, ?, ?, ?, ?, nullif(?, 0), nullif(?, 0), nullif(?, 0), nullif(?, 0),
-    nullif(?, 0)) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs,
-    timed = coalesce(timed + excluded.timed, timed, excluded.timed),
-    slow = coalesce(slow + excluded.slow, slow, excluded.slow),
-    squares = coalesce(squares + excluded.squares, squares, excluded.squares),
-    waited = coalesce(waited + excluded.waited, waited, excluded.waited),
-    wait = coalesce(wait + excluded.wait, wait, excluded.wait)"""
+ADD = text_of("jobtui.memory", "add.sql")
 
 
 class MemoryWriter(DatabaseWriter):

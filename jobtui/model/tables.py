@@ -6,8 +6,8 @@ from typing import Any
 
 
 def text_of(package: str, name: str) -> str:
-    """The text of `<name>.toml` in the folder of a package."""
-    return (get_data(package, f"{name}.toml") or b"").decode()
+    """The text of a file in the folder of a package."""
+    return (get_data(package, name) or b"").decode()
 
 
 @cache
@@ -15,4 +15,4 @@ def tables_of(package: str, name: str) -> dict[str, Any]:
     """What `<name>.toml` in the folder of a package holds."""
     import tomllib  # takes long, and most need no table
 
-    return tomllib.loads(text_of(package, name))
+    return tomllib.loads(text_of(package, f"{name}.toml"))

@@ -35,6 +35,7 @@ from jobtui.model.logs import RawLine
 from jobtui.model.memory import Remembered
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
+from jobtui.model.tables import text_of
 from jobtui.model.traces import Telemetry
 from jobtui.transport.files import open_regular, read_small
 from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Allowance, TooLarge, Unpacker, UnpackError
@@ -154,18 +155,6 @@ LONGEST_VALUE = 128 << 20
 LONGEST_QUESTION_S = 30.0
 STEPS_BETWEEN = 1_000_000
 """Of SQLite's machine, some milliseconds."""
-SCHEMA = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE source (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
-CREATE TABLE entry (
-    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, source INTEGER NOT NULL, what TEXT NOT NULL,
-    key TEXT NOT NULL, body BLOB NOT NULL
-);
-CREATE INDEX entry_of_source ON entry (source, what, key, seq);
-CREATE TABLE log (source INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (source, name));
-CREATE TABLE job (source INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (source, id));
-"""
 
 
 class Layout(NamedTuple):
@@ -181,7 +170,7 @@ class Layout(NamedTuple):
 
 
 RECORDING = Layout(
-    APPLICATION_ID, VERSION, SCHEMA, "recording",
+    APPLICATION_ID, VERSION, text_of("jobtui.recording", "schema.sql"), "recording",
     "name a file made by bundle or the directory of record", "name another directory", "records",
 )  # fmt: skip
 ENTRIES = "SELECT seq, CAST(at AS INTEGER), what, CAST(body AS BLOB) FROM entry WHERE source = ?"

@@ -13,6 +13,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Pending, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
+from jobtui.model.tables import text_of
 from jobtui.model.verdicts import (
     AS_KNOWN,
     Chain,
@@ -290,8 +291,13 @@ def summary_parts(
     yield from (Paragraph(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
-def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[Paragraph]:
-    """All that is known of why a job stands as it does; places in `most` cells as far as that can be done."""
+def why_parts(
+    verdict: Verdict, most: int | None = 0, keys: Callable[[NextStep], str] = lambda step: ""
+) -> Iterator[Paragraph]:
+    """All that is known of why a job stands as it does; places in `most` cells as far as that can be done.
+
+    `keys` are pressed instead of a command, and stand before it.
+    """
     yield Paragraph(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield Paragraph(show(verdict.sentence))
     yield from map(Paragraph, memory_lines(verdict.remembered))
@@ -311,7 +317,9 @@ def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[Paragraph]:
         yield from _why_head("next")
     for step in verdict.next:
         yield Paragraph(f"{INDENT}{show(step.why)}:", "dim", item=step)
-        yield Paragraph(f"{INDENT * 2}{show(step.command)}", "accent", item=step)
+        pressed = keys(step)
+        words = f"{pressed}  or  {show(step.command)}" if pressed else show(step.command)
+        yield Paragraph(f"{INDENT * 2}{words}", "accent", item=step, whole=not pressed)
 
 
 def _why_head(title: str) -> Iterator[Paragraph]:
@@ -362,25 +370,16 @@ def post_mortem_lines(told: PostMortem) -> Iterator[str]:
     )
 
 
-STYLE = """
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
-table { border-collapse: collapse; }
-td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
-tr { border-bottom: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
-code, pre { font: 14px/1.4 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
-:root { color-scheme: light dark; }
-"""
-
-
 def post_mortem_page(told: PostMortem) -> str:
     """The same as an HTML page that loads nothing and runs nothing."""
     from markdown_it import MarkdownIt  # few ask for a page
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink"])
     policy, title = "default-src 'none'; style-src 'unsafe-inline'", escape(show(told.job.id))
+    style = text_of("jobtui.render", "post_mortem.css")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{STYLE}</style></head>\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>\n{style}</style></head>\n'
         f"<body>\n{parser.render(chr(10).join(post_mortem_lines(told)))}</body></html>\n"
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
@@ -306,12 +307,14 @@ class WhyTab(JobTab):
 
     def show_subject(self) -> None:
         from jobtui.render.verdicts import why_parts
+        from jobtui.screens.job_verdict import keys_for
 
         verdict = self.subject.verdict
         shown = (verdict, Zone.mark())
         if shown != self._shown:
             self._shown = shown
-            self._list.set_text(why_parts(verdict) if verdict is not None else ())
+            keys = partial(keys_for, flags=self.shared.words, in_job=True)
+            self._list.set_text(why_parts(verdict, keys=keys) if verdict is not None else ())
 
     @property
     def words(self) -> str:

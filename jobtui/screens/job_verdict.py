@@ -30,11 +30,14 @@ SHOWN_BY: Mapping[str, tuple[str, ...]] = {
 """The actions that show, from the jobs on, what a command of jobtui prints."""
 
 
-def keys_for(step: NextStep, flags: Sequence[str]) -> str:
-    """What is pressed on the jobs for a command of jobtui with these flags, "" for any other command."""
+def keys_for(step: NextStep, flags: Sequence[str], *, in_job: bool = False) -> str:
+    """What is pressed on the jobs for a command of jobtui with these flags, "" for any other command.
+
+    With `in_job` on the screen of the job.
+    """
     ours, *words = step.command.words or ("",)
     calls = SHOWN_BY.get(words[len(flags)], ()) if ours == OURS and len(words) > len(flags) else ()
-    return " ".join(map(key_of, calls))
+    return " ".join(key_of(call) for call in calls if call != "open" or not in_job)
 
 
 class JobVerdict:

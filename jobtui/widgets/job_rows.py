@@ -5,6 +5,7 @@ in slices; until that is done the old order is served.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from heapq import nlargest
 from itertools import islice
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
 FRESH_S = 3_600
 """A job that failed within so long comes before those that run."""
+ON_TOP, LOOKED_AT = 3, 500
+"""So many of the latest failures come before what is stuck, looked for among so many."""
 SWEPT = 250
 """Jobs looked at again at each sweep, because time alone changes what is said of them."""
 
@@ -190,7 +193,8 @@ class JobRows:
         self.needy: set[JobId] = set()
         """The jobs that need a person."""
         self._live: dict[JobId, None] = {}
-        self._failed: dict[JobId, None] = {}
+        self._failed: dict[JobId, Nanos] = {}
+        self._on_top: set[JobId] = set()
         self._index: RowIndex = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
         self._work: Generator[None, None, RowIndex] | None = None
@@ -224,7 +228,17 @@ class JobRows:
                 self._late.update(job.id for job in jobs)
         for job_id in gone:
             moved |= self._drop(job_id)
-        return moved
+        return self._top() or moved
+
+    def _top(self) -> bool:
+        """Bring the latest failures that are shown before what is stuck, which may be much."""
+        latest = nlargest(LOOKED_AT, self._failed, key=self._failed.__getitem__)
+        shown = (job_id for job_id in latest if _entry(self.jobs[job_id], self._wanted) is not None)
+        before, self._on_top = self._on_top, set(islice(shown, ON_TOP))
+        changed = [job for job_id in before ^ self._on_top if (job := self.jobs.get(job_id))]
+        if self._work is not None:
+            self._late.update(job.id for job in changed)
+        return any([self._index.put(job) for job in changed])
 
     def _put(self, jobs: Iterable[Job]) -> bool:
         known, put, stays = self.jobs, self._index.put, self._stays
@@ -258,6 +272,7 @@ class JobRows:
         """
         self._ages = ages
         self._wanted = Order(sort or self._urgency, reverse, keep)
+        self._top()
         self._begin()
 
     def work(self) -> bool:
@@ -286,7 +301,7 @@ class JobRows:
                 else:
                     self._note_failure(job)
                 moved |= self._index.put(job)
-        return moved
+        return self._top() or moved
 
     def position(self, job_id: JobId) -> int | None:
         """At which place a job is shown, None when it is not."""
@@ -313,7 +328,7 @@ class JobRows:
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):
                 if self._now_at(job.source, self._now()) - job.ended_at < FRESH_S * SECOND:
-                    self._failed[job.id] = None
+                    self._failed[job.id] = job.ended_at
 
     def _judge(self, job: Job) -> None:
         self.needy.discard(job.id)
@@ -348,14 +363,16 @@ class JobRows:
         self._is_urgent_first = index.order.sort == self._urgency and not self._ages
 
     def _urgency(self, job: Job) -> int:
-        """First what needs a person, what just failed, what is live, what ended; in each the latest first."""
-        if job.id in self.needy:
+        """First what just failed and needs a person, what is live, what ended; in each the latest first."""
+        if job.id in self._on_top:
             rank = 0
-        elif job.id in self._failed:
+        elif job.id in self.needy:
             rank = 1
-        elif job.status in LIVE:
+        elif job.id in self._failed:
             rank = 2
+        elif job.status in LIVE:
+            rank = 3
         else:
-            rank = 4 if job.status in _NEVER_RUN else 3
-        since = job.ended_at if job.ended_at is not None and rank != 0 else status_since(job)
+            rank = 5 if job.status in _NEVER_RUN else 4
+        since = job.ended_at if job.ended_at is not None and rank != 1 else status_since(job)
         return rank * 2 * _FAR + (_FAR if since is None else _FAR - since)

@@ -64,6 +64,11 @@ async def test_of_many_some_come_soon(db: Db, reader: Reader, monkeypatch: pytes
     first, *rest = [[job.id for job in batch.jobs] for batch in batches]
     assert first == sorted(first)
     assert [one for part in rest for one in part] == [jid(age) for age in range(10) if jid(age) not in first]
+    for begun, more in (("", True), (jid(2), False), ("none", False)):
+        async with aclosing(SirepoDb(db.root, 3, begun)) as source:
+            batch = await source.poll(None)
+            wanted = [jid(age) for age in range(10) if jid(age).startswith(begun)][:3]
+            assert ([job.id for job in batch.jobs], batch.more) == (wanted, more)
 
 
 async def test_only_a_changed_file_is_read_again_known_by_mtime_size_or_inode(db: Db, reader: Reader) -> None:

@@ -12,9 +12,9 @@ from jobtui.analysis.alerts import News
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.watch import job_words
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
+from tests.builders import a_job
 from tests.commands.running import CAPTURES, Runner, started
 from tests.demo.sites import DriverName
 from tests.pty_program import PtyProgram
@@ -83,38 +83,27 @@ CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 NOW = Nanos(1_795_208_400 * SECOND)
 
 
-def job(status: JobStatus, **more: object) -> Job:
-    return Job(
-        id=JobId("u1-s1-m"),
-        system="sirepo",
-        status=status,
-        native_status="x",
-        source="db",
-        **more,  # type: ignore[arg-type]
-    )
-
-
 def by_ours(job: Job) -> Nanos:
     return NOW
 
 
 def test_only_what_stands_otherwise_is_news() -> None:
     news = News()
-    running = job(JobStatus.RUNNING, runs=1)
+    running = a_job()
     assert news.of([running], by_ours) == [running]
-    assert news.of([running, job(JobStatus.RUNNING, runs=1, percent=5.0)], by_ours) == []
-    again = job(JobStatus.RUNNING, runs=2)
-    failed = job(JobStatus.FAILED, runs=2)
+    assert news.of([running, a_job(percent=5.0)], by_ours) == []
+    again = a_job(runs=2)
+    failed = a_job(status=JobStatus.FAILED, runs=2)
     assert news.of([again, failed], by_ours) == [again, failed]
-    news.forget([JobId("u1-s1-m")])
+    news.forget([running.id])
     assert news.of([failed], by_ours) == [failed]
-    assert news.of([job(JobStatus.PENDING, is_quasi=True)], by_ours) == []
+    assert news.of([a_job(status=JobStatus.PENDING, is_quasi=True)], by_ours) == []
 
 
 def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:
-    failed = job(JobStatus.FAILED, name="a\x1b[31m", owner="vn9m", model="anim", error="no such\nbreed")
+    failed = a_job(status=JobStatus.FAILED, name="a\x1b[31m", model="anim", error="no such\nbreed")
     words = job_words(failed, NOW)
-    assert words == "failed: a␛[31m anim, of vn9m, no such␊breed. Id u1-s1-m"
+    assert words == f"failed: a␛[31m anim, of {failed.owner}, no such␊breed. Id {failed.id}"
 
 
 def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:

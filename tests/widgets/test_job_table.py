@@ -226,11 +226,18 @@ def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(
             a_job(7, status=JobStatus.FAILED, ended_at=ago(FRESH_S + 1)),
         ]
     )
-    assert shown(rows) == [job_id(n) for n in (4, 5, 6, 3, 1, 7, 2)]
+    assert shown(rows) == [job_id(n) for n in (5, 4, 6, 3, 1, 7, 2)]
     assert rows.needy == {job_id(4)}
+    rows.apply(a_job(n, status=JobStatus.FAILED, ended_at=ago(n)) for n in (50, 51, 52, 53))
+    assert shown(rows) == [job_id(n) for n in (5, 50, 51, 4, 52, 53, 6, 3, 1, 7, 2)]
+    rows.set_order(None, keep=lambda job: job.id not in map(job_id, (5, 50)))
+    settle(rows)
+    assert shown(rows)[:5] == [job_id(n) for n in (51, 52, 53, 4, 6)]
+    rows.apply([a_job(51)], gone=[job_id(52)])
+    assert shown(rows)[:2] == [job_id(n) for n in (53, 4)]
     clock.advance(FRESH_S)
     rows.sweep()
-    assert shown(rows)[3:] == [job_id(n) for n in (5, 1, 7, 2)]
+    assert shown(rows)[-4:] == [job_id(n) for n in (1, 53, 7, 2)]
 
 
 def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:

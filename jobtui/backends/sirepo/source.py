@@ -59,11 +59,18 @@ class TooLarge(Exception):
     """A file is larger than what is read. The text says how large."""
 
 
-def listed(directory: int | str) -> list[JobId]:
-    """The ids of all records in a directory, in no order. Raises OSError."""
-    names = os.listdir(directory)
+def listed(directory: int | str, begun: str = "") -> list[JobId]:
+    """The ids of all records in a directory that begin so, in no order. Raises OSError."""
+    names = [name for name in os.listdir(directory) if name.startswith(begun)]
     parts = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
     return [jid for part in parts for jid in _NAMES.findall(f"/{'/'.join(part)}/")]
+
+
+def _written(directory: int, jid: JobId) -> float:
+    try:
+        return os.stat(jid + SUFFIX, dir_fd=directory).st_mtime
+    except OSError:
+        return 0.0
 
 
 def read_file(name: str, directory: int | None) -> bytes:
@@ -128,16 +135,17 @@ class JobFiles:
         finally:
             self._waiting.sort(key=_STAMP)  # the newest last, which is where reading takes them
 
-    def begin(self, directory: int, most: int) -> bool:
-        """Look at some of the files, so that jobs show before all were looked at; whether there are more.
+    def begin(self, directory: int, most: int, begun: str | None) -> None:
+        """Look at some of the files, so that jobs show before all were looked at.
 
-        Then the sweep that comes at once takes the same list.
+        Any, and then the sweep that comes at once takes the same list; with `begun` the newest that begin so.
         """
-        jids = listed(directory)
+        jids = listed(directory, begun or "")
         self._listed = jids if len(jids) > most else []
+        if self._listed and begun is not None:
+            jids = sorted(jids, key=partial(_written, directory), reverse=True)
         self._compare(jids[:most], directory)
         self._waiting.sort(key=_STAMP)
-        return len(jids) > most
 
     def check(self, directory: int, jids: Iterable[JobId]) -> None:
         try:
@@ -256,7 +264,7 @@ class JobFiles:
             skip_count=len(faults),
             recovered=recovered,
             count=count,
-            more=bool(self._waiting),
+            more=bool(self._waiting or self._listed),
             left=len(self._waiting) or max(0, len(self._listed) - len(self._stamps)),
         )
 
@@ -369,14 +377,18 @@ FIRST_FILES = 500
 
 
 class SirepoDb(PolledSource):
-    """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given."""
+    """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
+
+    With `most` the first polls give the newest of those whose names begin with `begun`, and if that is all.
+    """
 
     kind = "sirepo_db"
 
     batch_files = BATCH_FILES
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, most: int | None = None, begun: str = "") -> None:
         super().__init__(str(root))
+        self._most, self._begun = most, None if most is None else begun
         self._path = os.path.join(self.name, DIRECTORY)
         self._files = JobFiles(self._path, self.name)
         self._worker = Worker(f"sirepo_db {self.name}")
@@ -414,11 +426,12 @@ class SirepoDb(PolledSource):
             self._files.forget()
             self._changes.sweep_now()
         with self._directory() as directory:
-            more = begins and self._files.begin(directory, FIRST_FILES)
-            if not self._files.waiting:
+            if begins:
+                self._files.begin(directory, self._most or FIRST_FILES, self._begun)
+            if not (self._files.waiting or (begins and self._most)):
                 self._changes.look(directory)
             batch = self._files.read(directory, self.batch_files)
-        return msgspec.structs.replace(batch, note=self._changes.note, more=more or batch.more)
+        return msgspec.structs.replace(batch, note=self._changes.note)
 
     def _detail(self, job_id: JobId) -> JobDetail | None:
         path = os.path.join(self._path, job_id + SUFFIX)
@@ -478,4 +491,4 @@ def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
 
 
 def open_source(spec: SourceSpec, window: Window) -> SirepoDb:
-    return SirepoDb(Path(spec.target))
+    return SirepoDb(Path(spec.target), window.most, window.begun)
