@@ -19,6 +19,7 @@ from jobtui.config import ConfigError, Written, check_text, user_file, written_t
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Kind
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
+from jobtui.model.tables import text_of
 from jobtui.render.spans import Span
 from jobtui.render.table import Head, table_lines
 from jobtui.render.text import NONE, show
@@ -81,16 +82,7 @@ def _rows(context: Context) -> list[Written]:
     return rows
 
 
-HEAD = """\
-# Settings of jobtui. `jobtui config` shows what holds and why, `jobtui --help` what there is.
-"""
-TAIL = """
-# theme = "auto"           # dark, light, ansi, none
-# [keys]
-# copy = ["y", "ctrl+c"]
-# [columns]
-# jobs = ["state", "age", "user", "name", "app"]
-"""
+HEAD = "# Settings of jobtui. `jobtui config` shows what holds and why, `jobtui --help` what there is.\n"
 KEPT = ".old"
 """Behind the name of a file that was replaced."""
 Chosen = Mapping[str, Sequence[tuple[str, str]]]
@@ -175,7 +167,7 @@ def file_text(chosen: Chosen) -> str:
             lines.append(f"{setting.name} = {json.dumps(values, ensure_ascii=True)}\n")
     if not chosen:
         lines.append('# srdb = ["/srv/sirepo/db"]\n# log = ["supervisor=/var/log/sirepo/supervisor.log"]\n')
-    return "\n".join(lines) + TAIL
+    return "\n".join((*lines, text_of("jobtui.commands", "config_end.toml")))
 
 
 def _write(path: str, text: str, *, may_replace: bool) -> Exit:
