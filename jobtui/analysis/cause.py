@@ -23,7 +23,7 @@ EARLY = 14
 """Characters before which words of an end are all that a line tells."""
 MOST_STATED, MOST_UNSTATED = 74.0, 45.0
 """What the words of an unknown program weigh at most, and what they weigh where it calls them an error."""
-EXCEPTION, SURE, RESULT = 94.0, 80.0, 46.0
+EXCEPTION, SURE, RESULT = 94.0, 60.0, 46.0
 """What an uncaught exception weighs, what outweighs words of a good end, and one that others bring about."""
 ALIKE = 10.0
 """Lines that weigh so little less than the best one are as good."""
