@@ -16,7 +16,9 @@ attributes themselves.
 
 import json
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from functools import lru_cache
 from html import unescape
@@ -27,12 +29,12 @@ import msgspec
 
 from jobtui.formats.job_output import FactsRead, Moment, OutputReader, read_date
 from jobtui.formats.schema import LogFormat, load
-from jobtui.model.clock import SECOND, Nanos, time_of_parts, utc_of
-from jobtui.model.condor import TRACEPARENT, CondorFact, CondorId, Teller, condor_id
+from jobtui.model.clock import SECOND, Nanos, time_of_parts, time_of_seconds, utc_of
+from jobtui.model.condor import MACHINES, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
 from jobtui.model.condor_life import EVENTS
 from jobtui.model.health import Skip, rows_of
 from jobtui.model.ids import TraceRef, find_trace
-from jobtui.model.numbers import read_json, whole
+from jobtui.model.numbers import counted, read_json, whole, whole_of
 
 MOST_CHARACTERS = 64 << 10
 """Kept of one value."""
@@ -91,6 +93,14 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _literal(value: object) -> str:
+    """An attribute of a slot as one writes it into an expression; "" where it is an expression itself."""
+    if not isinstance(value, str):
+        return _text(value) if isinstance(value, int | float) else ""
+    is_text = len(value) <= LONGEST_VALUE and not _JSON_EXPRESSION.fullmatch(value)
+    return f'"{value}"' if is_text else ""
+
+
 def texts_of_xml(text: str) -> dict[str, str]:
     """The attributes of an ad in XML as texts, one inside it as `Outer.Inner`; lists are left out."""
     values: dict[str, str] = {}
@@ -145,6 +155,7 @@ class Form(StrEnum):
     ADS = "ads"
     XML_ADS = "xml ads"
     JSON_ADS = "json ads"
+    MACHINES = "machine ads"
     SUBMIT = "submit"
     OUTPUT = "output"
 
@@ -162,6 +173,10 @@ HEADER = re.compile(
 """The first line of an event in the classic form. In the head of a schedd's own log all are -1."""
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
+_MACHINE = re.compile(rb'"MyType"\s*:\s*"Machine"')
+MOST_VALUES = 1_000
+"""Of an attribute of slots so many values are told apart."""
+LONGEST_VALUE = 200
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
 _COMMAND = re.compile(
@@ -202,7 +217,8 @@ def form_of(head: bytes) -> Form | None:
     if text[:1] == b"<" and (b"<c>" in head or b"<?xml" in head or b"<classads" in head):
         return Form.XML if _EVENT in head else Form.XML_ADS
     if text[:1] in (b"{", b"["):
-        return Form.JSON if _EVENT in head else Form.JSON_ADS
+        ads = Form.MACHINES if _MACHINE.search(head) else Form.JSON_ADS
+        return Form.JSON if _EVENT in head else ads
     if _QUEUE.search(head) and _COMMAND.search(head):
         return Form.SUBMIT
     lines = [line for line in text.split(b"\n")[: ADS_WANTED * 3] if line.strip()]
@@ -218,7 +234,7 @@ def _framed(form: Form, data: bytes, *, to_end: bool) -> _Framed:
             return _classic(data)
         case Form.XML | Form.XML_ADS:
             return _xml(data)
-        case Form.JSON | Form.JSON_ADS:
+        case Form.JSON | Form.JSON_ADS | Form.MACHINES:
             return _json(data)
         case Form.ADS:
             return _blocks(data, to_end=to_end)
@@ -358,6 +374,8 @@ class EventReader:
         if form is Form.OUTPUT:
             return self._output.read(data, begin, line, to_end=to_end)
         frames, taken = _framed(form, data, to_end=to_end)
+        if form is Form.MACHINES:
+            return self._machines(frames, data, begin, taken)
         facts: list[CondorFact] = []
         skips: list[Skip] = []
         yearless: list[int] = []
@@ -382,6 +400,34 @@ class EventReader:
             facts.append(fact)
         _give_years(facts, yearless, newest)
         return FactsRead(facts, skips, taken)
+
+    def _machines(self, frames: list[EventFrame], data: bytes, begin: int, taken: int) -> FactsRead:
+        """The ads of all slots of a pool as one fact; none where an ad or the end of the list is missing.
+
+        A dynamic slot is a part of one that counts, as `condor_q -better-analyze` has it.
+        """
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        slots = heard = 0
+        is_whole = data[taken:].strip(BLANK_BYTES) == b"]"
+        for frame in frames:
+            ad: object = None
+            with suppress(ValueError):
+                ad = read_json(frame.data.decode("utf-8", "replace")) if frame.is_whole else None
+            if not isinstance(ad, dict) or ad.get("MyType") != "Machine" or "Requirements" not in ad:
+                is_whole = False
+            elif ad.get("DynamicSlot") is not True:
+                slots, heard = slots + 1, max(heard, whole_of(ad.get("LastHeardFrom")) or 0)
+                for name, value in ad.items():
+                    values, literal = counts[name.lower()], _literal(value)
+                    values[literal if len(values) < MOST_VALUES or literal in values else ""] += 1
+        if not is_whole:
+            return FactsRead(
+                [], [Skip(f"{self.source}, byte {begin}", "not all machine ads are whole")], taken
+            )
+        told = {f"{name}={one}": str(count) for name, of in counts.items() for one, count in of.items()}
+        at, text = time_of_seconds(heard) or None, counted(slots, "slot")
+        fact = CondorFact("", Teller.AD, MACHINES, at, text, self.source, 0, begin, told)
+        return FactsRead([fact], [], taken)
 
     def _fact(self, said: _Said, line: int, offset: int) -> CondorFact:
         cluster, proc, values = said.number.cluster, said.number.proc, said.values
@@ -420,7 +466,6 @@ def _event(data: bytes) -> _Said | None:
 
 
 def _ad(form: Form, data: bytes) -> _Said | None:
-    """What an event or a job ad in another form says, or a submit file."""
     text = data.replace(b"\0", b"").decode("utf-8", "replace")
     values = _attributes(form, text)
     if form is Form.SUBMIT:

@@ -24,7 +24,7 @@ import msgspec
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_moment, time_of_seconds, utc_of
-from jobtui.model.condor import LOG_GAP, LOST, TRACEPARENT, CondorFact, Teller
+from jobtui.model.condor import LOG_GAP, LOST, MACHINES, TRACEPARENT, CondorFact, Teller
 from jobtui.model.condor_life import CondorLife, changes_of, is_of_jobsub, job_of, time_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
@@ -161,6 +161,7 @@ class CondorBook:
         self._submissions: dict[str, CondorFact] = {}
         self._shifts: dict[str, tuple[Nanos, int]] = {}
         self._gaps: dict[str, CondorFact] = {}
+        self._machines: dict[str, CondorFact] = {}
         self.due: dict[str, None] = {}
         """The numbers of jobs that are to be put together."""
         self._ids: dict[str, tuple[JobId, ...]] = {}
@@ -182,6 +183,8 @@ class CondorBook:
                 if len(self._submissions) > MOST_SUBMISSIONS:
                     del self._submissions[next(iter(self._submissions))]
                     self.dropped += 1
+            elif fact.what == MACHINES:
+                self._machines[fact.source] = fact
             elif fact.what == LOG_GAP:
                 self._gaps[fact.source] = fact
                 self.due.update(self._in_file[fact.source])
@@ -216,8 +219,12 @@ class CondorBook:
         return f"{self.dropped:,} facts dropped, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
-        """What files say of a job in order of time; of an event that several tell of, what one says."""
-        return tuple(fact for fact, is_new in told_once(self._in_order(job_id)) if is_new)
+        """What files say of a job in order of time; of an event that several tell of, what one says.
+
+        Then what is known of machines.
+        """
+        own = (fact for fact, is_new in told_once(self._in_order(job_id)) if is_new)
+        return (*own, *self._machines.values())
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All that is known of a job, None for one that no file tells of."""
@@ -378,7 +385,6 @@ def _detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> 
 
 
 def _sayings(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple[str, str]]:
-    """What a person asks of a job beside how it stands."""
     for trace, fact in life.traces.items():
         yield "trace", f"{trace}, named in {fact.source}"
     if life.exit is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from jobtui.model.health import SourceState
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
-from tests.real.condor_pool import FORMS, JOBS, OF_DAG, CondorPool, plant, plant_dag
+from tests.real.condor_pool import FORMS, JOBS, OF_DAG, SLEEP, CondorPool, plant, plant_dag
 from tests.real.live import Due, Told, Watched, compare
 
 pytestmark = pytest.mark.real
@@ -166,6 +167,34 @@ def test_what_was_followed_over_rotations_is_what_became_of_the_jobs(scene: Scen
             assert (name, tuple(run.status.value for run in detail.runs)) == (name, planted.runs)
     (health,) = scene.followed.sources()
     assert (health.skipped, health.state) == (0, SourceState.OK)
+
+
+UNMET = (
+    "request_memory = 64000", 'requirements = HasFileTransfer && OpSys == "WINDOWS"', "request_gpus = 1",
+    'request_memory = 15900\nrequirements = (TARGET.Cpus > 2 && SlotType =!= "x") && TARGET.Nothing > 3',
+)  # fmt: skip
+_STEP = re.compile(r"^\[\d+\] +(\d+)(?: +\d+)?  (\S.*)$", re.MULTILINE)
+
+
+def test_as_many_slots_meet_a_condition_as_htcondor_says(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, run, compared = scene.pool, Runner(capsys), 0
+    numbers = [f"{pool.submit(f'{SLEEP}{asks}{chr(10)}queue{chr(10)}')}.0" for asks in UNMET]
+    files = (pool.root / "machines.json", pool.root / "queue.json")
+    for path, command in zip(files, (("condor_status",), ("condor_q", "-allusers")), strict=True):
+        path.write_text(pool.run(*command, "-json"))
+    for number in numbers:
+        theirs = {
+            text: count for count, text in _STEP.findall(pool.run("condor_q", "-better-analyze", number))
+        }
+        said = run("--condor-log", files[0], "--condor-log", files[1], "explain", number, "--json").json
+        needs = {one["what"].partition(" (= ")[0]: one["how"].split()[0] for one in said["pending"]["needs"]}
+        both = {text for text in theirs.keys() & needs.keys() if needs[text] != "not"}
+        assert {text: needs[text] for text in both} == {text: theirs[text] for text in both}
+        assert "which none of the 1 slot in" in said["sentence"]
+        compared += len(both)
+    assert compared >= len(UNMET)
 
 
 def test_no_event_of_the_pool_is_lost_or_makes_no_sense(scene: Scene) -> None:

@@ -4,6 +4,9 @@ The state that a job is in decides which rule is asked. What the files do not ag
 verdict less sure: the event log knows best what HTCondor did, the job's wrapper how its program ended.
 """
 
+import operator
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,8 +23,8 @@ from jobtui.model.condor import (
     END,
     HELD,
     IDLE,
-    LOG_GAP,
     LOST,
+    MACHINES,
     REMOVED,
     RUNNING,
     SIGNAL,
@@ -42,7 +45,8 @@ from jobtui.model.condor_life import (
 )
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
-from jobtui.model.numbers import counted, whole
+from jobtui.model.numbers import counted, real, whole
+from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
 SYSTEMS = frozenset({CONDOR, JOBSUB})
@@ -53,16 +57,26 @@ TIMEOUT_STATUS = "124"
 """What `timeout`, with which jobsub runs a program for so long at most, ends with."""
 ASKED = ("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "Requirements")
 """Attributes of a job ad that say what a machine must have, as they are written."""
+MACHINES_LAST_S = 900.0
+"""A collector drops the ad of a machine that was not heard of for so long (CLASSAD_LIFETIME)."""
+MOST_DEPTH = 20
+LONGEST = 200
+UNDEFINED = "undefined"
+_WORDS = frozenset({"true", "false", UNDEFINED})
+_IDENTITY = frozenset({"=?=", "=!=", "is", "isnt"})
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "=?=": operator.eq, "is": operator.eq, "!=": operator.ne, "=!=": operator.ne,
+    "isnt": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_TOKEN = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|&&|\|\||=[?!]=|[?()\[\]{}]""", re.DOTALL)
+_COMPARISON = re.compile(
+    r"(?P<scope>TARGET\.)?(?P<name>[a-z_]\w*)(?:\s*(?P<sign>=[?!]=|[<>]=?|[=!]=|\bis\b|\bisnt\b)\s*"
+    r"""(?P<value>"[^"\\]*"|[-+]?\d[\d.]*(?:e[-+]?\d+)?|(?:MY\.)?[a-z_]\w*))?""",
+    re.ASCII | re.IGNORECASE,
+)
 WORDS: Mapping[str, str] = {
-    **{kind.name: kind.words for kind in EVENTS.values()},
-    BEGIN: "its program begins",
-    END: "its program has completed",
-    SIGNAL: "a signal was received",
-    "retries_exceeded": "a file was not found in time",
-    "truncated": "its output was cut",
-    "ad": "job ad",
-    LOG_GAP: "a part of the log is missing",
-}
+    **{kind.name: kind.words for kind in EVENTS.values()}, **tables_of("jobtui.model", "condor")["words"],
+}  # fmt: skip
 """What a fact tells, in words."""
 PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
 
@@ -74,6 +88,7 @@ class CondorCase(NamedTuple):
     life: CondorLife
     facts: Sequence[CondorFact]
     now: Nanos
+    machines: Sequence[CondorFact] = ()
 
     def last(self, *whats: str) -> CondorFact | None:
         return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
@@ -96,9 +111,10 @@ class CondorCase(NamedTuple):
 
 
 def explain_condor(evidence: Evidence) -> Verdict:
-    job, facts = evidence.job, evidence.facts
+    job, facts = evidence.job, [fact for fact in evidence.facts if fact.what != MACHINES]
     assert job is not None
-    matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source))
+    machines = [fact for fact in evidence.facts if fact.what == MACHINES]
+    matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source), machines)
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
@@ -123,24 +139,110 @@ def explain_condor(evidence: Evidence) -> Verdict:
 
 
 def _pending(matter: CondorCase, category: Category, words: str, **more: Any) -> Pending:
-    """Why it waits. The negotiator's own word on that is in the job's ad; expressions are not evaluated."""
-    ad = matter.last("ad")
-    said = ad.values if ad is not None else {}
-    asked = ", ".join(f"{name} = {said[name]:.200}" for name in ASKED if name in said)
-    rejected = said.get("LastRejMatchReason", "").strip()
     turn = matter.life.turns[-1].fact if matter.life.turns else None
-    notes = (
-        f"the negotiator last said: {rejected}" if rejected else "",
-        f"it asks for {asked}" if asked else "",
-    )
-    return Pending(
-        category=category,
-        reason=matter.life.state,
-        words=words,
-        since=turn.at if turn is not None else matter.job.queued_at,
-        note="; ".join(filter(None, notes)) if category is Category.MACHINE else "",
-        **more,
-    )
+    since = turn.at if turn is not None else matter.job.queued_at
+    return Pending(category=category, reason=matter.life.state, words=words, since=since, **more)
+
+
+def _for_machine(matter: CondorCase) -> Pending:
+    """That it waits for a machine: the negotiator's word, what it asks for, and how many slots meet that."""
+    ad, words, needs = matter.last("ad"), "a machine; none has taken it yet", list[tuple[str, str]]()
+    said = ad.values if ad is not None else {}
+    asked = ", ".join(f"{name} = {said[name]:.{LONGEST}}" for name in ASKED if name in said)
+    rejected = said.get("LastRejMatchReason", "").strip()
+    notes = [f"the negotiator last said: {rejected}"] if rejected else []
+    notes += [f"it asks for {asked}"] if asked else []
+    if "Requirements" in said and matter.machines:
+        machines, *others = matter.machines
+        slots, old_s = f"{machines.text} in {machines.source}", since_s(machines.at, matter.now)
+        if others or old_s is None or old_s > MACHINES_LAST_S:
+            why = "are in several files" if others else f"in {machines.source} are too old"
+            notes.append(f"no condition is judged, as machine ads {why}")
+        else:
+            found, unmet = requirements_of(said, machines), []
+            for text, met, drained in found:
+                would = f" ({drained} would if drained)" if drained and not met else ""
+                unmet += [f"{text}{would}"] if met == 0 else []
+                needs.append((text, "not judged" if met is None else f"{met} of the {slots}{would}"))
+            if unmet:
+                words = f"a machine with {' and '.join(unmet)}, which none of the {slots} has now"
+            judged = sum(met is not None for _, met, _ in found)
+            notes.append(f"{judged} of its {counted(len(found), 'condition')} were judged")
+    return _pending(matter, Category.MACHINE, words, note="; ".join(notes), needs=tuple(needs))
+
+
+Requirement = tuple[str, int | None, int | None]
+"""A condition of a job as written, how many slots meet it, and how many would if they were drained.
+
+None where it is more than a comparison, or where a slot's attribute is an expression.
+"""
+
+
+def requirements_of(ad: Mapping[str, str], machines: CondorFact) -> list[Requirement]:
+    """The conditions that a slot must meet by a job's ad: those that fewest meet, then those not judged."""
+    slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for told, count in machines.values.items():
+        name, _, literal = told.partition("=")
+        slots[name][literal] = whole(count, 0)
+    total = sum(slots["mytype"].values())
+    slots |= {"true": {"true": total}, "false": {"false": total}}
+    own = {name.lower(): value for name, value in ad.items()}
+
+    def requirement(text: str) -> Requirement:
+        found = _COMPARISON.fullmatch(text)
+        if found is None or (not found["scope"] and found["name"].lower() in own):
+            return text[:LONGEST], None, None
+        name, sign, value = found["name"].lower(), (found["sign"] or "==").lower(), found["value"] or "true"
+        mine = own.get(value.lower().removeprefix("my."))
+        wanted = value if mine is None else mine.lstrip('"')  # a text of an ad has lost its quotes
+        words = text if wanted == value else f"{text} (= {wanted})"
+        met, drained = (_met(slots[one], total, sign, wanted) for one in (name, f"totalslot{name}"))
+        return words[:LONGEST], met, drained
+
+    found = [requirement(text) for text in dict.fromkeys(conditions(own.get("requirements", "true")))]
+    return sorted(found, key=lambda one: total + 1 if one[1] is None else one[1])
+
+
+def conditions(text: str, depth: int = 0) -> Iterator[str]:
+    """The conditions of an expression that must all hold, also those in brackets."""
+    text, level, cuts, closed = text.strip(), 0, [0], 0
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        level += (sign in "([{") - (sign in ")]}")
+        if level == 0 and sign in ("||", "?"):
+            yield text
+            return
+        if level == 0 and sign == "&&":
+            cuts += token.span()
+        elif level == 0 and sign in ")]}":
+            closed = closed or token.end()
+    if len(cuts) > 1:
+        for begin, end in zip(cuts[::2], [*cuts[1::2], len(text)], strict=True):
+            yield from conditions(text[begin:end], depth)
+    elif text[:1] == "(" and closed == len(text) and depth < MOST_DEPTH:
+        yield from conditions(text[1:-1], depth + 1)
+    else:
+        yield text
+
+
+def _met(slots: Mapping[str, int], total: int, sign: str, wanted: str) -> int | None:
+    """How many slots meet a comparison, by how many have which value; the others have none."""
+    wanted = wanted if wanted[:1] == '"' else wanted.lower()
+    met, limit, is_order = 0, real(wanted), sign in ("<", "<=", ">", ">=")
+    if limit is None and wanted[:1] != '"' and wanted not in _WORDS:
+        return None
+    for has, count in (*slots.items(), (UNDEFINED, total - sum(slots.values()))):
+        number, is_same_kind = real(has), has[:1] == wanted[:1] == '"' or {has, wanted} <= _WORDS
+        if sign not in _IDENTITY and UNDEFINED in (has, wanted):
+            continue  # that is undefined, and so not met
+        if sign not in _IDENTITY and number is not None and limit is not None:
+            met += count * _COMPARED[sign](number, limit)
+        elif not is_order and (is_same_kind or (has and UNDEFINED in (has, wanted))):
+            both = (has, wanted) if sign in _IDENTITY else (has.lower(), wanted.lower())
+            met += count * _COMPARED[sign](*both)
+        elif count:
+            return None
+    return met
 
 
 def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
@@ -191,7 +293,7 @@ def _idle(matter: CondorCase) -> Said:
         why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
         sentence = f"Its run was lost ({why}); it waits{matter.since} to run again."
         return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
-    pending = _pending(matter, Category.MACHINE, "a machine; none has taken it yet")
+    pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, "It was released. " if turn.fact.what == "released" else "")
     starts = whole(turn.fact.values.get("NumJobStarts"), 0)
     if turn.fact.teller is Teller.AD and starts > 0:
@@ -297,6 +399,7 @@ def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterato
 
 def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
     facts = [one for one in matter.facts if one.what not in PASSING][-MOST_EVIDENCE:]
+    facts += matter.machines if matter.life.state == IDLE else ()
     words = ((one, WORDS.get(one.what, one.what)) for one in facts)
     return tuple(
         Fact(text=_text(one), source=one.source, what=what, at=one.at, line=one.line) for one, what in words
@@ -305,7 +408,7 @@ def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
 
 def _text(fact: CondorFact) -> str:
     """A fact in one line: of an event its head and its reason, of a job ad how it stands there."""
-    if fact.teller is Teller.AD:
+    if fact.what == "ad":
         names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
         return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)
     lines = [line.strip() for line in fact.text.strip().split("\n")]

@@ -52,7 +52,8 @@ RETRIED = event(
 )  # fmt: skip
 
 
-CASES = tomllib.loads((FIXTURES / "condor_verdicts.toml").read_text())["case"]
+TABLES = tomllib.loads((FIXTURES / "condor_verdicts.toml").read_text())
+CASES = TABLES["case"]
 
 
 @pytest.mark.parametrize("told", CASES, ids=lambda told: told["says"])
@@ -61,6 +62,18 @@ def test_what_a_job_is_said_to_have(told: dict[str, Any]) -> None:
     assert verdict.code.value == told["code"]
     assert told["says"] in verdict.sentence
     assert (verdict.confidence >= 0.8) is told["sure"]
+
+
+def test_how_many_machines_meet_what_it_asks_for() -> None:
+    for told in TABLES["requirements"]:
+        job = {"ClusterId": 7, "ProcId": 0, "JobStatus": 1, "QDate": 1_795_168_800, **TABLES["asks"]}
+        job["Requirements"] = f"/Expr({told['asks']})/"
+        machines = (told.get("machines") or json.dumps(TABLES["machine"])).replace("HEARD", "1795172000")
+        verdict = verdict_on(*[machines] * told.get("files", 1), json.dumps([job]))
+        assert verdict.pending is not None
+        found = [[what, how.partition(" of the ")[0]] for what, how in verdict.pending.needs]
+        assert (told["asks"], found) == (told["asks"], told["found"])
+        assert told["says"] in verdict.sentence
 
 
 def test_what_a_verdict_rests_on_is_what_was_written() -> None:
