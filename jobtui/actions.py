@@ -78,7 +78,6 @@ class Action(NamedTuple):
 
     @property
     def found_by(self) -> str:
-        """Its name and synonyms, by which the palette finds it beside its help."""
         return f"{self.name} {_TABLE['synonyms'].get(self.call, '')}"
 
     @property

@@ -78,7 +78,6 @@ class _Parser:
         return Invocation(command, tuple(self._words), settings, self._flags, self._inner)
 
     def _wraps(self, word: str) -> bool:
-        """Whether another command line begins here."""
         command = self._command
         if command is None or not command.wraps or command.argument is None:
             return False

@@ -47,7 +47,6 @@ def test_help_names_everything_there_is(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_one_spelling_means_one_thing() -> None:
-    """Flags may stand before their command, so that a spelling takes a value always or never."""
     meaning: dict[str, object] = {}
     everything: list[Flag] = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
     for flag in everything:

@@ -216,7 +216,6 @@ async def test_copies_that_are_rotated_differently_count_once(tmp_path: Path, se
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_a_recorder_that_begins_again_and_again_keeps_each_line_once(tmp_path: Path, seed: int) -> None:
-    """Also where the time of the log goes back, and its lines come again."""
     copies = Copies(tmp_path, seed)
     if seed % 2:
         copies.lines = copies.lines[:200] * 3
@@ -362,7 +361,6 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
 async def test_a_copy_that_is_none_any_more_is_read_and_gives_no_op_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines_known: int
 ) -> None:
-    """Also when the lines that its log gave are forgotten by then, but for the last ones."""
     monkeypatch.setattr(correlator, "LINES_KNOWN", lines_known)
     log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
     shutil.copyfile(CAPTURES / "local/supervisor.log", log)

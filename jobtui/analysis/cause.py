@@ -238,7 +238,6 @@ class Output:
 
     @cached_property
     def _judged(self) -> list[int]:
-        """Every line that may say why, and those just before one that tells of a failure."""
         inside, suspects = self._tracebacks.inside, dict.fromkeys(self._suspects)
         failures = [*filter(self._is_failure, suspects), *self._tracebacks.failures, len(self._lines) - 1]
         suspects.update((at - back, None) for at in failures for back in (0, 1, 2, 3) if at >= back)
@@ -287,7 +286,6 @@ class Output:
         return any(at not in inside and self._says(at) and not self._is_failure(at) for at in seen)
 
     def _after(self, at: int, most: int) -> Iterator[int]:
-        """The next lines that say something, of this and the next few."""
         return filter(self._says, range(at + 1, min(at + 1 + most, len(self._lines))))
 
     def _weight_of_place(self, at: int) -> float:
@@ -300,7 +298,6 @@ class Output:
         return 25.0 if is_last or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
 
     def _ends_near(self, at: int, most: int = LAST_LINES) -> bool:
-        """Whether the output ends or tells of a failure soon after a line."""
         after = list(islice(self._after(at, 12), LAST_LINES + 1))
         return len(after) <= most or any(self._is_failure(below) for below in after)
 
@@ -500,7 +497,6 @@ class Tracebacks:
         return shape is not None and shape.family != "elsewhere"
 
     def _says_little(self, raised: Raised) -> bool:
-        """Whether what came after it in a chain says more."""
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
         return is_bare or raised.name in self._format.exceptions["result"]
 

@@ -364,7 +364,6 @@ SCRIPT, ENVIRONMENT = "script", "environment"
 
 
 async def texts_compared(job_reader: JobReader, left: Side, right: Side) -> tuple[FileDiff, ...]:
-    """The diffs of inputs, and of scripts and environments if they are archived."""
     is_slurm_alone = left.job.system == SLURM and not left.dirs
     names = () if is_slurm_alone else FILES
     if left.job.id == right.job.id:

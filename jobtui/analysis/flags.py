@@ -107,7 +107,6 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
 
 
 def differing(job: Job) -> tuple[Job, ...]:
-    """The records of further sources about a job that differ from its own."""
     return tuple(other for other in job.others if _told(other) != _told(job)) if job.others else ()
 
 

@@ -86,7 +86,6 @@ def _is_before(at: Nanos, *later: Nanos | None) -> bool:
 
 
 def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
-    """The job without its end."""
     return msgspec.structs.replace(
         job, status=status, native_status=str(status), started_at=started_at, ended_at=None, percent=None,
         frames=None, message=None, error=None, alert=None, passed="", written_at=None, updated_at=None,

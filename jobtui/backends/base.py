@@ -113,7 +113,6 @@ SKIPS_NAMED = 20
 
 
 def skipping(batch: Batch, skips: Sequence[Skip]) -> Batch:
-    """The same batch, which counts all of these as skipped."""
     return msgspec.structs.replace(batch, skipped=tuple(skips[-SKIPS_NAMED:]), skip_count=len(skips))
 
 

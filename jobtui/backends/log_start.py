@@ -14,18 +14,7 @@ from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import SourceError
 from jobtui.model.logs import provisional
-from jobtui.transport.blocks import (
-    MARK_BYTES,
-    Limits,
-    Position,
-    Timed,
-    TimeOf,
-    Within,
-    align,
-    count_lines,
-    first_time,
-    offset_of_time,
-)
+from jobtui.transport import blocks
 from jobtui.transport.files import (
     ByteSource,
     FileId,
@@ -193,7 +182,7 @@ def _is_begun_copy(copy: RotatedFile, present: OpenFile) -> bool:
     One that is shorter than MARK_BYTES only where it is all of the other: many logs begin with the same line.
     """
     size, most = copy.look.size, present.look().size
-    is_likely = copy.opened is not None and size <= most and (size >= MARK_BYTES or size == most)
+    is_likely = copy.opened is not None and size <= most and (size >= blocks.MARK_BYTES or size == most)
     return is_likely and begins_with(present, copy.opened, size)
 
 
@@ -216,11 +205,11 @@ class Begun(NamedTuple):
     """
 
     older: list[RotatedFile]
-    position: Position
+    position: blocks.Position
     beginning: Beginning
 
 
-def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: Limits) -> Begun:
+def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: blocks.Limits) -> Begun:
     """Where to begin in the log of this name. `parser` is asked for times only. Raises OSError."""
     seen = files.present.look()
     older = [each for each in files.older if each.look.id != seen.id]
@@ -229,12 +218,14 @@ def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits:
     first, is_whole = files.present, len(wanted) == len(older)
     if wanted:
         if (oldest := wanted[0].opened) is None:
-            return Begun(wanted, Position(), Beginning(None, f"{wanted[0].path} cannot be read", is_whole))
+            return Begun(
+                wanted, blocks.Position(), Beginning(None, f"{wanted[0].path} cannot be read", is_whole)
+            )
         name, first, timeless = wanted[0].path.name, oldest, False
         if isinstance(start, TailBytes):
             start = TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
         offset, _ = _offset(first, start, parser)
-    position = _position(first.source, offset, limits) if offset else Position()
+    position = _position(first.source, offset, limits) if offset else blocks.Position()
     beginning = _beginning(first, name, position, parser, start, is_whole=is_whole, timeless=timeless)
     return Begun(wanted, position, beginning)
 
@@ -277,7 +268,7 @@ def _begins_since(opened: OpenFile | None, since: Nanos, parser: BlockParser, be
 def _beginning(
     opened: OpenFile,
     name: str,
-    position: Position,
+    position: blocks.Position,
     parser: BlockParser,
     start: Start,
     *,
@@ -320,20 +311,20 @@ def find_time(opened: OpenFile, at: Nanos, parser: BlockParser) -> int | None:
 
     Raises OSError.
     """
-    return offset_of_time(opened.source, opened.look().size, at, _times(opened, parser))
+    return blocks.offset_of_time(opened.source, opened.look().size, at, _times(opened, parser))
 
 
-def _first_time(opened: OpenFile, offset: int, parser: BlockParser) -> Timed | None:
-    return first_time(opened.source, offset, opened.look().size, _times(opened, parser))
+def _first_time(opened: OpenFile, offset: int, parser: BlockParser) -> blocks.Timed | None:
+    return blocks.first_time(opened.source, offset, opened.look().size, _times(opened, parser))
 
 
-def _times(opened: OpenFile, parser: BlockParser) -> TimeOf:
+def _times(opened: OpenFile, parser: BlockParser) -> blocks.TimeOf:
     newest = Nanos(opened.look().mtime_ns)
     return lambda line: parser.time_of(line, newest)
 
 
-def _position(source: ByteSource, offset: int, limits: Limits) -> Position:
-    aligned = align(source, offset, limits.line)
+def _position(source: ByteSource, offset: int, limits: blocks.Limits) -> blocks.Position:
+    aligned = blocks.align(source, offset, limits.line)
     place = offset if aligned is None else aligned
-    line = count_lines(source, 0, place) + 1 if place <= limits.count else provisional(1)
-    return Position(place, line, Within.DROP if aligned is None else Within.START)
+    line = blocks.count_lines(source, 0, place) + 1 if place <= limits.count else provisional(1)
+    return blocks.Position(place, line, blocks.Within.DROP if aligned is None else blocks.Within.START)

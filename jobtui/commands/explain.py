@@ -58,7 +58,6 @@ async def run(reader: Reader) -> Exit:
 
 
 async def explained(reader: Reader, found: Found) -> Verdict:
-    """The verdict on a job, with what to type next in the same shell."""
     verdict = await judged(reader, found)
     config, flags = reader.context.config, spelled(reader.context.config, None)
     if config.begins[:1] == ("demo",):  # its files go away once this is printed

@@ -216,7 +216,6 @@ SHOWN_LENGTH = 60
 
 
 def _shown(thing: str) -> str:
-    """What somebody typed or pasted, in one short line."""
     line = " ".join(thing.split())
     return repr(line if len(line) <= SHOWN_LENGTH else f"{line[:SHOWN_LENGTH]}...")
 
@@ -237,7 +236,6 @@ def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
 
 
 def _meant(reader: Reader, thing: str) -> list[JobId]:
-    """The ids that a job's id may mean, of the servers that can have it."""
     parts = numbered(thing)
     if parts is None or parts.system not in numbering():
         return [JobId(thing)]

@@ -9,21 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from jobtui import grammar
 from jobtui.backends.registry import of_setting
 from jobtui.commands.streams import Exit
-from jobtui.grammar import (
-    COMMAND_BY_NAME,
-    COMMANDS,
-    DASHBOARD,
-    GENERAL_FLAGS,
-    OUTPUT_FLAGS,
-    SETTINGS,
-    Argument,
-    Command,
-    Flag,
-    Setting,
-    flags_of,
-)
 from jobtui.model.tables import tables_of
 
 if TYPE_CHECKING:
@@ -39,33 +27,35 @@ EXIT_CODES: Sequence["_Row"] = _TABLE["exit_codes"]
 _Row = Sequence[str]
 
 
-def help_text(command: Command) -> str:
+def help_text(command: grammar.Command) -> str:
     width = max(40, min(100, shutil.get_terminal_size().columns))
-    lines = _program(width) if command is DASHBOARD else _command(command, width)
+    lines = _program(width) if command is grammar.DASHBOARD else _command(command, width)
     return "\n".join(lines) + "\n"
 
 
 def _program(width: int) -> Iterable[str]:
-    commands = [(f"{one.name} {usage_of(one.argument)}".rstrip(), one.summary) for one in COMMANDS]
+    commands = [(f"{one.name} {usage_of(one.argument)}".rstrip(), one.summary) for one in grammar.COMMANDS]
     settings = [
         (f"{one.flag} {one.metavar or ''}".rstrip(), one.help + (" (repeatable)" if one.repeatable else ""))
-        for one in SETTINGS
+        for one in grammar.SETTINGS
     ]
     yield from textwrap.wrap(f"jobtui: {INTRODUCTION}", width)
     yield ""
-    yield f"Usage: jobtui [FLAGS] {usage_of(DASHBOARD.argument)}"
+    yield f"Usage: jobtui [FLAGS] {usage_of(grammar.DASHBOARD.argument)}"
     yield "       jobtui [FLAGS] COMMAND ...   (jobtui COMMAND --help tells more)"
     yield from _section("First steps", FIRST_STEPS, width)
-    yield from _section("Dashboard", [(usage_of(DASHBOARD.argument), DASHBOARD.summary)], width)
+    yield from _section(
+        "Dashboard", [(usage_of(grammar.DASHBOARD.argument), grammar.DASHBOARD.summary)], width
+    )
     yield from _section("Commands, which print and end", commands, width)
     yield from _section("Sources and settings", settings, width)
     yield from textwrap.wrap(PRECEDENCE, width, initial_indent=INDENT, subsequent_indent=INDENT)
-    yield from _section("Output", [_flag_row(f) for f in OUTPUT_FLAGS], width)
-    yield from _section("Other", [_flag_row(f) for f in GENERAL_FLAGS], width)
+    yield from _section("Output", [_flag_row(f) for f in grammar.OUTPUT_FLAGS], width)
+    yield from _section("Other", [_flag_row(f) for f in grammar.GENERAL_FLAGS], width)
     yield from _section("Exit codes", EXIT_CODES, width)
 
 
-def _command(command: Command, width: int) -> Iterable[str]:
+def _command(command: grammar.Command, width: int) -> Iterable[str]:
     yield from textwrap.wrap(f"jobtui {command.name}: {command.summary}", width)
     yield ""
     yield f"Usage: jobtui [FLAGS] {command.name} {usage_of(command.argument)}".rstrip()
@@ -73,18 +63,18 @@ def _command(command: Command, width: int) -> Iterable[str]:
         yield from _section("Argument", [(command.argument.name, command.argument.help)], width)
     if command.flags:
         yield from _section("Flags", [_flag_row(f) for f in command.flags], width)
-    common = [*(one.flag for one in OUTPUT_FLAGS if command.prints), *_TABLE["common_flags"]]
+    common = [*(one.flag for one in grammar.OUTPUT_FLAGS if command.prints), *_TABLE["common_flags"]]
     yield from ("", f"With every command: {' '.join(common)}; all: jobtui --help")
 
 
-def usage_of(argument: Argument | None) -> str:
+def usage_of(argument: grammar.Argument | None) -> str:
     if argument is None:
         return ""
     name = argument.name + (" ..." if argument.many else "")
     return name if argument.required else f"[{name}]"
 
 
-def _flag_row(flag: Flag) -> _Row:
+def _flag_row(flag: grammar.Flag) -> _Row:
     short = f"-{flag.short}, " if flag.short else ""
     return f"{short}{flag.flag} {flag.metavar or ''}".rstrip(), flag.help
 
@@ -153,48 +143,50 @@ def _offered(words: Sequence[str], context: "Context") -> Iterable[_Row]:
     if "=" in (begun, *before[-1:]) or (begun.startswith("--") and "=" in begun):
         return [(":file", "")]
     settings: dict[str, tuple[str, ...]] = {}
-    command, flag = DASHBOARD, None
+    command, flag = grammar.DASHBOARD, None
     pieces = (part for word in before for part in (word.split("=", 1) if word[:2] == "--" else (word,)))
     for piece in filter(None, pieces):
         if flag is None:
-            if command is DASHBOARD or command.wraps:
-                command = COMMAND_BY_NAME.get(piece, command)
+            if command is grammar.DASHBOARD or command.wraps:
+                command = grammar.COMMAND_BY_NAME.get(piece, command)
             flag = next((one for one in _known(command) if piece in _spelled(one) and one.metavar), None)
         elif piece != "=":  # readline gives --flag=value in three pieces
-            if isinstance(flag, Setting):
+            if isinstance(flag, grammar.Setting):
                 settings[flag.name] = (*settings.get(flag.name, ()), piece)
             flag = None
     if flag is not None:
         return _values(flag)
     if begun.startswith("-"):
         return [(word, one.help) for one in _known(command) for word in _spelled(one)]
-    is_elsewhere = any(COMMAND_BY_NAME[word].wraps for word in before if word in COMMAND_BY_NAME)
-    is_command = command is DASHBOARD and any(one.name.startswith(begun) for one in COMMANDS)
+    is_elsewhere = any(
+        grammar.COMMAND_BY_NAME[word].wraps for word in before if word in grammar.COMMAND_BY_NAME
+    )
+    is_command = command is grammar.DASHBOARD and any(one.name.startswith(begun) for one in grammar.COMMANDS)
     takes_job = command.argument is not None and command.argument.name in JOBS
     jobs = _ids(context, settings, begun) if takes_job and not is_elsewhere and not is_command else ()
     return [*_words(command, begun), *jobs]
 
 
-def _known(command: Command) -> list[Flag | Setting]:
-    return [*flags_of(command), *SETTINGS]
+def _known(command: grammar.Command) -> list[grammar.Flag | grammar.Setting]:
+    return [*grammar.flags_of(command), *grammar.SETTINGS]
 
 
-def _spelled(flag: Flag | Setting) -> list[str]:
+def _spelled(flag: grammar.Flag | grammar.Setting) -> list[str]:
     short = getattr(flag, "short", None)
     return [flag.flag, *([f"-{short}"] if short else [])]
 
 
-def _values(flag: Flag | Setting) -> Iterable[_Row]:
-    if isinstance(flag, Setting):
+def _values(flag: grammar.Flag | grammar.Setting) -> Iterable[_Row]:
+    if isinstance(flag, grammar.Setting):
         yield from ((word, "") for word in flag.choices)
         yield from ((f"{head}=", "") for head in of_setting(flag.name).heads)
         if flag.completes:
             yield f":{flag.completes}", ""
 
 
-def _words(command: Command, begun: str) -> Iterable[_Row]:
-    if command is DASHBOARD or command.wraps:
-        yield from ((one.name, one.summary) for one in COMMANDS)
+def _words(command: grammar.Command, begun: str) -> Iterable[_Row]:
+    if command is grammar.DASHBOARD or command.wraps:
+        yield from ((one.name, one.summary) for one in grammar.COMMANDS)
     if (argument := command.argument) is None:
         return
     yield from ((word, "") for word in argument.choices)

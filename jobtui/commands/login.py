@@ -8,18 +8,7 @@ import os
 import sys
 from urllib.parse import urlsplit
 
-from jobtui.backends.balsam.login import (
-    Granted,
-    Login,
-    LoginServer,
-    Method,
-    is_same_server,
-    keep_login,
-    login_path,
-    path_beside,
-    read_login,
-    user_of,
-)
+from jobtui.backends.balsam import login
 from jobtui.backends.registry import BALSAM
 from jobtui.commands.context import Context
 from jobtui.commands.printing import print_lines
@@ -34,21 +23,21 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 def run(context: Context) -> Exit:
     if not sys.stdin.isatty():
         return complain("login asks for what it needs: it takes a terminal", Exit.USAGE)
-    path = login_path(os.environ, os.path.expanduser("~"))
+    path = login.login_path(os.environ, os.path.expanduser("~"))
     try:
         url = _url(context, path)
         kept = _where_to_keep(url, path)
         if kept is None:
             return Exit.FINE
-        method, granted = _log_in(LoginServer(url))
-        keep_login(kept, url, granted, method)
+        method, granted = _log_in(login.LoginServer(url))
+        login.keep_login(kept, url, granted, method)
     except ValueError as error:
         return complain(f"no address of a Balsam server: {error}", Exit.USAGE)
     except EOFError:
         return complain("nothing was entered: not logged in", Exit.USAGE)
     except SourceError as error:
         return complain(str(error), Exit.FAILED)
-    user = user_of(Login(url, granted.access_token, None, kept))
+    user = login.user_of(login.Login(url, granted.access_token, None, kept))
     until = f", until {show(granted.expiration[:19])}Z" if granted.expiration else ""
     print_lines([f"logged in to {show(url)}{user and f' as {show(user)}'}{until}; kept in {show(kept)}"])
     return Exit.FINE
@@ -67,9 +56,9 @@ def _url(context: Context, path: str) -> str:
     return parse_balsam(entered or offered).target
 
 
-def _known(path: str) -> Login | None:
+def _known(path: str) -> login.Login | None:
     try:
-        return read_login(path)
+        return login.read_login(path)
     except SourceError:
         return None
 
@@ -77,15 +66,15 @@ def _known(path: str) -> Login | None:
 def _where_to_keep(url: str, path: str) -> str | None:
     """The file for the login; None when nothing is to be done. In that of Balsam's client is room for one."""
     before = _known(path)
-    if before is None or not before.api_root or is_same_server(before.api_root, url):
+    if before is None or not before.api_root or login.is_same_server(before.api_root, url):
         return path
-    beside = path_beside(url, path)
+    beside = login.path_beside(url, path)
     complain(f"{path} holds a login to {before.api_root}")
     question = f"[r]eplace it, or keep this one [b]eside it, in {show(os.path.basename(beside))}? [N] "
     return {"r": path, "b": beside}.get(input(question).strip().lower()[:1])
 
 
-def _log_in(server: LoginServer) -> tuple[Method, Granted]:
+def _log_in(server: login.LoginServer) -> tuple[login.Method, login.Granted]:
     """Log in by password or in a browser. Raises SourceError when it is not granted."""
     parts = urlsplit(server.url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
@@ -93,15 +82,15 @@ def _log_in(server: LoginServer) -> tuple[Method, Granted]:
     methods = server.methods()
     if not methods:
         raise SourceError(f"{server.url}: offers no way to log in that is known here: use `balsam login`")
-    if Method.DEVICE in methods and Method.PASSWORD in methods:
+    if login.Method.DEVICE in methods and login.Method.PASSWORD in methods:
         is_by_password = input("Log in with [p]assword or in a [b]rowser? [b] ").strip().lower() == "p"
     else:
-        is_by_password = Method.PASSWORD in methods
+        is_by_password = login.Method.PASSWORD in methods
     if is_by_password:
         user = input(f"User [{show(getpass.getuser())}]: ").strip() or getpass.getuser()
-        return Method.PASSWORD, server.by_password(user, lambda: getpass.getpass("Password: "))
+        return login.Method.PASSWORD, server.by_password(user, lambda: getpass.getpass("Password: "))
     device = server.begin()
     address = show(device.verification_uri_complete or device.verification_uri)
     print_lines([f"Open {address}", f"and approve the code {show(device.user_code)}; ctrl+c gives up"])
     sys.stdout.flush()
-    return Method.DEVICE, server.until_approved(device)
+    return login.Method.DEVICE, server.until_approved(device)

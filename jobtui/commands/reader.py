@@ -140,7 +140,6 @@ class Reader:
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "Noted | None":
-        """What is noted of the job on its cluster, where that can be reached from here."""
         from jobtui.analysis.paths import Reach  # only questions about one job need it
         from jobtui.session.evidence import noted_of
 
@@ -183,7 +182,6 @@ class Reader:
         await self._read_site_logs()
 
     async def open_archives(self) -> None:
-        """Take in the sources that keep scripts, and see which of them are there."""
         self.add_job_sources()
         specs = [
             spec
@@ -250,7 +248,6 @@ class Reader:
         return source if until is None else Until(source, until)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
-        """As the session's, but seen."""
         await self.watched(self.session.catch_up(kinds, most))
 
     async def watched(

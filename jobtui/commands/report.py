@@ -329,7 +329,6 @@ OUTLINE = "available nodes"
 
 
 def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
-    """One picture for all series of one unit, each below its names."""
     if not series:
         yield paint("no points", "heading", colour)
     for unit in dict.fromkeys(one.unit for one in series):

@@ -76,7 +76,6 @@ class LiveDemo:
 
     @property
     def specs(self) -> tuple[SourceSpec, ...]:
-        """What to point jobtui at."""
         return (
             SourceSpec("srdb", str(self.directory / "db")),
             SourceSpec("log", str(self.directory / SUPERVISOR_LOG), LogRole.SUPERVISOR),

@@ -143,7 +143,6 @@ def gres_of(text: str) -> dict[str, int]:
 
 
 def allowed_nodes(nodes: Iterable[Node], wants: Wants) -> list[Node]:
-    """The nodes that a job may run on."""
     mine = (node for node in nodes if wants.partitions & set(node.partitions.split(",")))
     return [node for node in mine if not wants.only or node.name in wants.only]
 

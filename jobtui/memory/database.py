@@ -151,7 +151,6 @@ class Memory:
             return sustained([one for name in SITES for one in reading.deviations(name, day_of(now))])
 
     def compared(self, before: Runs, now: Runs) -> Compared:
-        """The differences of some runs from others."""
         with self._reading() as reading:
             one, other = (
                 reading.stretch(runs) if isinstance(runs, range) else reading.having(*runs)
@@ -248,7 +247,6 @@ class _Reading:
         return unusual(tallies, self._values)
 
     def marks_of(self, text: str) -> list[int]:
-        """The signatures of a job, else those that hold a text or are made of it."""
         sql = "SELECT DISTINCT signature FROM run WHERE hash = ? AND job = ? AND signature > ?"
         if found := self._rows(sql, hash_of(text), text, FAILED):
             return [mark for (mark,) in found]

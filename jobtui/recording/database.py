@@ -236,7 +236,6 @@ class Recording:
             self._logs.setdefault(source, []).append(name)
 
     def left_out(self) -> Iterator[str]:
-        """What could not be read until now, in words."""
         for seqs, why in ((self._damaged, "damaged"), (self._too_much, "too large when unpacked")):
             if seqs:
                 entries = "1 entry is" if len(seqs) == 1 else f"{len(seqs):,} entries are"
@@ -266,7 +265,6 @@ class Recording:
         return list(self._deliveries(_within(rows, NEWEST_BYTES)))[::-1]
 
     def has_before(self, source: int, seq: int) -> bool:
-        """Whether a source delivered something before an entry."""
         sql = "SELECT seq FROM entry WHERE source = ? AND what IN (?, ?) AND seq < ? LIMIT 1"
         return any(self._rows(sql, source, What.BATCH, What.FAILURE, seq))
 

@@ -236,7 +236,6 @@ class BatchWriter(Generic[One]):
         return self._waiting
 
     def put(self, one: One, records: int = 1) -> None:
-        """Queue something that counts as this many records."""
         with self._lock:
             if self._waiting + records > MOST_WAITING and self._waiting:
                 self.lost += records

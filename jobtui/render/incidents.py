@@ -146,7 +146,6 @@ def _labelled(label: str, words: str, style: str = "") -> Paragraph:
 
 
 def incident_report(one: Incident, now: Nanos) -> Iterator[str]:
-    """The same in Markdown, as the beginning of a post-mortem."""
     yield f"# {len(one.jobs):,} × {code(one.code)}, {to_rfc3339(now)}"
     yield ""
     for part in incident_facts(one, now):

@@ -7,21 +7,7 @@ from itertools import islice
 
 from msgspec import structs
 
-from jobtui.analysis.scripts import (
-    MOST_COLOURED,
-    DiffRow,
-    Output,
-    Piece,
-    RowKind,
-    ScriptDiff,
-    ScriptPiece,
-    hunks,
-    lines_of,
-    masked_script,
-    pieces,
-    shown_variables,
-    unified,
-)
+from jobtui.analysis import scripts
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
@@ -130,12 +116,12 @@ def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Span]:
 
 
 STYLES = {
-    Piece.PLAIN: "",
-    Piece.COMMENT: "settled",
-    Piece.DIRECTIVE: "accent",
-    Piece.STRING: "good",
-    Piece.VARIABLE: "warning",
-    Piece.KEYWORD: "title",
+    scripts.Piece.PLAIN: "",
+    scripts.Piece.COMMENT: "settled",
+    scripts.Piece.DIRECTIVE: "accent",
+    scripts.Piece.STRING: "good",
+    scripts.Piece.VARIABLE: "warning",
+    scripts.Piece.KEYWORD: "title",
 }
 
 
@@ -143,10 +129,10 @@ def script_lines(
     script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
 ) -> Iterator[Line]:
     """The lines of a script, the first of them in colour if wanted; at most so many, so much of each."""
-    left = MOST_COLOURED if colour else 0
-    for line in masked_lines(cut(line, longest) for line in islice(lines_of(script.script), most)):
+    left = scripts.MOST_COLOURED if colour else 0
+    for line in masked_lines(cut(line, longest) for line in islice(scripts.lines_of(script.script), most)):
         left -= len(line)
-        parts = pieces(line) if left >= 0 else (ScriptPiece(line),)
+        parts = scripts.pieces(line) if left >= 0 else (scripts.ScriptPiece(line),)
         yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
 
 
@@ -154,7 +140,7 @@ def cut(text: str, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else f"{text[:longest]}{ELLIPSIS}"
 
 
-def head_facts(script: ArchivedScript, outputs: Sequence[Output]) -> Iterator[tuple[str, str]]:
+def head_facts(script: ArchivedScript, outputs: Sequence[scripts.Output]) -> Iterator[tuple[str, str]]:
     """What is to be known about a script: whose, from where, since when, and where its output went."""
     number = f"{script.cluster}/{script.number}" if script.cluster else script.number
     yield "job", f"{show(number)} ({script.scheduler})"
@@ -170,8 +156,8 @@ def head_facts(script: ArchivedScript, outputs: Sequence[Output]) -> Iterator[tu
 
 
 def colour_facts(script: ArchivedScript) -> Iterator[tuple[str, str]]:
-    if len(script.script) > MOST_COLOURED:
-        yield "colours", f"of the first {MOST_COLOURED:,} characters only"
+    if len(script.script) > scripts.MOST_COLOURED:
+        yield "colours", f"of the first {scripts.MOST_COLOURED:,} characters only"
 
 
 def _doubts(script: ArchivedScript) -> Iterator[str]:
@@ -193,7 +179,7 @@ def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
 def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:
     """The variables by name, values on one line each, at most so many bytes of each."""
     kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
-    shown = shown_variables(structs.replace(environment, variables=tuple(kept)))
+    shown = scripts.shown_variables(structs.replace(environment, variables=tuple(kept)))
     return sorted((safe(one.name), "(no value)" if one.value is None else safe(one.value)) for one in shown)
 
 
@@ -208,12 +194,12 @@ def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: st
         "number": show(script.number),
         "cluster": show(script.cluster) or None,
         "scheduler": script.scheduler.value,
-        "script": masked_script(script.script),
+        "script": scripts.masked_script(script.script),
         "script_base64": _bytes_of(script.script),
         "is_lossy": script.is_lossy,
         "environment": None
         if environment is None
-        else {one.name: one.value for one in shown_variables(environment)},
+        else {one.name: one.value for one in scripts.shown_variables(environment)},
         "environment_announced": environment.announced if environment is not None else None,
         "archived_at": None if at is None else to_rfc3339(at),
         "source": show(script.source),
@@ -234,7 +220,7 @@ def _bytes_of(script: bytes) -> str | None:
     return None
 
 
-def output_records(outputs: Iterable[Output]) -> list[dict[str, object]]:
+def output_records(outputs: Iterable[scripts.Output]) -> list[dict[str, object]]:
     return [
         {"stream": o.stream, "path": show(o.path), "said_by": o.said_by, "unknown": o.unknown or None}
         for o in outputs
@@ -242,29 +228,31 @@ def output_records(outputs: Iterable[Output]) -> list[dict[str, object]]:
 
 
 DIFF_STYLES = {
-    RowKind.SAME: "settled",
-    RowKind.NOISE: "settled",
-    RowKind.CHANGED: "warning",
-    RowKind.THIS: "good",
-    RowKind.OTHER: "error",
+    scripts.RowKind.SAME: "settled",
+    scripts.RowKind.NOISE: "settled",
+    scripts.RowKind.CHANGED: "warning",
+    scripts.RowKind.THIS: "good",
+    scripts.RowKind.OTHER: "error",
 }
 BESIDE_CELLS = 100
 """Cells from which on the two stand beside each other."""
 LEAST_CELLS = 20
 
 
-def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
+def diff_lines(found: scripts.ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
     """The difference as lines of at most so many cells, None for no limit."""
     if found.is_same:
         yield (Span("no difference that counts", "good"),)
-    differs = any(hunks(found.rows))
+    differs = any(scripts.hunks(found.rows))
     if differs:
         yield (Span("script", "title"),)
         if beside and cells:
             yield from _beside(found.rows, cells)
         else:
             styles = {"+": "good", "-": "error", "@": "accent"}
-            yield from ((Span(safe(line), styles.get(line[0], "settled")),) for line in unified(found.rows))
+            yield from (
+                (Span(safe(line), styles.get(line[0], "settled")),) for line in scripts.unified(found.rows)
+            )
     changed = [v for v in found.variables if v.differs]
     if changed:
         yield ()
@@ -281,11 +269,11 @@ def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterato
         yield (Span(safe(found.note), "warning"),)
 
 
-def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
+def _beside(rows: Sequence[scripts.DiffRow], cells: int) -> Iterator[Line]:
     half = max(LEAST_CELLS, (cells - 3) // 2)
     heads = (Span(fit("this", half), "dim"), Span(" │ ", "dim"), Span("other", "dim"))
     yield heads
-    for number, hunk in enumerate(hunks(rows)):
+    for number, hunk in enumerate(scripts.hunks(rows)):
         if number:
             yield (Span("┄" * (2 * half + 3), "dim"),)
         for row in hunk:
@@ -294,14 +282,14 @@ def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
             yield Span(left, style), Span(" │ ", "dim"), Span(right.rstrip(), style)
 
 
-def diff_record(found: ScriptDiff) -> dict[str, object]:
+def diff_record(found: scripts.ScriptDiff) -> dict[str, object]:
     return {
         "same": found.is_same,
-        "script": list(unified(found.rows)),
+        "script": list(scripts.unified(found.rows)),
         "environment": [
             fields_of(one, "name kind this other", masks=False)
             for one in found.variables
-            if one.kind is not RowKind.SAME
+            if one.kind is not scripts.RowKind.SAME
         ],
         **fields_of(found, "folded note", masks=False),
     }

@@ -227,7 +227,6 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._notice.set_class(bool(self._notice.words), "-needed")
 
     def say_fault(self, fault: Fault, then: str = "") -> None:
-        """Report a fault of jobtui on this screen until it is left."""
         self._fault_words = f"{fault.words}{then}"
         self.show_pause()
 
@@ -462,7 +461,6 @@ class TableScreen(FilteringScreen, Generic[Record]):
         return self.FIELDS.parse(text)
 
     def silence(self) -> Sequence[str]:
-        """Paragraphs to show where there is no record at all."""
         raise NotImplementedError
 
     def words(self) -> Iterable[str]:

@@ -94,7 +94,6 @@ class JobLookup:
 
 
 def parsed(text: str) -> "tuple[Filter | None, Mistake | None]":
-    """The filter that a text is, if any, and the mistake in it."""
     if not text.strip():
         return None, None  # the first paint has no filter
     from jobtui.analysis.filter import parse

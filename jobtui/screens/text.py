@@ -121,7 +121,6 @@ class HelpScreen(ReadingScreen):
 
 
 def key_text(place: Place) -> Iterator[Paragraph]:
-    """The keys of a screen, then those of the others."""
     here = [action for action in Keymap.actions if action.is_of(place)]
     if here:
         yield Paragraph(f"On this screen ({place})", "title")

@@ -16,25 +16,11 @@ from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.analysis.traces.job_traces import Way, Ways, candidates, submission_search
 from jobtui.analysis.traces.tree import Tree
 from jobtui.backends.base import Batch, Source, TraceSource, batch_of
+from jobtui.model import traces
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.health import SourceError, contained
 from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
-from jobtui.model.traces import (
-    Telemetry,
-    Trace,
-    TraceAnswer,
-    TraceList,
-    TraceSearch,
-    TraceSummary,
-    better_told,
-    growing,
-    is_waited_for,
-    is_wanted,
-    newest,
-    spellings,
-    summary_of,
-)
 from jobtui.store.poller import SPANS_AT_ONCE, apply_in_parts
 from jobtui.store.store import Store
 
@@ -70,35 +56,34 @@ class SessionTraces:
 
     @property
     def asks_servers(self) -> bool:
-        """Whether there are servers of traces, which tell only what they are asked for."""
         return bool(self._asked())
 
-    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
+    async def fetch(self, trace_id: TraceId) -> traces.TraceAnswer:
         """A trace, read again from every source; the store knows it then too."""
         *_, last = [answer async for answer in self._arriving(trace_id)]
         return last
 
     async def _answer(
         self, trace_id: TraceId, notes: tuple[str, ...], grew_at: Nanos | None = None
-    ) -> TraceAnswer:
+    ) -> traces.TraceAnswer:
         trace = self._store.traces.trace(trace_id)
-        return TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
+        return traces.TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
 
     async def follow(
         self, trace_id: TraceId, expects_more: Callable[[], bool] = lambda: False
-    ) -> AsyncIterator[TraceAnswer]:
+    ) -> AsyncIterator[traces.TraceAnswer]:
         """A trace, and again whenever it is known better, until it is complete."""
         grew_at: Nanos | None = None
         wait_s = self._period_s
         begun = time.monotonic()
-        last: TraceAnswer | None = None
+        last: traces.TraceAnswer | None = None
         async for answer in self._arriving(trace_id):
             if last is None or _gist(answer) != _gist(last):
                 yield answer
             last = answer
         assert last is not None
         while (expected := expects_more()) or await _aside(
-            last.trace, partial(is_waited_for, last.trace, self._clock.now(), grew_at)
+            last.trace, partial(traces.is_waited_for, last.trace, self._clock.now(), grew_at)
         ):
             if expected:
                 grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
@@ -117,7 +102,9 @@ class SessionTraces:
         if why != last.growing:
             yield structs.replace(last, growing=why)
 
-    async def _arriving(self, trace_id: TraceId, grew_at: Nanos | None = None) -> AsyncIterator[TraceAnswer]:
+    async def _arriving(
+        self, trace_id: TraceId, grew_at: Nanos | None = None
+    ) -> AsyncIterator[traces.TraceAnswer]:
         """A trace as it is known, again when a source has told of it, and when all have been asked."""
         faults: dict[str, tuple[str, ...]] = {}
         if self._store.traces.size(trace_id) and self._asked():
@@ -130,30 +117,32 @@ class SessionTraces:
                     yield await self._answer(trace_id, ())
         yield await self._answer(trace_id, self._in_order(faults), grew_at)
 
-    async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
-        return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
+    async def _growing(self, trace: traces.Trace | None, grew_at: Nanos | None) -> str:
+        return await _aside(trace, partial(traces.growing, trace, self._clock.now(), grew_at))
 
-    async def search(self, search: TraceSearch) -> TraceList:
+    async def search(self, search: traces.TraceSearch) -> traces.TraceList:
         """The traces that are wanted, each once, the newest first."""
         *_, last = [listed async for listed in self.searching(search)]
         return last
 
-    async def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+    async def searching(self, search: traces.TraceSearch) -> AsyncGenerator[traces.TraceList]:
         """The same at once, as far as it is known, and again whenever one more source has answered."""
-        found: dict[TraceId, TraceSummary] = {}
+        found: dict[TraceId, traces.TraceSummary] = {}
         book = self._store.traces
         for trace_id in book.ids():  # the spans of files, and those that were received
             trace = book.trace(trace_id)
-            if trace is not None and await _aside(trace, partial(is_wanted, trace, search)):
+            if trace is not None and await _aside(trace, partial(traces.is_wanted, trace, search)):
                 origin = next(iter(book.sources_of(trace_id)), "")
-                one = await _aside(trace, partial(summary_of, trace, origin))
+                one = await _aside(trace, partial(traces.summary_of, trace, origin))
                 found[one.trace_id] = one
         notes: dict[str, tuple[str, ...]] = {}
         awaited, full = frozenset(source.name for source in self._asked()), False
 
-        def listed() -> TraceList:
+        def listed() -> traces.TraceList:
             more = max(0, len(found) - search.most)
-            return TraceList(newest(found.values(), search.most), self._in_order(notes), awaited, more, full)
+            return traces.TraceList(
+                traces.newest(found.values(), search.most), self._in_order(notes), awaited, more, full
+            )
 
         yield listed()
         async with aclosing(self._as_told(lambda source: source.search(search))) as all_told:
@@ -161,11 +150,11 @@ class SessionTraces:
                 notes[name] = (fault,) if told is None else told.notes
                 awaited -= {name}
                 for one in told.traces if told is not None else ():
-                    found[one.trace_id] = better_told(found.get(one.trace_id), one)
+                    found[one.trace_id] = traces.better_told(found.get(one.trace_id), one)
                 full = full or (told is not None and len(told.traces) >= search.most)
                 yield listed()
 
-    async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
+    async def _take_in(self, name: str, trace_id: TraceId, found: traces.Telemetry) -> None:
         """Let the store know what a source told of a trace, part by part; what it told before counts once."""
         before = self._skips.pop((name, trace_id), 0)
         if len(self._skips) >= SKIPS_KEPT:
@@ -210,15 +199,15 @@ class SessionTraces:
         return source.name, answer, ""
 
 
-def _gist(answer: TraceAnswer) -> tuple[int, str, tuple[str, ...]]:
+def _gist(answer: traces.TraceAnswer) -> tuple[int, str, tuple[str, ...]]:
     return _size(answer), answer.growing, answer.notes
 
 
-def _size(answer: TraceAnswer) -> int:
+def _size(answer: traces.TraceAnswer) -> int:
     return 0 if answer.trace is None else len(answer.trace.spans) + len(answer.trace.logs)
 
 
-async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
+async def _aside(trace: traces.Trace | None, call: Callable[[], Answer]) -> Answer:
     if trace is None or len(trace.spans) < SPANS_AT_ONCE:
         await asyncio.sleep(0)
         return call()
@@ -250,8 +239,8 @@ async def ways_from_job(client: SessionTraces, job: Job, names: tuple[str, ...])
 async def ways_by_attribute(client: SessionTraces, job_id: str, names: tuple[str, ...]) -> Ways:
     found: dict[TraceId, Way] = {}
     notes: dict[str, None] = {}
-    for value in spellings(job_id):
-        told = await client.search(TraceSearch(names=names, value=value))
+    for value in traces.spellings(job_id):
+        told = await client.search(traces.TraceSearch(names=names, value=value))
         notes.update(dict.fromkeys(told.notes))
         for one in told.traces:
             found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
@@ -264,7 +253,9 @@ async def last_good(client: SessionTraces, this: Tree) -> Findings | None:
     """The newest earlier trace with the same root that is complete and did not fail; None without one."""
     if (root := this.root) is None:
         return None
-    search = TraceSearch(service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT)
+    search = traces.TraceSearch(
+        service=root.service, operation=root.name, until=root.started_at, most=LOOKED_AT
+    )
     for told in (await client.search(search)).traces:
         trace = None if told.trace_id == this.trace_id else (await client.fetch(told.trace_id)).trace
         found = None if trace is None else await asyncio.to_thread(study_trace, trace)

@@ -462,7 +462,6 @@ def _seconds_in(text: str | None) -> int | None:
 
 
 def _is_cut_off(body: bytes) -> bool:
-    """Whether a document begins and does not end."""
     text = body.lstrip()
     if text[:1] in (b"{", b"["):
         try:

@@ -222,7 +222,6 @@ class Waterfall(RowView):
         self._tell()
 
     def set_filter(self, passes: SpanTest | None) -> None:
-        """Show only spans that pass and what is above them, or all."""
         key = self._key
         self._shown.set_filter(passes)
         self._stay_at(key)

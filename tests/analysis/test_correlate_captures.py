@@ -115,7 +115,6 @@ def test_ops_that_share_a_prefix_are_told_apart(capture: str, seed: int, prefixe
 
 @pytest.mark.parametrize("capture", captured.CAPTURES)
 def test_jobs_are_announced_as_better_known(capture: str) -> None:
-    """Whatever `feed` does not name has not changed: what was asked before is still right."""
     correlator = Correlator()
     jids = jids_of(capture)
     known = {jid: (correlator.ops_of(jid), correlator.unlinked_of(jid)) for jid in jids}

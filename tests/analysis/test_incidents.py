@@ -178,7 +178,6 @@ def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
 @pytest.mark.parametrize("at_s", [0, 7 * 86_400])
 @pytest.mark.parametrize("capture", CAPTURES)
 async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: str, at_s: int) -> None:
-    """Alarms and the job's screen judge by `whole` as well."""
     place, now = ROOT / capture, Nanos(NEWEST + at_s * SECOND)
     specs = [SourceSpec("srdb", str(place))]
     specs += [SourceSpec("log", str(log)) for log in sorted(place.glob("*.log"))]
@@ -211,7 +210,6 @@ def failed_in_slurm(number: int) -> Job:
 
 
 async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
-    """By its own row its program failed; one of its steps says that memory was short."""
     job = failed_in_slurm(1)
     steps = (("step 1.0", "OUT_OF_MEMORY"),)
     job_reader = StillJobReader(JobDetail(job=job, runs=(), history=(), native={}, facts=steps))
@@ -229,7 +227,6 @@ async def survey(
 
 
 async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
-    """The next look asks for others; those that are as they were are not asked for again."""
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
     job_reader, store, reads = StillJobReader(), in_store("slurm", *jobs), Reads()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):

@@ -170,7 +170,6 @@ moves = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50), st.booleans())
 def test_utilization_is_what_counting_gives(
     moves: list[tuple[int, int, bool]], since: int, length: int
 ) -> None:
-    """Against a count of the jobs whose last change before a time set them running."""
     state: dict[int, str] = {}
     changes = []
     for number, (job, at, runs) in enumerate(sorted(moves, key=lambda move: move[1])):

@@ -235,7 +235,6 @@ def line_at(text: str, at_s: float, offset: int, **fields: Any) -> Step:
     ],
 )  # fmt: skip
 def test_lines_come_in_order(steps: list[Step], shown: str) -> None:
-    """Whether one op has them all, or each its own."""
     for ops in ([an_op(steps=steps)], [an_op(steps=[step]) for step in steps]):
         assert [line.text for line in timeline.job_lines(OF_JOB, ops, ())] == shown.split()
 

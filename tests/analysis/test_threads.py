@@ -68,7 +68,6 @@ def test_each_question_is_answered(thread: str, tmp_path: Path, run: Runner, clu
 
 
 def test_polls_do_not_hide_the_run(tmp_path: Path, run: Runner) -> None:
-    """What the issue asks for: run_status "clutters and doesn't help"."""
     flags = site(ROWS["radiasoft/sirepo#2135"], tmp_path)
     assert not any("run_status" in one["what"] for one in run("explain", *flags).json["evidence"])
     ops = run("timeline", *flags).json["ops"]

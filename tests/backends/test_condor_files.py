@@ -152,7 +152,6 @@ async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_i
 async def test_another_log_in_the_same_file_is_another_log_however_long_its_head_is(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the file system gives the next log the number of one that was removed."""
     head = HEADS[form].replace("size=0", f"size=0 creator={300 * 'x'}")
     monkeypatch.setitem(HEADS, form, head)
     log = EventLog(tmp_path / "EventLog", form, 1)

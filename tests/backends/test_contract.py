@@ -135,7 +135,6 @@ async def test_one_torn_record_costs_only_itself(source: Source, rig: Rig) -> No
 async def test_a_fault_of_ours_in_making_one_record_costs_only_that(
     source: Source, rig: Rig, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    """Where a record is made of bytes from outside, one of them raises what nobody expects."""
     written = [rig.add() for _ in range(3)]
     holder, name = rig.makes
     make, made = getattr(holder, name), 0

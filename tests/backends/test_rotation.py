@@ -185,7 +185,6 @@ class Polled:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_line_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """Also when a line is one that nobody foresaw, or reading begins again."""
     chance, now = random.Random(seed), [0.0]
     log = Rotating(tmp_path, chance)
     limits = Limits(

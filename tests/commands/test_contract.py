@@ -88,7 +88,6 @@ def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: p
 
 @pytest.mark.parametrize("capture", ["local", "docker-agents-never-start", "sbatch"])
 def test_show_and_timeline_end_as_explain_does(run: Runner, capture: str) -> None:
-    """A job whose record is live and whose agent is lost has failed for all of them, or for none."""
     flags = ("--at", AT, *sources_of(capture))
     listed = run("jobs", "--json", *flags).json["jobs"]
     for job in listed[:6]:

@@ -92,7 +92,6 @@ def test_streams_that_are_full_or_closed_are_no_fault(
 
 
 def test_long_reading_shows_itself_and_can_be_stopped(tmp_path: Path) -> None:
-    """The log does not end while it is read."""
     text = (CAPTURES / "local" / "supervisor.log").read_bytes()
     (log := tmp_path / "supervisor.log").write_bytes(text * ((60 << 20) // len(text)))
     arguments = ["timeline", FAILED, "--json", "--srdb", str(CAPTURES / "local"), "--log", str(log)]
@@ -151,7 +150,6 @@ OUTLIVING = (
 def test_no_program_outlives_the_command_that_started_it(
     words: str, number: int, interrupt: signal.Handlers, tmp_path: Path
 ) -> None:
-    """Also one that ignores SIGINT, as what a script starts with `&`."""
     pids = tmp_path / "pids"
     (ssh := tmp_path / "ssh").write_text(SSH.format(pids=pids))
     ssh.chmod(0o755)
@@ -207,7 +205,6 @@ async def test_a_signal_that_comes_as_a_reading_ends_is_not_lost() -> None:
 
 
 async def test_what_goes_on_does_not_end_with_a_signal_that_is_ignored() -> None:
-    """As nohup has a program ignore SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     rounds = 0
 

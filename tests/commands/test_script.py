@@ -54,7 +54,6 @@ def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None
 
 
 def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> None:
-    """Its run directory notes its number in Slurm, where the file system of the cluster is mounted."""
     archive_in(tmp_path / "archive", "")
     noted = CAPTURES / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp" / SIREPO
     number = json.loads((noted / "sbatch_status.json").read_text())["sbatch_id"]

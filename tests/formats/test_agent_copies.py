@@ -76,7 +76,6 @@ def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str,
 )
 @settings(max_examples=200, deadline=None)
 def test_overlapping_ends_of_a_log_give_the_log(log: list[str], first: int, size: int, more: int) -> None:
-    """Put together they end as the log does, and are never longer than both."""
     first = min(first, len(log))
     before, after = (
         log[max(0, first - size) : first],

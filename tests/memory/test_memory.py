@@ -166,7 +166,6 @@ def test_what_changed_names_what_is_new_gone_and_fails_more(run: Runner) -> None
 
 
 def test_when_a_job_may_start_and_end_is_told_from_like_runs_only(tmp_path: Path) -> None:
-    """Of jobs like it, and of those that lasted as long; of too few nothing."""
     job = a_job(status=JobStatus.PENDING, queued_at=ago(0), started_at=None)
 
     def like(number: int) -> Finished:

@@ -70,7 +70,6 @@ def told(columns: Sequence[TableColumn[Any, Any]], records: Mapping[str, Any], *
 
 
 def test_cells(snapshot: SnapshotAssertion) -> None:
-    """With the time since something happened, and the time at which it did."""
     elsewhere = RowContext(now=NOW, relative=False, host_of=lambda job: "c\x1b", driver_of=lambda job: "D")
     lines = [*told(JOB_COLUMNS, JOBS_TOLD, CONTEXT, elsewhere)]
     lines += told(AGENT_COLUMNS, AGENTS_TOLD, TimeLook(NOW), TimeLook(NOW, relative=False))

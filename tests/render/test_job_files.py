@@ -8,7 +8,6 @@ from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.scripts import ArchivedScript
 from jobtui.render import job_files
-from jobtui.render import job_files as rendering
 from jobtui.render.columns import TimeLook
 from tests.builders import ago
 from tests.conftest import NOW
@@ -82,7 +81,7 @@ def test_documents_of_any_depth() -> None:
 
 
 def test_only_the_beginning_of_a_large_script_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "MOST_COLOURED", 100)
+    monkeypatch.setattr("jobtui.analysis.scripts.MOST_COLOURED", 100)
     script = ArchivedScript(number="1", source="here", script=b'echo "$x"\n' * 50)
     lines = list(job_files.script_lines(script))
     assert len(lines) == 50

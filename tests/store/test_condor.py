@@ -195,7 +195,6 @@ def test_one_number_of_two_schedds_is_two_jobs() -> None:
     ids=["by the end of the job", "by its ad", "by this machine"],
 )  # fmt: skip
 def test_times_without_a_zone_are_settled(second: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And without any such they are of this machine."""
     if not second:
         monkeypatch.setenv("TZ", "America/Chicago")
         time.tzset()

@@ -63,7 +63,6 @@ async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None
 
 
 async def test_an_address_leads_to_a_job(tmp_path: Path) -> None:
-    """The page names it, the dashboard opens on it, and no option or command can be named instead."""
     job = "hZk95g40-4u2Pj0fB-heightWeightReport"
     async with serving(*SITE, cwd=tmp_path) as served, browser() as session:
         url = f"{served.url}/job/{job}"

@@ -259,7 +259,6 @@ def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]
 
 
 def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> Iterator[str]:
-    """Why the records of sources may be out of date."""
     for health in sources:
         if of_kind(health.kind).gives & (Gives.JOBS | Gives.LOGS):
             yield from _state_doubts(health, heard, now)

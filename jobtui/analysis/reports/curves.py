@@ -141,7 +141,6 @@ def rate(curve: Curve, since: Nanos, until: Nanos, end: Nanos, most: int) -> Ser
 
 
 def rate_width(span: int, most: int) -> int:
-    """The stretch of time for which rates are told in a window of this length."""
     fewest = -(-span // max(1, most))
     return next((width for width in WIDTHS if width >= fewest), max(WIDTHS[-1], fewest))
 

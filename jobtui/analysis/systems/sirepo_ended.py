@@ -50,7 +50,6 @@ def completed(case: Case) -> Finding:
 
 
 def agent_failed(case: Case) -> Finding | None:
-    """A run that was given up because its agent did not start."""
     error = _error(case)
     if not _AGENT_START.search(error):
         return None
@@ -198,7 +197,6 @@ def canceled_later(case: Case) -> Finding | None:
 
 
 def restarted(case: Case) -> Finding | None:
-    """A run that was still live when its supervisor was restarted."""
     step = case.last(Mark.FOUND_GONE)
     if step is not None:
         return Finding(
@@ -219,7 +217,6 @@ def restarted(case: Case) -> Finding | None:
 
 
 def agent_lost(case: Case) -> Finding | None:
-    """A run whose agent was lost, which a later run_status found."""
     gone = case.last(Mark.AGENT_GONE)
     answer = case.later_step(Mark.RUN_STATUS)
     cancel = case.last(Mark.CANCEL)
@@ -332,7 +329,6 @@ ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
 
 
 def _error(case: Case) -> str:
-    """The reason in the record, else the reason of the op."""
     if case.record is not None and case.record.error:
         return case.record.error
     return (case.run.error if case.run is not None else None) or ""
@@ -344,7 +340,6 @@ def _is_short(case: Case) -> bool:
 
 
 def _told_gone(case: Case) -> Step | None:
-    """The line of an op that found the run directory gone, after the latest run."""
     ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
     steps = (step for op in reversed(ops) for step in op.steps)
     return next(

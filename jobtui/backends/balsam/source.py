@@ -15,28 +15,10 @@ from typing import TypeVar
 
 import msgspec
 
+from jobtui.backends.balsam import records
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
 from jobtui.backends.balsam.poll import OVERLAP_S, KnownRows, Questions, Step, clock, notes_of
-from jobtui.backends.balsam.records import (
-    AppRow,
-    BatchJobRow,
-    Decoded,
-    EventRow,
-    JobRow,
-    SessionRow,
-    SiteRow,
-    allocation_of,
-    changes_in,
-    ids_of,
-    is_estimated,
-    nodes_of,
-    number_of,
-    runs_of,
-    site_of,
-    submitted_at,
-    time_of,
-)
 from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.model.changes import Allocation, ReportQuery, StateChange
@@ -56,7 +38,7 @@ OUTPUT = "job.out"
 DATA = "data"
 
 
-async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], JobRow] | None:
+async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, object], records.JobRow] | None:
     """A job as it is stored, without its payloads, and as a row; None without one. Raises SourceError."""
     page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
     senseless = f"{client.name}/jobs/{number}: the record makes no sense"
@@ -70,7 +52,7 @@ async def _record_of(client: BalsamClient, number: int) -> tuple[dict[str, objec
         if payload := native.get(name):
             native[name] = f"({len(payload) if isinstance(payload, str) else 0} characters)"
     try:
-        return native, msgspec.convert(native, JobRow)
+        return native, msgspec.convert(native, records.JobRow)
     except (ValueError, RecursionError) as error:
         raise SourceUnreachable(f"{senseless}: {error}") from error
 
@@ -81,19 +63,23 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         return None
     native, row = found
     asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
-    events = (await client.rows("/events/", EventRow, asked)).rows
-    app = await _one(client, "/apps/", AppRow, row.app_id)
-    site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
-    batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
+    events = (await client.rows("/events/", records.EventRow, asked)).rows
+    app = await _one(client, "/apps/", records.AppRow, row.app_id)
+    site = await _one(client, "/sites/", records.SiteRow, app.site_id) if app is not None else None
+    batch_job = await _one(client, "/batch-jobs/", records.BatchJobRow, row.batch_job_id)
     known = KnownRows(client.name, owner, client.system)
     known.apps = {app.id: app} if app is not None else {}
     known.sites = {site.id: site} if site is not None else {}
-    known.allocations = {batch_job.id: ids_of(batch_job, client.label)} if batch_job is not None else {}
-    changes = changes_in(Decoded(len(events), events, len(events)), client.name, client.system).rows
+    known.allocations = (
+        {batch_job.id: records.ids_of(batch_job, client.label)} if batch_job is not None else {}
+    )
+    changes = records.changes_in(
+        records.Decoded(len(events), events, len(events)), client.name, client.system
+    ).rows
     for change in changes:
         known.take_change(change)
     job = known.job(row)
-    runs = runs_of(changes, job)
+    runs = records.runs_of(changes, job)
     beside: dict[str, object] = {
         "app": app.name if app is not None else None,
         "site": msgspec.to_builtins(site),
@@ -111,11 +97,11 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
         directory=directory,
         outputs=(posixpath.join(directory, OUTPUT),) if directory is not None else (),
         facts=tuple(_facts(client.system, row, site, batch_job)),
-        site=site_of(site, client.name) if site is not None else None,
+        site=records.site_of(site, client.name) if site is not None else None,
     )
 
 
-def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
+def directory_of(row: records.JobRow, site: records.SiteRow | None) -> str | None:
     """Where a job works, at its site: `<site>/data/<workdir>`; None when a name leads elsewhere."""
     if site is None or not posixpath.isabs(site.path) or not row.workdir:
         return None
@@ -126,7 +112,7 @@ def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
 
 
 def _facts(
-    system: str, row: JobRow, site: SiteRow | None, batch_job: BatchJobRow | None
+    system: str, row: records.JobRow, site: records.SiteRow | None, batch_job: records.BatchJobRow | None
 ) -> Iterator[tuple[str, str]]:
     if row.tags:
         yield "tags", " ".join(tag_word(name, value) for name, value in sorted(row.tags.items()))
@@ -143,7 +129,7 @@ def _facts(
         yield "site logs", posixpath.join(site.path, LOGS)
 
 
-_Row = TypeVar("_Row", AppRow, SiteRow, BatchJobRow)
+_Row = TypeVar("_Row", records.AppRow, records.SiteRow, records.BatchJobRow)
 
 
 async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int | None) -> _Row | None:
@@ -171,7 +157,7 @@ async def fetch_changes(
     asked = _asked_by(query, client.system, exact=exact)
     if query.batch_job is None and query.scheduler_id is not None and not exact:
         named: Parameters = {"scheduler_id": query.scheduler_id, "limit": 1}
-        batch_jobs = (await client.rows("/batch-jobs/", BatchJobRow, named)).rows
+        batch_jobs = (await client.rows("/batch-jobs/", records.BatchJobRow, named)).rows
         if not batch_jobs:
             raise SourceMissing(f"{client.name}: no batch job has the scheduler id {query.scheduler_id}")
         asked["batch_job_id"] = batch_jobs[0].id
@@ -181,8 +167,8 @@ async def fetch_changes(
         asked["to_state"] = to_state
     found: dict[int, StateChange] = {}
     skips: list[Skip] = []
-    async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
-        changes = changes_in(page, client.name, client.system)
+    async for page in client.pages("/events/", records.EventRow, asked, PAGE_EVENTS):
+        changes = records.changes_in(page, client.name, client.system)
         skips += changes.skips
         found.update((change.id, change) for change in changes.rows)
         if len(found) >= min(page.count, MOST_EVENTS):
@@ -195,7 +181,9 @@ def _asked_by(
 ) -> dict[str, str | int | list[str] | list[int]]:
     asked: dict[str, str | int | list[str] | list[int]] = {"ordering": "timestamp"}
     if query.jobs:
-        asked["job_id"] = [number for job in query.jobs if (number := number_of(job, system)) is not None]
+        asked["job_id"] = [
+            number for job in query.jobs if (number := records.number_of(job, system)) is not None
+        ]
     if query.batch_job is not None:
         asked["batch_job_id"] = query.batch_job
     elif query.scheduler_id is not None and exact:
@@ -217,15 +205,15 @@ async def fetch_allocations(
     client: BalsamClient, query: ReportQuery
 ) -> tuple[list[Allocation], tuple[Skip, ...]]:
     """The allocations a query is about, and what made no sense. Raises SourceError."""
-    sessions = await client.rows("/sessions/", SessionRow, {})
+    sessions = await client.rows("/sessions/", records.SessionRow, {})
     asked: Parameters = {} if query.scheduler_id is None else {"scheduler_id": query.scheduler_id}
     found: list[Allocation] = []
     skips = list(sessions.skips)
-    async for page in client.pages("/batch-jobs/", BatchJobRow, asked):
+    async for page in client.pages("/batch-jobs/", records.BatchJobRow, asked):
         skips += page.skips
         for row in page.rows:
             sign = await _first_sign(client, row)
-            found.append(allocation_of(row, client.name, sessions.rows, sign))
+            found.append(records.allocation_of(row, client.name, sessions.rows, sign))
     wanted = set(query.tags)
     allocations = [
         one
@@ -237,18 +225,18 @@ async def fetch_allocations(
     return allocations, tuple(skips)
 
 
-async def _first_sign(client: BalsamClient, row: BatchJobRow) -> Nanos | None:
+async def _first_sign(client: BalsamClient, row: records.BatchJobRow) -> Nanos | None:
     """When the first job began to run in an allocation that runs: it has no start before its end."""
-    if not is_estimated(row):
+    if not records.is_estimated(row):
         return None
     asked: Parameters = {"batch_job_id": row.id, "to_state": "RUNNING", "ordering": "timestamp"}
-    last: dict[int, EventRow] = {}  # earlier runs of these jobs were in other allocations
-    async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
+    last: dict[int, records.EventRow] = {}  # earlier runs of these jobs were in other allocations
+    async for page in client.pages("/events/", records.EventRow, asked, PAGE_EVENTS):
         for event in page.rows:
             if event.job_id not in last or last[event.job_id].id < event.id:
                 last[event.job_id] = event
-    times = [at for event in last.values() if (at := time_of(event.timestamp)) is not None]
-    submitted = submitted_at(row)
+    times = [at for event in last.values() if (at := records.time_of(event.timestamp)) is not None]
+    submitted = records.submitted_at(row)
     return min((at for at in times if submitted is None or at >= submitted), default=None)
 
 
@@ -258,8 +246,8 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
     found: dict[JobId, float] = {}
     for begin in range(0, len(numbers), IDS_AT_ONCE):
         asked: Parameters = {"id": numbers[begin : begin + IDS_AT_ONCE], "limit": IDS_AT_ONCE}
-        page = await client.rows("/jobs/", JobRow, asked)
-        found.update((system_job_id(client.system, row.id), nodes_of(row)) for row in page.rows)
+        page = await client.rows("/jobs/", records.JobRow, asked)
+        found.update((system_job_id(client.system, row.id), records.nodes_of(row)) for row in page.rows)
     return found
 
 
@@ -346,7 +334,7 @@ class Balsam(PolledSource):
         return "; ".join(filter(None, notes))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        number = number_of(job_id, self.client.system)
+        number = records.number_of(job_id, self.client.system)
         return None if number is None else await fetch_detail(self.client, number, self._owner)
 
 

@@ -221,7 +221,6 @@ class Lane:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it may still give something that was there before."""
         return not self.held and not self.at_edge and self.fault is None
 
     def next_at(self) -> int:
@@ -631,7 +630,6 @@ class ExportReader(JournalReader):
         return Slice(tuple(entries[::-1] if ask.back else entries), cursor, len(found) <= most)
 
     async def _all(self, asks: Sequence[Ask]) -> list[list[JournalEntry]]:
-        """The answers to some questions for few entries."""
         async with aclosing(self._ask(asks)) as answers:
             came = [some async for some in answers]
         before = len(asks) - 1

@@ -248,7 +248,6 @@ class JobFiles:
         return self._batch(jobs, faults, len(batch))
 
     def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
-        """Note that what is wrong with a file is another thing than before."""
         self._recovered += self._faulty.pop(jid, None) is not None
         if fault is not None:
             self._faulty[jid] = fault
@@ -302,7 +301,6 @@ class ChangeWatch:
         return self._watch is None and self.timer() >= self._begin_at
 
     def begin(self) -> bool:
-        """Set up notification, if there can be one."""
         try:
             if kind := self.silent(self._path):
                 self._do_without(f"{kind} does not tell of changes")

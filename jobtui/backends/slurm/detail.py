@@ -28,22 +28,7 @@ from jobtui.backends.slurm.records import (
     key_of,
     signal_name,
 )
-from jobtui.formats.slurm import (
-    BATCH_STEP,
-    SACCT,
-    STEP_FIELDS,
-    JsonEnd,
-    bytes_of,
-    ends_in_json,
-    filled,
-    first_node,
-    is_job_id,
-    jobs_with_steps,
-    rows_of,
-    shown_jobs,
-    text_of,
-    unknown_signs,
-)
+from jobtui.formats import slurm
 from jobtui.formats.slurm_nodes import (
     allowed_nodes,
     expanded,
@@ -229,7 +214,7 @@ def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
 
 def licenses_of(text: str) -> dict[str, int]:
     """How many of each license: `matlab:2,abaqus@server:1`."""
-    parts = (part.rpartition(":") for part in text_of(text).split(",") if part)
+    parts = (part.rpartition(":") for part in slurm.text_of(text).split(",") if part)
     return {name or last: whole(last, 1) if name else 1 for name, _, last in parts}
 
 
@@ -319,7 +304,7 @@ async def fetch_detail(
 
     Of one that waits also why, of one that a node took with it what the node says.
     """
-    if not is_job_id(native) or "[" in native:
+    if not slurm.is_job_id(native) or "[" in native:
         return None
     shown, away = await _shown(commands, native)
     accounted, fault = await _accounted(commands, native, shown)
@@ -382,12 +367,12 @@ async def _accounted(
         return [], None
     except SourceError as error:
         return [], error
-    fields = (*SACCT, *STEP_FIELDS)
-    told = jobs_with_steps(rows_of(answer.printed, answer.separator, fields))
+    fields = (*slurm.SACCT, *slurm.STEP_FIELDS)
+    told = slurm.jobs_with_steps(slurm.rows_of(answer.printed, answer.separator, fields))
     accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in told]
     if accounted and not shown:  # the JSON of accounting has whole exit codes, and where output is
         with suppress(SourceError, ValueError):
-            ends = ends_in_json((await commands.sacct("--json", native)).printed)
+            ends = slurm.ends_in_json((await commands.sacct("--json", native)).printed)
             accounted = [_whole(job, ends.get(job.raw)) for job in accounted]
     return accounted, None
 
@@ -399,11 +384,11 @@ async def _shown(
         answer = await commands.scontrol("--all", "show", "job", native)
     except SourceError as error:
         return [], None if INVALID_JOB.search(str(error)) else error
-    shown = shown_jobs(answer.printed.decode("utf-8", "replace"))
+    shown = slurm.shown_jobs(answer.printed.decode("utf-8", "replace"))
     return list(islice(shown, MOST_TASKS)), None
 
 
-def _whole(job: SlurmJob, end: JsonEnd | None) -> SlurmJob:
+def _whole(job: SlurmJob, end: slurm.JsonEnd | None) -> SlurmJob:
     if end is None or (end.submitted_at, end.state) != (job.submitted_at, job.state):
         return job
     is_same = job.exit and end.exit and job.exit.code == end.exit.code % SHOWN_CODES
@@ -530,7 +515,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
         "work directory": job.directory,
         "output": out,
         "errors": errors if errors != out else "",
-        "not known in them": unknown_signs(f"{job.stdout} {job.stderr}", _sign_values(job)),
+        "not known in them": slurm.unknown_signs(f"{job.stdout} {job.stderr}", _sign_values(job)),
     }
     yield from ((name, text) for name, text in texts.items() if text)
     for step in job.steps[:MOST_STEPS]:
@@ -561,9 +546,9 @@ def _exit_words(job: SlurmJob) -> str:
 
 def _over_memory(job: SlurmJob) -> str:
     """The most that a program of it took, where that is more than it had on each of its nodes."""
-    asked = bytes_of(job.memory, cpus=job.cpus, nodes=job.node_count)
+    asked = slurm.bytes_of(job.memory, cpus=job.cpus, nodes=job.node_count)
     for step in job.steps:
-        used = bytes_of(step.max_rss)
+        used = slurm.bytes_of(step.max_rss)
         if asked and used and used > asked:
             return f"step {step.id} took {step.max_rss}, the job had {job.memory}"
     return ""
@@ -573,11 +558,11 @@ def _sign_values(job: SlurmJob) -> dict[str, str]:
     values = {
         "A": job.array or job.raw,
         "J": job.raw,
-        "N": first_node(job.nodes),
+        "N": slurm.first_node(job.nodes),
         "a": job.task,
         "b": job.task[-1:] if job.task.isdecimal() else "",
         "j": job.raw,
-        **BATCH_STEP,
+        **slurm.BATCH_STEP,
         "u": job.user,
         "x": job.name,
     }
@@ -586,7 +571,7 @@ def _sign_values(job: SlurmJob) -> dict[str, str]:
 
 def filled_path(job: SlurmJob, path: str) -> str:
     """A path of it whose signs are replaced: slurmctld leaves those of nodes and tasks, accounting all."""
-    return posixpath.normpath(posixpath.join(job.directory, filled(path, _sign_values(job))))
+    return posixpath.normpath(posixpath.join(job.directory, slurm.filled(path, _sign_values(job))))
 
 
 def outputs_of(job: SlurmJob) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ WORLDS = random.Random(20_261_122).sample(range(1 << 30), 40)
 
 @pytest.mark.parametrize("number", WORLDS)
 def test_no_verdict_on_a_damaged_world_is_wrong_and_sure(number: int) -> None:
-    """One that is wrong names what is missing; one that is right is no surer than of the whole world."""
     whole, *damaged = told(number)
     assert not whole.is_wrong, whole
     for one in damaged:
@@ -63,7 +62,6 @@ def is_named(verdict: Verdict, words: str) -> bool:
 
 @pytest.mark.parametrize("by", [b"\0" * 300, b"\xff\xfe garbage"], ids=["a hole", "no text"])
 def test_a_damaged_place_near_a_run_is_named_and_lowers_confidence(by: bytes) -> None:
-    """Of what is in its place anything may have been lost: a traceback, a restart."""
     play = the_error()
     whole, verdict = explain(play.evidence()), explain(spoilt(play, rb"(?m)^.*job_agent.py.*_on_exit.*$", by))
     assert whole.confidence >= CONFIDENT > verdict.confidence
@@ -162,7 +160,6 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
 
 @pytest.mark.parametrize("is_read", [True, False], ids=["pending", "not read"])
 def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
-    """The user logged in and ran it again; that was not read any more."""
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     waits = play.record_with(status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None)
     verdict = explain(evidence_of(play.jid, play.logs, waits if is_read else None, play.now))

@@ -115,7 +115,6 @@ def test_sources_of_which_no_news_came_are_named_in_one_line(logs: tuple[str, ..
 
 @pytest.mark.parametrize(("state", "event", "disagree"), ROWS["a record and its last event"])
 def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event: str, disagree: bool) -> None:
-    """An event that is missing does no harm; one of an end that the record does not tell is a dispute."""
     told = tuple(changes(*RAN, event) if event != "RUNNING" else changes(*RAN))
     evidence = msgspec.structs.replace(on_server(state, FINE), changes=told)
     verdict = explain(evidence)

@@ -58,7 +58,6 @@ AT_ODDS = {"stale-record"}
 
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_incidents_get_the_right_verdict(name: str) -> None:
-    """Once for each seed, with the driver and the length that are drawn."""
     draw = random.Random(name)
     drivers = (DriverName.LOCAL,) if INCIDENTS[name].on_cluster else (DriverName.LOCAL, DriverName.DOCKER)
     for seed in range(SEEDS):

@@ -363,7 +363,6 @@ LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
     ],
 )
 def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str | None) -> None:
-    """What was submitted at another time is none."""
     found = candidates([captured(name)], job, JOB_ATTRIBUTES)
     assert len(found) == (words is not None)
     assert all(words in "; ".join(one.why) for one in found if words is not None)

@@ -131,7 +131,6 @@ async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched
 
 
 def test_a_directory_is_not_listed_for_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten million files cost nothing where the time of submission is known."""
     archive_in(tmp_path, DAY)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
     monkeypatch.setattr("jobtui.backends.archive.source.SAMPLES", 0)

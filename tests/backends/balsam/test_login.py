@@ -138,7 +138,6 @@ def attempt() -> Attempt:
 
 
 def test_the_stand_in_answers_as_the_recorded_server() -> None:
-    """Each exchange that was recorded, once more: the same status, the same words."""
     exchanges = json.loads((FOLDER / "auth_device_flow.json").read_text())["exchanges"]
     login = DeviceLogin(TOKEN)
     login.interval_s = 0.0
@@ -171,7 +170,6 @@ def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
 
 
 def test_who_is_told_to_slow_down_does(attempt: Attempt) -> None:
-    """The server wants longer pauses than it said at first."""
     attempt.device.interval_s = 12.0
     attempt.device.approve()
     attempt.device.pending = [(400, {"detail": "authorization_pending"})]
@@ -307,7 +305,6 @@ def test_whose_login_it_is(token: str, user: str) -> None:
 
 
 async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token must not go to whoever is named on a command line."""
     monkeypatch.setenv("BALSAM_CLIENT_PATH", str(write_login(path, KEPT_URL, SECRET)))
     source = open_source(parse_balsam("http://127.0.0.1:9"), Window())
     with pytest.raises(SourceDenied, match=r"for https://balsam\.example\.org"):

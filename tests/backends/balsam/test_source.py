@@ -262,7 +262,6 @@ def known(watched: Watched, number: int) -> Job:
 
 
 async def test_after_a_crash_what_was_lost_is_gone_and_it_goes_on_from_there() -> None:
-    """A job finished and one was made after the backup; then it ran again, under ids of lost events."""
     watched = Watched()
     server = watched.server
     a_job(server, NEW_JOB, "JOB_FINISHED", "19:10:04")

@@ -155,7 +155,6 @@ async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> Non
 
 @each_program
 async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
-    """What comes late is given also to who starts again where another stopped."""
     with written(way, tmp_path) as (make, (one, two, _)):
         two.write([from_host("node2", n) for n in (1, 2)])
         one.write([from_host("node1", n) for n in (0, 80)])

@@ -231,7 +231,6 @@ async def test_files_deleted_under_it(way: Way, directory: Path) -> None:
 
 
 async def test_files_that_rotate_twice_while_it_sleeps(way: Way, directory: Path) -> None:
-    """All comes in order when it goes on: what runs here is stopped, and nobody takes what others give."""
     file = make_journal(directory, [entry(0, "m0")], "system.journal")
     async with following(way, directory, Head()) as follower:
         await follower.until(1)

@@ -157,7 +157,6 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
 
 @pytest.mark.parametrize(("size", "most"), [(0, HELD_ENTRIES + 1), (100_000, 10)])
 async def test_it_waits_while_nobody_takes(size: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Big messages count by their size."""
     if size:
         monkeypatch.setattr(client, "HELD_BYTES", 1_000_000)
 

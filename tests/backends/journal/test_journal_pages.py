@@ -67,7 +67,6 @@ async def test_it_begins_at_the_end_and_goes_to_the_beginning_and_forwards_again
 
 
 async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides() -> None:
-    """Joined it would be longer than what is shown of a line."""
     journal = MemoryJournal()
     of: dict[str, str | int] = {"container": "srj-p-x", "host": "v3", "unit": "docker.service", "priority": 3}
     whole = "".join(f"{n:>9}," for n in range(5_000))

@@ -75,7 +75,6 @@ async def test_each_is_said_to_wait_for_what_slurms_tools_said(cluster: StandIn)
 
 
 async def test_a_limit_is_held_until_the_time_that_is_judged(cluster: StandIn) -> None:
-    """As with --at: not until the time at which Slurm was asked."""
     cluster.waiting()
     detail = await Reading().detail(IDS["qos-jobs"])
     (since,) = (one.since for one in some(detail.pending).holders)
@@ -210,7 +209,6 @@ def test_nodes_tell_what_the_reason_hides(said: Category, tally: dict[str, Any],
 
 
 async def test_who_is_waited_for_is_found_by_nodes_and_by_name(cluster: StandIn) -> None:
-    """Not by the partition: others share its nodes. A singleton waits for its namesakes."""
     cluster.waiting()
     reading = Reading()
     await reading.read()
