@@ -17,7 +17,7 @@ from textual.screen import Screen
 
 from jobtui.actions import ACTIONS, Keymap, Place, with_wishes
 from jobtui.allocator import give_back, share_heaps
-from jobtui.model.clock import SECOND, Nanos, Player
+from jobtui.model.clock import SECOND, Nanos, Offsets, Player
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
@@ -36,7 +36,6 @@ from jobtui.views import START, Views, ViewsError
 from jobtui.widgets.filter_bar import CommandBar, FilterBar, Mistake
 
 if TYPE_CHECKING:
-    from jobtui.model.clock import Offsets
     from jobtui.screens.commander import Commander
 
 READ_AFTER_S = 0.5

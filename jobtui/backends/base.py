@@ -19,21 +19,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.clock import Clock, Nanos, Player, SystemClock, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip, SourceError
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import Job, JobDetail, ReasonSeen
 from jobtui.model.logs import LogRecord
 from jobtui.model.slurm import Cluster
-from jobtui.model.traces import Span, SpanLog
+from jobtui.model.traces import Span, SpanLog, Telemetry, TraceList, TraceSearch
 
 if TYPE_CHECKING:
-    from jobtui.model.clock import Player
-    from jobtui.model.ids import TraceId
     from jobtui.model.job_reader import FilePart, JobReader, RunListing
     from jobtui.model.pages import LogBook
-    from jobtui.model.traces import Telemetry, TraceList, TraceSearch
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +45,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     input, `skipped` names some of it, and `recovered` counts input that was skipped before and is good now.
     `note` says what the source left out on purpose. `begins_at` is the time from which a log was read if its
     beginning was not. `ahead_s` is how far the clock of the source is ahead of ours. `is_whole_frame`: there
-    are no other sites and allocations.
+    are no other sites and allocations. `read_at` is when it was read, where that is not now.
     """
 
     cursor: str = ""
@@ -74,6 +71,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
     begins_at: Nanos | None = None
     ahead_s: float = 0.0
+    read_at: Nanos | None = None
 
 
 LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from jobtui.commands.context import OutputFormat
+from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.health import SourceHealth
 from jobtui.model.numbers import real
@@ -14,7 +14,6 @@ from jobtui.render.text import show
 
 if TYPE_CHECKING:
     from jobtui.analysis.timeline import JobLine
-    from jobtui.commands.context import Context
     from jobtui.commands.reader import Reader
     from jobtui.model.ops import Step
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
-from jobtui.backends.base import Announced, Source, Until
+from jobtui.backends.base import Announced, Observer, Source, Until
 from jobtui.backends.discovery import LOOKED_FOR, Surroundings, discover
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -50,7 +50,6 @@ from jobtui.store.store import Changes
 if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
-    from jobtui.backends.base import Observer
     from jobtui.memory.database import Memory
     from jobtui.model.job_reader import Noted
 

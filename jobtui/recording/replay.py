@@ -6,6 +6,7 @@ bytes, so their secrets are masked here, by the names of variables and line by l
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -16,11 +17,11 @@ from jobtui.backends.job_reader import SessionJobReader, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import Lines, ListedLog
-from jobtui.model.clock import SECOND, Nanos, Player
+from jobtui.model.clock import SECOND, Nanos, Player, to_rfc3339
 from jobtui.model.health import SourceUnreachable
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, Noted, RunListing, Unreadable
-from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.jobs import NOT_READ, Job, JobDetail, Run
 from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine, Reached
 from jobtui.model.memory import Remembered
@@ -113,7 +114,11 @@ class ReplayedSource:
             raise SourceUnreachable(self._failure)
         self._seq = taken[-1].seq if taken else max(0, self._seq)
         batches = [Batch(jobs=early, count=0)] + [one.value for one in taken if one.what is What.BATCH]
-        return msgspec.structs.replace(merged(batches), cursor=str(self._seq), more=bool(taken))
+        failing = takewhile(lambda one: one.what is What.FAILURE, reversed(taken))
+        read_at = min((one.at for one in failing), default=None)
+        return msgspec.structs.replace(
+            merged(batches), cursor=str(self._seq), more=bool(taken), read_at=read_at
+        )
 
 
 class ReplayedJobs(ReplayedSource):
@@ -126,12 +131,18 @@ class ReplayedJobs(ReplayedSource):
     def _detail(self, job_id: JobId) -> JobDetail | None:
         if self.number is None:
             return None
-        found = self._recording.answer(What.DETAIL, self.number, job_id, self._clock.now())
-        if found is not None:
-            detail: JobDetail | None = found.value
+        now = self._clock.now()
+        found = self._recording.answer(What.DETAIL, self.number, job_id, now)
+        detail: JobDetail | None = found.value if found is not None else self._delivered(job_id, now)
+        last = next(iter(self._recording.newest(self.number, now, 1)), None)
+        if detail is None or last is None or last.what is not What.FAILURE or (found and found.at > last.at):
             return detail
-        job = self._recording.last_job(self.number, job_id, self._clock.now())
-        if job is None:
+        why = str(last.value).removeprefix(f"{self.name}: ")
+        since = f"{self.name} cannot be read since {to_rfc3339(last.at)}: {why}"
+        return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, since)))
+
+    def _delivered(self, job_id: JobId, now: Nanos) -> JobDetail | None:
+        if (job := self._recording.last_job(self.number or 0, job_id, now)) is None:
             return None
         # The present run, as far as the job itself tells of it
         shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}

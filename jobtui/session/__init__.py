@@ -20,7 +20,7 @@ from jobtui.backends.base import (
     unwrapped,
     with_files,
 )
-from jobtui.model.clock import Clock, Nanos, SystemClock
+from jobtui.model.clock import Clock, Nanos, Offsets, Player, SystemClock
 from jobtui.model.health import (
     FAULTS,
     Skip,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from jobtui.backends.base import Observer, Replay
     from jobtui.backends.job_reader import SessionJobReader
     from jobtui.memory.database import Memory
-    from jobtui.model.clock import Offsets, Player
     from jobtui.model.job_reader import JobReader
     from jobtui.model.memory import Overview
     from jobtui.model.pages import LogBook

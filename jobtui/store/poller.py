@@ -6,11 +6,10 @@ A fault of jobtui while it reads a source or applies a batch costs one poll of t
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from jobtui.backends.base import LISTS, Batch, MeasuredSource, Source, next_delay
+from jobtui.backends.base import LISTS, Batch, MeasuredSource, Observer, Source, next_delay
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND
 from jobtui.model.health import Skip, SourceError, contained
@@ -18,10 +17,6 @@ from jobtui.model.ids import SpanId
 from jobtui.model.logs import Reached
 from jobtui.model.traces import Span
 from jobtui.store.store import Store
-
-if TYPE_CHECKING:
-    from jobtui.backends.base import Observer
-
 
 SPANS_AT_ONCE = 2_000
 FACTS_AT_ONCE = 500
@@ -34,7 +29,7 @@ SINGLY_AT_ONCE = 100
 class Poller:
     """Keeps the store up to date with one source."""
 
-    def __init__(self, source: Source, store: Store, *, observer: "Observer | None" = None) -> None:
+    def __init__(self, source: Source, store: Store, *, observer: Observer | None = None) -> None:
         self.source = source
         self.store = store
         self._observer = observer

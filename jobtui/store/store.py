@@ -368,7 +368,7 @@ class Store:
         self._health[source] = after = replace(
             before,
             state=SourceState.PARTIAL if skipped else SourceState.OK,
-            read_at=now,
+            read_at=batch.read_at or now,
             records=before.records + batch.count,
             skipped=skipped,
             last_skips=(*before.last_skips, *batch.skipped)[-SKIPS_KEPT:],

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.backends.base import LISTS, Batch
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
@@ -71,7 +71,8 @@ def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
     )
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
         source = files.replayed_source(recording, worker, 15)
-        assert asyncio.run(source.poll(None)).more
+        first = asyncio.run(source.poll(None))
+        assert (first.more, first.read_at) == (True, Nanos(files.NOW + 10 * SECOND))
         for _ in range(3):
             with pytest.raises(SourceUnreachable, match="no answer"):
                 asyncio.run(source.poll("1"))
@@ -98,12 +99,17 @@ def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path
 
 def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
     job = a_job(1, status=JobStatus.FAILED, error="disk full")
-    path = files.written(tmp_path / "r", (What.BATCH, batch(job), 0))
+    path = files.written(tmp_path / "r", (What.BATCH, batch(job), 0), (What.FAILURE, "a.log: refused", 10))
     with closing(Recording(path)) as recording, closing(Worker("test")) as worker:
-        source = ReplayedJobs(OpenRecording(recording, worker, ReplayClock(files.NOW)), "logfile", "a.log", 1)
+        clock = ReplayClock(files.NOW)
+        source = ReplayedJobs(OpenRecording(recording, worker, clock), "logfile", "a.log", 1)
         detail = asyncio.run(source.detail(job.id))
         assert asyncio.run(source.detail(job_id(99))) is None
+        clock.set(Nanos(files.NOW + 18_000 * SECOND))
+        late = asyncio.run(source.detail(job.id))
     assert detail is not None
+    said = f"a.log cannot be read since {to_rfc3339(Nanos(files.NOW + 10 * SECOND))}: refused"
+    assert (detail.facts, late and late.facts) == ((), (("not read", said),))
     assert detail.job == job
     assert [run.error for run in detail.runs] == ["disk full"]
 
