@@ -2,7 +2,8 @@
 
 A world is drawn from its number: users, driver, hosts, paths, clock, how times and prefixes are written. Each
 is explained whole once and damaged `DAMAGES` times: sources left out, logs cut, lines lost, bytes spoilt,
-clocks shifted. A verdict is wrong in earnest when it is not the incident's and it is confident of it.
+clocks shifted. A verdict is wrong in earnest if it is not the incident's and its confidence is 0.5 or more:
+below that it is a guess, by the design. One on the whole world must be the incident's at any confidence.
 """
 
 import random
@@ -22,10 +23,9 @@ from tests.demo.sites import DriverName, Settings, World
 from tests.demo.workload import WatchedWorld, Workload
 
 SURE = 0.5
-"""From here on a verdict counts as sure: no wrong one may be."""
 DAMAGES = 5
 ENOUGH_SLOTS = 30
-"""So that the incident's job need not wait for those of others, which would be another verdict."""
+"""The incident's job does not wait for others then, which would be another verdict."""
 _TIME = re.compile(rb"^([A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d)(?= )", re.MULTILINE)
 _SHIFTS_S = (-5, 5, -60, 60, 3600, -3600, -5 * 3600, 19_800)
 
