@@ -141,7 +141,7 @@ class Output:
             text, line.number, best.family, round(confidence, 2), why, alternatives[:MOST_ALTERNATIVES]
         )
 
-    def _below(self, at: int, best: Candidate) -> int | None:
+    def _below(self, at: int, best: Candidate | CauseShape) -> int | None:
         """The line that says what a headline announces; of a long message the last one that says why."""
         text, where = self._lines[at].text, _part("where")
         if best.weight == EXCEPTION and text.endswith(":"):
@@ -184,6 +184,9 @@ class Output:
             if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
                 continue
             if shape.weight <= 90 and self._is(at, "harmless"):
+                continue
+            below = self._below(at, shape) if self._lines[at].text.endswith(":") else None
+            if below is not None and self._is(below, "wrapper"):
                 continue
             if shape.weight < MINOR and not self._ends_near(at, LAST_LINES if self._has_failed else 0):
                 continue
