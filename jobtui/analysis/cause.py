@@ -94,7 +94,7 @@ def _without_prefix(text: str) -> tuple[str, str]:
             break
         if found := _part("time").match(text):
             text = text[found.end() :]
-        elif (found := _part("tag").match(text)) and found.end() < len(text):
+        elif found := _part("tag").match(text):
             tag, text = found[0].strip(), text[found.end() :]
         else:
             break
@@ -115,7 +115,8 @@ class Output:
 
     @cached_property
     def cause(self) -> Cause | None:
-        known = [*self._exceptions(), *self._shapes(), *self._hdf5()]
+        shapes = list(self._shapes())
+        known = [*self._exceptions(), *(c for c in shapes if c.weight >= MINOR), *self._hdf5()]
         found = self._best(known)
         if found is None or found[0].weight < FOLLOWS:
             found = self._best([*known, *(c for c in self._stated() if c.weight >= LEAST)])
@@ -123,6 +124,7 @@ class Output:
             symptom = self._best(list(self._symptoms()))
             if found is None or (symptom and not found[0].at - 3 <= symptom[0].at <= found[0].at + 12):
                 found = symptom
+        found = found or self._best(shapes)
         return None if found is None or self._ended_well(found[0]) else self._told(*found)
 
     def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
@@ -154,8 +156,7 @@ class Output:
 
     def _tells_more(self, below: int, tag: str) -> bool:
         line = self._lines[below]
-        is_further = line.tag == tag and not line.text.endswith("call last):")
-        return is_further and not self._is(below, "wrapper")
+        return line.tag == tag and not line.text.endswith("call last):") and not self._is(below, "wrapper")
 
     # What is found
 
@@ -188,17 +189,19 @@ class Output:
             below = self._below(at, shape) if self._lines[at].text.endswith(":") else None
             if below is not None and self._is(below, "wrapper"):
                 continue
-            if shape.weight < MINOR and not self._ends_near(at, LAST_LINES if self._has_failed else 0):
+            below = next(self._after(at, 5), None)
+            if shape.weight < MINOR and below is not None and not self._is_failure(below):
                 continue
             is_python = shape.family == "python"
             family = self._family_of(self._lines[at].text, "python") if is_python else shape.family
             yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
 
     def _symptoms(self) -> Iterator[Candidate]:
-        why = "how it ended; nothing in the output says why"
         for at in self._judged:
             if (shape := self._shape(at, "symptom")) is not None and not self._is_handled(at):
-                yield Candidate(at, shape.weight, shape.family, why)
+                yield Candidate(
+                    at, shape.weight, shape.family, "how it ended; nothing in the output says why"
+                )
 
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
@@ -227,7 +230,8 @@ class Output:
             after = list(islice(self._after(at, 6), 4))
             if after and self._is(after[0], "wrapper") and _part("headline").match(self._lines[at].text):
                 continue
-            if self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0):
+            is_last = self._success is None and len(after) <= (LAST_LINES if self._has_failed else 0)
+            if is_last and (any(map(self._is_failure, after)) or not self._went_on(at, len(self._lines))):
                 # The last line; of a program that is known to have failed, one of the last.
                 weight += 20 if not after and self._ends_alike(at) else 10
             if after and (self._is_failure(after[0]) or self._is_missing_file(after[0])):
@@ -300,9 +304,9 @@ class Output:
         is_last = any(shape is not None and shape.family in ("mpi", "quotation") for shape in shapes)
         return 25.0 if is_last or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
 
-    def _ends_near(self, at: int, most: int = LAST_LINES) -> bool:
+    def _ends_near(self, at: int) -> bool:
         after = list(islice(self._after(at, 12), LAST_LINES + 1))
-        return len(after) <= most or any(self._is_failure(below) for below in after)
+        return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
 
     def _ends_alike(self, at: int) -> bool:
         before = self._templates[max(0, at - NEAR) : at]
@@ -494,10 +498,9 @@ class Tracebacks:
         return []
 
     def _is_wrapper(self, raised: Raised) -> bool:
-        if raised.name in self._format.exceptions["wrapper"]:
-            return True
         shape = self._format.first("wrapper", self._lines[raised.at].text)
-        return shape is not None and shape.family != "elsewhere"
+        is_told = shape is not None and shape.family != "elsewhere"
+        return is_told or raised.name in self._format.exceptions["wrapper"]
 
     def _says_little(self, raised: Raised) -> bool:
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
