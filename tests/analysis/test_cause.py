@@ -186,7 +186,6 @@ def test_every_message_has_the_shape_it_is_a_sample_of() -> None:
         assert bool(shape.says) == (shape.role in ("kill", "crash", "host", "boot"))
 
 
-PROGRAMS = Path(__file__).parents[1] / "fixtures" / "program-output"
 VARIANTS = 4
 SAYS_WHAT = re.compile(r"(?i)(exit(?:ed)?[ a-z]*|signal|errno|status|http[/\d. ]*|error)[\s:=]*$")
 
@@ -217,30 +216,14 @@ def adjusted_rand(one: list[str], other: list[str]) -> float:
     return (together - by_chance) / ((first + second) / 2 - by_chance)
 
 
-def outputs(name: str) -> dict[str, str]:
-    if name == "captured":
-        truth = json.loads((PROGRAMS / "truth.json").read_text())
-        return {
-            name: (PROGRAMS / f"{name}.log").read_text("utf-8", "replace")
-            for name, one in truth.items()
-            if not one["abstain"]
-        }
-    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (PROGRAMS / f"{name}.txt").read_text())
-    return {
-        part: text.replace("»", "").replace("␛", "\x1b").replace("␍", "\r")
-        for part, family, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
-        if family != "-"
-    }
-
-
 @pytest.mark.parametrize("name", ["captured", "cases", "programs"])
 def test_runs_of_one_cause_fall_together_and_of_others_apart(name: str) -> None:
     rng, causes, signatures = Random(1), [], []
-    for cause, text in outputs(name).items():
+    for sample in filter(lambda sample: sample.right, SAMPLES[name]):
         for number in range(VARIANTS):
-            found = find_cause(varied(text, rng) if number else text, failed=True)
-            causes.append(cause)
-            signatures.append(signature(found.text) if found is not None else f"none {cause} {number}")
+            found = find_cause(varied(sample.text, rng) if number else sample.text, failed=True)
+            causes.append(sample.name)
+            signatures.append(signature(found.text) if found is not None else f"none {sample.name} {number}")
     assert adjusted_rand(causes, signatures) >= 0.9
 
 
