@@ -44,7 +44,6 @@ class Told(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether somebody would act on it."""
         return self.verdict.confidence >= SURE
 
 
@@ -56,9 +55,9 @@ class Sources(NamedTuple):
 Damage = Callable[[random.Random, bytes], bytes]
 
 
-def _middle(draw: random.Random, log: bytes) -> bytes:
+def _middle(draw: random.Random, log: bytes, fill: bytes = b"") -> bytes:
     first, last = sorted(draw.randrange(len(log)) for _ in range(2))
-    return log[:first] + log[last:]
+    return log[:first] + fill * (last - first) + log[last:]
 
 
 def _lines(draw: random.Random, log: bytes) -> bytes:
@@ -71,11 +70,6 @@ def _bytes(draw: random.Random, log: bytes) -> bytes:
     for _ in range(20):
         spoilt[draw.randrange(len(log))] = draw.randrange(256)
     return bytes(spoilt)
-
-
-def _hole(draw: random.Random, log: bytes) -> bytes:
-    first, last = sorted(draw.randrange(len(log)) for _ in range(2))
-    return log[:first] + bytes(last - first) + log[last:]
 
 
 def _later(draw: random.Random, log: bytes) -> bytes:
@@ -97,7 +91,7 @@ TO_LOGS: Mapping[str, Damage] = {
     "middle lost": _middle,
     "lines lost": _lines,
     "bytes spoilt": _bytes,
-    "hole": _hole,
+    "hole": lambda draw, log: _middle(draw, log, b"\0"),
     "clock": _later,
 }
 LEFT_OUT: Mapping[str, Callable[[Sources], Sources]] = {
