@@ -46,6 +46,7 @@ from jobtui.model.condor_life import (
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Category, Job, JobStatus, Pending
 from jobtui.model.numbers import counted, real, whole
+from jobtui.model.secret_words import MASK
 from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
 
@@ -183,7 +184,8 @@ def requirements_of(ad: Mapping[str, str], machines: CondorFact) -> list[Require
     slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for told, count in machines.values.items():
         name, _, literal = told.partition("=")
-        slots[name][literal] = whole(count, 0)
+        # a recording masks the one or the other
+        slots[name]["" if MASK in literal + count else literal] = whole(count, 1)
     total = sum(slots["mytype"].values())
     slots |= {"true": {"true": total}, "false": {"false": total}}
     own = {name.lower(): value for name, value in ad.items()}
