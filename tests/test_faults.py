@@ -291,7 +291,6 @@ async def test_a_source_that_cannot_be_made_costs_no_other_source(expected_fault
 async def test_a_record_that_the_store_cannot_take_costs_itself(
     name: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    """Also a batch that raises only as a whole is taken in record by record."""
     store = Store(FakeCorrelation(), FixedClock(NOW))
     apply = store.apply
 

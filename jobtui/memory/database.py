@@ -327,7 +327,10 @@ class _Reading:
         bad = {(ALL_RUNS, ""): failed}
         slow: dict[tuple[str, str], tuple[int, float, float]] = {}
         for name in CHANGED:
-            for value, (runs, *sums) in self._sums(name, ALL, days).items():
+            of_all = self._sums(name, ALL, days)
+            if name == "host" and not of_all:  # as of schedulers, which tell the node
+                name, of_all = "node", self._sums("node", ALL, days)
+            for value, (runs, *sums) in of_all.items():
                 counts[name, value], slow[name, value] = runs, (int(sums[0]), sums[1], sums[2])
             bad |= {(name, value): sums[0] for value, sums in self._sums(name, FAILED, days).items()}
         sql = "SELECT signature, runs FROM tally WHERE field = 0 AND day = ? AND signature > ?"

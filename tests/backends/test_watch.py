@@ -270,7 +270,6 @@ def queues() -> int:
 
 
 async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path) -> None:
-    """A user may have but so many queues: fs.inotify.max_user_instances."""
     path = tmp_path / "a.log"
     path.write_text("first\n")
     before, watched = queues(), Watched(path)

@@ -306,3 +306,13 @@ def test_another_database_a_later_layout_and_a_second_writer_are_refused(tmp_pat
     path.write_text("not a database")
     with pytest.raises(RecordingError, match="no memory of jobtui"):
         Memory(path).signatures(Nanos(0))
+
+
+def test_what_changed_on_a_node_is_told_where_no_host_is_known(tmp_path: Path) -> None:
+    runs = [a_run(n, "killed" * (n > 199 and n % 3 == 0), host="", node=f"n{n % 3}") for n in range(400)]
+    ended = (Nanos((DAY + n // 200) * 86_400 * SECOND) for n in range(400))
+    memory = written(
+        tmp_path / "memory", *(replace(run, ended_at=at) for run, at in zip(runs, ended, strict=True))
+    )
+    found = memory.compared(range(DAY, DAY + 1), range(DAY + 1, DAY + 2)).changes
+    assert ("node", "n0", "more") in {(one.field, one.value, one.what) for one in found}
