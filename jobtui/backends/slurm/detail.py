@@ -28,19 +28,7 @@ from jobtui.backends.slurm.records import (
     key_of,
     signal_name,
 )
-from jobtui.formats import slurm
-from jobtui.formats.slurm_nodes import (
-    allowed_nodes,
-    expanded,
-    is_of_qos,
-    license_of,
-    limit_told,
-    nodes_of,
-    partitions_of,
-    reservation_of,
-    tally_of,
-    wants_of,
-)
+from jobtui.formats import slurm, slurm_nodes
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceError
@@ -95,7 +83,7 @@ def question_of(job: SlurmJob, said: Mapping[str, str]) -> tuple[str, ...]:
     if category in FOR_NODES or category is Category.REQUEST:
         return ASK_NODES
     if category is Category.LIMIT:
-        return ("show", "assoc_mgr", "flags=qos" if is_of_qos(job.reason) else "flags=assoc")
+        return ("show", "assoc_mgr", "flags=qos" if slurm_nodes.is_of_qos(job.reason) else "flags=assoc")
     if category is Category.LICENSE:
         return ("show", "licenses")
     if category is Category.PARTITION and job.partition:
@@ -164,29 +152,29 @@ def _answered(
     running = [one for one in queue.jobs.values() if one.status is JobStatus.RUNNING]
     match known.category:
         case Category.LIMIT:
-            changed["limit"] = limit_told(
+            changed["limit"] = slurm_nodes.limit_told(
                 printed, job.reason, user=job.user, account=job.account, qos=job.qos
             )
             holders = [one for one in running if _counts_for(one, job)]
         case Category.LICENSE:
             names = licenses_of(job.licenses or said.get("Licenses", ""))
-            told = [one for name in names if (one := license_of(printed, name)) is not None]
+            told = [one for name in names if (one := slurm_nodes.license_of(printed, name)) is not None]
             short = (one for one in told if one.most - (one.used or 0.0) < names[one.name])
             changed["limit"] = next(short, None)
             holders = [one for one in running if names.keys() & licenses_of(one.licenses)]
         case Category.PARTITION:
-            changed["note"] = "; ".join(map(_partition_words, partitions_of(printed)))
+            changed["note"] = "; ".join(map(_partition_words, slurm_nodes.partitions_of(printed)))
         case Category.RESERVATION:
-            if (begin := reservation_of(printed)) is not None:
+            if (begin := slurm_nodes.reservation_of(printed)) is not None:
                 changed |= {"eligible_at": begin, "note": f"it begins at {to_rfc3339(begin)}"}
         case _:
-            wants = wants_of(said)
-            nodes = allowed_nodes(nodes_of(printed), wants)
-            changed["nodes"] = tally_of(nodes, wants)
+            wants = slurm_nodes.wants_of(said)
+            nodes = slurm_nodes.allowed_nodes(slurm_nodes.nodes_of(printed), wants)
+            changed["nodes"] = slurm_nodes.tally_of(nodes, wants)
             allowed = {node.name for node in nodes}
             partitions = {name for node in nodes for name in node.partitions.split(",")}
             there = (one for one in running if one.partition in partitions)
-            holders = [one for one in there if not allowed.isdisjoint(expanded(one.nodes))]
+            holders = [one for one in there if not allowed.isdisjoint(slurm_nodes.expanded(one.nodes))]
     ends = sorted(holders, key=lambda one: one.ended_at or one.started_at or 0)
     changed["holders"] = tuple(map(_held, ends[:MOST_HOLDERS]))
     changed["holder_count"] = len(holders)
@@ -206,7 +194,7 @@ def _counts_for(one: SlurmJob, job: SlurmJob) -> bool:
     if limit is None or limit["each"] in STUCK_PER:
         return False
     is_mine = one.user == job.user
-    if is_of_qos(job.reason):
+    if slurm_nodes.is_of_qos(job.reason):
         each = {"User": is_mine, "Account": one.account == job.account}.get(limit["each"] or "", True)
         return one.qos == job.qos and each
     return one.account == job.account and (is_mine or limit["whose"] == "AssocGrp")
@@ -258,11 +246,11 @@ def chain_of(job: SlurmJob, jobs: Mapping[str, SlurmJob]) -> tuple[tuple[str, st
 
 def others_lost(job: SlurmJob, others: Iterable[SlurmJob]) -> list[SlurmJob]:
     """The jobs that a node which failed took with it: lost on a node of this one at the same time."""
-    nodes, at = set(expanded(job.nodes)), job.ended_at
+    nodes, at = set(slurm_nodes.expanded(job.nodes)), job.ended_at
     return [
         one
         for one in others
-        if one.state == job.state and one.id != job.id and nodes & set(expanded(one.nodes))
+        if one.state == job.state and one.id != job.id and nodes & set(slurm_nodes.expanded(one.nodes))
         if at is not None and one.ended_at is not None
         if abs(seconds_between(one.ended_at, at)) <= TOGETHER_S
     ]
@@ -272,7 +260,7 @@ async def node_facts(commands: Commands, job: SlurmJob, queue_of: QueueOf) -> tu
     facts = []
     try:
         answer = await commands.scontrol("--oneliner", "--details", *ASK_NODES, job.nodes)
-        for node in nodes_of(answer.printed):
+        for node in slurm_nodes.nodes_of(answer.printed):
             if node.needs_person:
                 at = f", since {to_rfc3339(node.since)}" if node.since is not None else ""
                 facts.append(
