@@ -225,7 +225,8 @@ class Output:
             count = self._counts[self._templates[at]]
             is_meant = (weight >= MOST_UNSTATED or count < MOST_TRIED) and self._ends_near(at)
             weight += 10 if count < 3 else 0 if is_meant else -30
-            if _part("boxed").match(self._lines[at].text) or _part("gives_up").search(self._lines[at].text):
+            is_boxed = "-" * 40 in self._lines[at - 1].text or _part("boxed").match(self._lines[at].text)
+            if is_boxed or _part("gives_up").search(self._lines[at].text):
                 weight += 15
             after = list(islice(self._after(at, 6), 4))
             if after and self._is(after[0], "wrapper") and _part("headline").match(self._lines[at].text):
