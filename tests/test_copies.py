@@ -47,9 +47,10 @@ MOST_LAG = 30
 class Name:
     """A name of a log, written to by name, and rotated by itself in any way."""
 
-    def __init__(self, path: Path, chance: random.Random) -> None:
+    def __init__(self, path: Path, chance: random.Random, *, is_mixed: bool) -> None:
         self.path = path
-        self._newest = chance.choice((self.numbered, self.dated))
+        self._chance = chance
+        self._newest = self.mixed if is_mixed else chance.choice((self.numbered, self.dated))
         path.parent.mkdir(exist_ok=True)
         path.touch()
         self._numbers = itertools.count(1_000)
@@ -72,6 +73,11 @@ class Name:
 
     def dated(self) -> Path:
         return self.path.with_name(f"{self.path.name}-20261122-{next(self._numbers)}")
+
+    def mixed(self) -> Path:
+        """By number or date as it comes, of numbered ones all but the last packed."""
+        self.pack_one(set(self.path.parent.glob(f"{self.path.name}.1")))
+        return self._chance.choice((self.numbered, self.dated))()
 
     def rename(self, chance: random.Random) -> None:
         self.path.rename(self._newest())
@@ -133,7 +139,7 @@ class Outcome(NamedTuple):
 class Copies:
     """A log under several names, as a seed says, and maybe a journal with its lines."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, is_mixed: bool = False) -> None:
         self.chance = chance = random.Random(seed)
         lines = LINES[chance.choice(list(LINES))]
         begin = chance.randrange(len(lines) // 2)
@@ -141,7 +147,7 @@ class Copies:
         (alone := folder / "alone.log").write_bytes(b"".join(self.lines))
         self.alone = alone
         places = ("one", "two", "three")[: chance.choice((1, 2, 2, 3))]
-        self.names = [Name(folder / place / "supervisor.log", chance) for place in places]
+        self.names = [Name(folder / one / "supervisor.log", chance, is_mixed=is_mixed) for one in places]
         paths = [name.path for name in self.names]
         if chance.random() < 0.3:
             (link := folder / "link.log").symlink_to(paths[0])
@@ -189,8 +195,8 @@ class Copies:
                         break
 
 
-async def play(folder: Path, seed: int) -> Outcome:
-    copies = Copies(folder, seed)
+async def play(folder: Path, seed: int, *, is_mixed: bool = False) -> Outcome:
+    copies = Copies(folder, seed, is_mixed=is_mixed)
     async with Session([LogFile(copies.alone, start=FromStart())]) as session:
         await session.catch_up()
         alone = known(session)
@@ -208,9 +214,13 @@ async def play(folder: Path, seed: int) -> Outcome:
     return Outcome(copies.how, skipped, both - alone, alone - both)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-async def test_copies_that_are_rotated_differently_count_once(tmp_path: Path, seed: int) -> None:
-    outcome = await play(tmp_path, seed)
+@pytest.mark.parametrize(
+    ("seed", "is_mixed"), [*((s, False) for s in SEEDS), *((s, True) for s in range(12))]
+)
+async def test_copies_that_are_rotated_differently_count_once(
+    tmp_path: Path, seed: int, is_mixed: bool
+) -> None:
+    outcome = await play(tmp_path, seed, is_mixed=is_mixed)
     assert outcome == Outcome(outcome.how, [], Counter(), Counter())
 
 
