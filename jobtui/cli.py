@@ -12,20 +12,8 @@ from collections.abc import Iterable, Sequence
 from resource import RLIMIT_AS, getrlimit
 from typing import TYPE_CHECKING
 
+from jobtui import grammar
 from jobtui.config import ConfigError, load
-from jobtui.grammar import (
-    COMMAND_BY_NAME,
-    COMMANDS,
-    DASHBOARD,
-    SETTINGS,
-    Command,
-    Expects,
-    Flag,
-    Invocation,
-    Setting,
-    flags_of,
-    nearest,
-)
 
 if TYPE_CHECKING:
     from jobtui.session import Session
@@ -35,26 +23,28 @@ class UsageError(Exception):
     """The command line is wrong. The text is one line that says how, and what is right."""
 
 
-_Known = Flag | Setting
+_Known = grammar.Flag | grammar.Setting
 
 
 class _Parser:
     def __init__(self, arguments: Sequence[str]) -> None:
         self._rest = list(reversed(arguments))
         # Every way to write a flag, over all commands: a flag may stand before its command
-        flags = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
+        flags = [
+            flag for command in (grammar.DASHBOARD, *grammar.COMMANDS) for flag in grammar.flags_of(command)
+        ]
         self._spellings: dict[str, _Known] = {
-            **{setting.flag: setting for setting in SETTINGS},
+            **{setting.flag: setting for setting in grammar.SETTINGS},
             **{flag.flag: flag for flag in flags},
             **{f"-{flag.short}": flag for flag in flags if flag.short},
         }
-        self._command: Command | None = None
+        self._command: grammar.Command | None = None
         self._words: list[str] = []
         self._settings: dict[str, list[str]] = {}
         self._flags: dict[str, str] = {}
-        self._inner: Invocation | None = None
+        self._inner: grammar.Invocation | None = None
 
-    def parse(self) -> Invocation:
+    def parse(self) -> grammar.Invocation:
         """Take it apart. Raises UsageError."""
         while self._rest:
             argument = self._command.argument if self._command else None
@@ -74,10 +64,11 @@ class _Parser:
             else:
                 self._short(word)
         settings = {name: tuple(values) for name, values in self._settings.items()}
-        command = self._command or DASHBOARD
-        return Invocation(command, tuple(self._words), settings, self._flags, self._inner)
+        command = self._command or grammar.DASHBOARD
+        return grammar.Invocation(command, tuple(self._words), settings, self._flags, self._inner)
 
     def _wraps(self, word: str) -> bool:
+        """Whether another command line begins here."""
         command = self._command
         if command is None or not command.wraps or command.argument is None:
             return False
@@ -85,8 +76,8 @@ class _Parser:
 
     def _take_words(self, words: Iterable[str]) -> None:
         for word in words:
-            if self._command is None and not self._words and word in COMMAND_BY_NAME:
-                self._command = COMMAND_BY_NAME[word]
+            if self._command is None and not self._words and word in grammar.COMMAND_BY_NAME:
+                self._command = grammar.COMMAND_BY_NAME[word]
             else:
                 self._words.append(word)
 
@@ -94,7 +85,7 @@ class _Parser:
         name, equals, value = word.partition("=")
         known = self._spellings.get(name)
         if known is None:
-            raise UsageError(f"unknown flag {name}{nearest(name, self._offered())}")
+            raise UsageError(f"unknown flag {name}{grammar.nearest(name, self._offered())}")
         if known.metavar is None and equals:
             raise UsageError(f"{name} takes no value")
         self._note(known, name, value if equals else None)
@@ -102,7 +93,7 @@ class _Parser:
     def _short(self, word: str) -> None:
         known = self._spellings.get(word[:2])
         if known is None:
-            raise UsageError(f"unknown flag {word[:2]}{nearest('-' + word, self._offered())}")
+            raise UsageError(f"unknown flag {word[:2]}{grammar.nearest('-' + word, self._offered())}")
         attached = word[2:]
         if known.metavar is not None:
             self._note(known, word[:2], attached or None)
@@ -121,7 +112,7 @@ class _Parser:
             if not self._rest or self._rest[-1].partition("=")[0] in self._spellings:
                 raise UsageError(f"{spelling} needs a value: {spelling} {known.metavar}")
             value = self._rest.pop()
-        if isinstance(known, Flag):
+        if isinstance(known, grammar.Flag):
             self._flags[known.name] = value
         elif known.repeatable:
             self._settings.setdefault(known.name, []).append(value)
@@ -129,7 +120,7 @@ class _Parser:
             self._settings[known.name] = [value]
 
 
-def parse(arguments: Sequence[str]) -> Invocation:
+def parse(arguments: Sequence[str]) -> grammar.Invocation:
     """What a command line asks for; nothing is checked beside `--help` or `--version`. Raises UsageError."""
     if arguments and arguments[0] == "help":  # as many programs have it
         arguments = [*arguments[1:2], "--help"]
@@ -140,18 +131,20 @@ def parse(arguments: Sequence[str]) -> Invocation:
     return invocation
 
 
-def _check_flags(invocation: Invocation) -> None:
-    allowed = {flag.name: flag for flag in flags_of(invocation.command)}
+def _check_flags(invocation: grammar.Invocation) -> None:
+    allowed = {flag.name: flag for flag in grammar.flags_of(invocation.command)}
     for name, value in invocation.flags.items():
         flag = allowed.get(name)
         if flag is None:
-            owners = [c.name for c in COMMANDS if any(f.name == name for f in flags_of(c))]
+            owners = [c.name for c in grammar.COMMANDS if any(f.name == name for f in grammar.flags_of(c))]
             raise UsageError(
                 f"--{name} is a flag of {' and '.join(owners)}, not of {_called(invocation.command)}"
             )
-        if flag.expects is Expects.COUNT and not (value.isdecimal() and value.isascii() and len(value) < 10):
+        if flag.expects is grammar.Expects.COUNT and not (
+            value.isdecimal() and value.isascii() and len(value) < 10
+        ):
             raise UsageError(f"--{name} needs a whole number, not {value!r}")
-        if flag.expects is Expects.REGEX:
+        if flag.expects is grammar.Expects.REGEX:
             import re
 
             try:
@@ -162,7 +155,7 @@ def _check_flags(invocation: Invocation) -> None:
         raise UsageError("--json and --csv exclude each other")
 
 
-def _check_words(invocation: Invocation) -> None:
+def _check_words(invocation: grammar.Invocation) -> None:
     argument, words = invocation.command.argument, invocation.words
     name = _called(invocation.command)
     if argument is None:
@@ -172,7 +165,11 @@ def _check_words(invocation: Invocation) -> None:
     if argument.required and not words:
         raise UsageError(f"{name} needs {argument.name}: {argument.help}")
     if not argument.many and len(words) > 1:
-        hint = nearest(words[0], COMMAND_BY_NAME) if invocation.command is DASHBOARD else ""
+        hint = (
+            grammar.nearest(words[0], grammar.COMMAND_BY_NAME)
+            if invocation.command is grammar.DASHBOARD
+            else ""
+        )
         where = (
             f"unknown command {words[0]!r}"
             if hint
@@ -183,12 +180,12 @@ def _check_words(invocation: Invocation) -> None:
     if argument.choices and not is_free and words[0] not in argument.choices:
         expected = f"; expected {', '.join(argument.choices)}"
         raise UsageError(
-            f"unknown {argument.name} {words[0]!r}{nearest(words[0], argument.choices) or expected}"
+            f"unknown {argument.name} {words[0]!r}{grammar.nearest(words[0], argument.choices) or expected}"
         )
 
 
-def _called(command: Command) -> str:
-    return "jobtui" if command is DASHBOARD else command.name
+def _called(command: grammar.Command) -> str:
+    return "jobtui" if command is grammar.DASHBOARD else command.name
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -214,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fault(error)
 
 
-def _run(invocation: Invocation) -> int:
+def _run(invocation: grammar.Invocation) -> int:
     if "help" in invocation.flags:
         from jobtui.commands.help import help_text
 

@@ -306,6 +306,7 @@ class Output:
         return 25.0 if is_last or (_part("boxed").match(text) and self._is_failure(below)) else 0.0
 
     def _ends_near(self, at: int) -> bool:
+        """Whether the output ends or tells of a failure soon after a line."""
         after = list(islice(self._after(at, 12), LAST_LINES + 1))
         return len(after) <= LAST_LINES or any(self._is_failure(below) for below in after)
 
@@ -504,6 +505,7 @@ class Tracebacks:
         return is_told or raised.name in self._format.exceptions["wrapper"]
 
     def _says_little(self, raised: Raised) -> bool:
+        """Whether what came after it in a chain says more."""
         is_bare = ": " not in self._lines[raised.at].text and raised.name in self._format.exceptions["bare"]
         return is_bare or raised.name in self._format.exceptions["result"]
 

@@ -196,6 +196,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
+        """Whether the name matches exactly, and not only by a similar spelling."""
         return self.score >= SURE and not self.why.endswith(NEAR)
 
 
@@ -270,6 +271,7 @@ def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
 
 
 def is_host(host: str | None, name: str) -> bool:
+    """Whether a host has this name, with or without its domain."""
     return host is not None and name in (host, host.partition(".")[0])
 
 

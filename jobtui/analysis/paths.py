@@ -105,6 +105,7 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
 
 
 def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
+    """The configured journal of a host, by its whole name, else without the domain."""
     return hosts.get(host) or hosts.get(host.partition(".")[0])
 
 

@@ -156,6 +156,7 @@ def changes(before: RunCounts, now: RunCounts) -> tuple[Change, ...]:
 
 
 def _more_or_less(one: Frequency) -> tuple[float, Change]:
+    """The p-value of the difference of a share from the one before, and the change."""
     other = Frequency(one.field, one.value, one.elsewhere, one.known, one.count, one.of)
     is_more = one.count * one.known > one.elsewhere * one.of
     what = "more" if is_more else "less"

@@ -263,6 +263,7 @@ def _row(raw: _Sides, shown: _Sides, i: int, j: int) -> DiffRow:
 
 
 def _block(shown: _Sides, ours: range, theirs: range) -> Iterator[DiffRow]:
+    """Lines that differ, beside each other as far as both sides have some."""
     paired = min(len(ours), len(theirs))
     for i, j in zip(ours[:paired], theirs[:paired], strict=True):
         yield DiffRow(RowKind.CHANGED, shown[0][i], shown[1][j], i + 1, j + 1)
@@ -392,6 +393,7 @@ def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
 
 
 def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) -> dict[str, str]:
+    """What the signs of a pattern stand for, as far as that is known."""
     environment = script.environment
     asked = environment.value("SLURM_JOB_NAME") if environment else None
     known = {

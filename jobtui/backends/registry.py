@@ -247,6 +247,7 @@ def kinds_that_give(what: Gives) -> frozenset[str]:
 
 
 def numbering() -> tuple[str, ...]:
+    """The settings of systems whose jobs have only numbers."""
     return tuple(one.setting for one in SOURCES if one.numbers_jobs)
 
 

@@ -236,6 +236,7 @@ def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
 
 
 def _meant(reader: Reader, thing: str) -> list[JobId]:
+    """The ids that a job's id may mean, of the servers that can have it."""
     parts = numbered(thing)
     if parts is None or parts.system not in numbering():
         return [JobId(thing)]

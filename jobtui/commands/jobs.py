@@ -143,6 +143,7 @@ def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
 
 
 def _known(reader: Reader) -> list[Job]:
+    """Every job, with host and driver as the logs tell, as far as logs were read."""
     store = reader.session.store
     if not reader.logs_read:
         return list(store.jobs.values())

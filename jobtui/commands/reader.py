@@ -139,6 +139,7 @@ class Reader:
         return await self.session.look_up(job_id)
 
     async def noted_of(self, job: Job) -> "Noted | None":
+        """What is noted of the job on its cluster, where that can be reached from here."""
         from jobtui.analysis.paths import Reach  # only questions about one job need it
         from jobtui.session.evidence import noted_of
 
@@ -181,6 +182,7 @@ class Reader:
         await self._read_site_logs()
 
     async def open_archives(self) -> None:
+        """Take in the sources that keep scripts, and see which of them are there."""
         self.add_job_sources()
         specs = [
             spec

@@ -8,21 +8,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from jobtui.analysis.reports import rates
 from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_job
 from jobtui.analysis.reports.curves import Curve, Series, Window
-from jobtui.analysis.reports.rates import (
-    BALSAM,
-    SIREPO,
-    StateTime,
-    Weights,
-    Words,
-    available_nodes,
-    by_job,
-    jobs_per_state,
-    throughput,
-    time_in_states,
-    utilization,
-)
 from jobtui.analysis.reports.rates_exact import ReportError
 from jobtui.analysis.reports.rates_exact import available_nodes as exact_nodes
 from jobtui.analysis.reports.rates_exact import throughput as exact_throughput
@@ -63,7 +51,7 @@ class Material:
     """Changes of jobs' states and allocations, of one system."""
 
     name: str
-    words: Words
+    words: rates.Words
     changes: list[StateChange] = field(default_factory=list)
     allocations: list[Allocation] = field(default_factory=list)
     nodes: dict[JobId, float] = field(default_factory=dict)
@@ -85,7 +73,7 @@ async def _report(reader: Reader) -> Exit:
         return complain("--plot and --svg draw a picture: leave out --json and --csv", Exit.USAGE)
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
-    series, times = list[Series](), list[StateTime]()
+    series, times = list[Series](), list[rates.StateTime]()
     try:
         for material in materials:
             of_one, stays = _made(reader, what, query, material)
@@ -118,26 +106,26 @@ async def _report(reader: Reader) -> Exit:
 
 def _made(
     reader: Reader, what: str, query: ReportQuery, material: Material
-) -> tuple[tuple[Series, ...], tuple[StateTime, ...]]:
+) -> tuple[tuple[Series, ...], tuple[rates.StateTime, ...]]:
     changes = [one for one in material.changes if query.from_state in (None, one.before)]
     if reader.context.flag("exact") is not None:
         return (_exact(reader, what, query, changes, material.allocations),), ()
-    window, histories = Window(query.since, query.until), by_job(changes)
+    window, histories = Window(query.since, query.until), rates.by_job(changes)
     words, now = material.words, reader.now
     match what:
         case "throughput":
-            return (throughput(histories, window, query.to_state or words.done),), ()
+            return (rates.throughput(histories, window, query.to_state or words.done),), ()
         case "utilization":
-            is_weighted = reader.context.flag("unweighted") is None and words is BALSAM
-            weights = Weights(material.nodes) if is_weighted else None
-            made = utilization(histories, window, now, words.running, weights)
+            is_weighted = reader.context.flag("unweighted") is None and words is rates.BALSAM
+            weights = rates.Weights(material.nodes) if is_weighted else None
+            made = rates.utilization(histories, window, now, words.running, weights)
             if _plots(reader) and material.allocations:
-                return (made, available_nodes(material.allocations, window, now)), ()
+                return (made, rates.available_nodes(material.allocations, window, now)), ()
             return (made,), ()
         case "nodes":
-            return (available_nodes(material.allocations, window, now),), ()
-    series = jobs_per_state(histories, window, now, words.unborn)
-    return series, time_in_states(histories, now, words.unborn)
+            return (rates.available_nodes(material.allocations, window, now),), ()
+    series = rates.jobs_per_state(histories, window, now, words.unborn)
+    return series, rates.time_in_states(histories, now, words.unborn)
 
 
 def _exact(
@@ -149,7 +137,7 @@ def _exact(
 ) -> Series:
     match what:
         case "throughput":
-            return exact_throughput(changes, query.to_state or BALSAM.done)
+            return exact_throughput(changes, query.to_state or rates.BALSAM.done)
         case "utilization":
             is_weighted = reader.context.flag("unweighted") is None
             return exact_utilization(changes, is_weighted=is_weighted, closing_state=query.to_state)
@@ -163,7 +151,11 @@ def _plots(reader: Reader) -> bool:
 
 
 def _lines(
-    reader: Reader, series: Sequence[Series], times: Sequence[StateTime], width: int | None, colour: bool
+    reader: Reader,
+    series: Sequence[Series],
+    times: Sequence[rates.StateTime],
+    width: int | None,
+    colour: bool,
 ) -> Iterator[str]:
     window = Window(reader.context.since, reader.context.until)
     if reader.context.flag("svg") is not None:
@@ -279,12 +271,12 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
         reader.session.add(source)
         own = for_server(query, spec)
         if isinstance(source, Balsam) and own is not None:
-            material = Material(spec.label or source.name, BALSAM)
+            material = Material(spec.label or source.name, rates.BALSAM)
             found.append(material)
             await reader.watched(_ask(reader, source, what, own, material, is_exact=is_exact))
     others = {source.kind for source in reader.sources} - {BALSAM_SOURCE.kind}
     if others:
-        material = Material("sirepo", SIREPO)
+        material = Material("sirepo", rates.SIREPO)
         await reader.catch_up(others)
         wanted = set(query.jobs)
         jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
@@ -304,7 +296,7 @@ async def _ask(
             material.allocations, skips = await fetch_allocations(source.client, query)
             count = len(material.allocations)
         else:
-            state = (query.to_state or BALSAM.done) if what == THROUGHPUT else None
+            state = (query.to_state or rates.BALSAM.done) if what == THROUGHPUT else None
             material.changes, skips = await fetch_changes(
                 source.client, query, exact=is_exact, to_state=state
             )
@@ -313,7 +305,9 @@ async def _ask(
                 material.allocations, more = await fetch_allocations(source.client, query)
                 skips += more
             silent = {
-                one.job_id for one in material.changes if one.after in BALSAM.running and one.nodes is None
+                one.job_id
+                for one in material.changes
+                if one.after in rates.BALSAM.running and one.nodes is None
             }
             material.nodes.update(await fetch_nodes(source.client, silent))
     except SourceError as error:
@@ -329,6 +323,7 @@ OUTLINE = "available nodes"
 
 
 def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+    """One picture for all series of one unit, each below its names."""
     if not series:
         yield paint("no points", "heading", colour)
     for unit in dict.fromkeys(one.unit for one in series):

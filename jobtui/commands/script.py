@@ -30,18 +30,7 @@ from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.scripts import Answer, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
-from jobtui.render.job_files import (
-    BESIDE_CELLS,
-    colour_facts,
-    diff_lines,
-    diff_record,
-    head_facts,
-    output_records,
-    script_lines,
-    script_record,
-    tried_lines,
-    variable_rows,
-)
+from jobtui.render import job_files
 from jobtui.render.spans import Span
 from jobtui.render.table import Head, fact_lines, paint, painted, table_lines
 from jobtui.render.text import safe, show
@@ -171,12 +160,12 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | N
     def document() -> dict[str, object]:
         if other is None:
             return _side_record(side)
-        told = None if diff is None else diff_record(diff)
+        told = None if diff is None else job_files.diff_record(diff)
         return _side_record(side) | {"other": _side_record(other), "diff": told}
 
     def records() -> Iterator[Mapping[str, object]]:
         environment = side.answer.script.environment if side.answer.script is not None else None
-        for row in variable_rows(environment) if environment is not None else ():
+        for row in job_files.variable_rows(environment) if environment is not None else ():
             yield dict(zip(CSV_COLUMNS, row, strict=True))
 
     return Report(
@@ -190,8 +179,8 @@ def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | N
 
 def _side_record(side: Side) -> dict[str, object]:
     job = side.found.job.id if side.found.job is not None else side.wanted.shown
-    body = script_record(side.answer.script, side.answer.tried, job)
-    return body | {"outputs": output_records(side.outputs)}
+    body = job_files.script_record(side.answer.script, side.answer.tried, job)
+    return body | {"outputs": job_files.output_records(side.outputs)}
 
 
 def _lines(
@@ -201,28 +190,35 @@ def _lines(
         yield from _head_lines(side, width, colour)
         if (script := side.answer.script) is not None:
             yield ""
-            yield from (painted(line, colour) for line in script_lines(script, colour=colour))
+            yield from (painted(line, colour) for line in job_files.script_lines(script, colour=colour))
             if script.environment is not None:
                 yield ""
-                rows = [[Span(name), Span(value)] for name, value in variable_rows(script.environment)]
+                rows = [
+                    [Span(name), Span(value)] for name, value in job_files.variable_rows(script.environment)
+                ]
                 yield from table_lines(VARIABLE_HEADS, rows, width, colour)
         return
     for one in (side, other):
         yield from _head_lines(one, width, colour)
         yield ""
     if diff is not None:
-        beside = reader.context.flag("unified") is None and width is not None and width >= BESIDE_CELLS
-        yield from (painted(line, colour) for line in diff_lines(diff, width, beside=beside))
+        beside = (
+            reader.context.flag("unified") is None and width is not None and width >= job_files.BESIDE_CELLS
+        )
+        yield from (painted(line, colour) for line in job_files.diff_lines(diff, width, beside=beside))
 
 
 def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     script = side.answer.script
     if script is not None:
-        facts = (*head_facts(script, side.outputs), *(colour_facts(script) if colour else ()))
+        facts = (
+            *job_files.head_facts(script, side.outputs),
+            *(job_files.colour_facts(script) if colour else ()),
+        )
         yield from fact_lines(facts, width, colour)
     if script is None or len(side.answer.tried) > 1:
         yield paint("tried", "heading", colour)
-        yield from fact_lines(tried_lines(side.answer.tried), width, colour)
+        yield from fact_lines(job_files.tried_lines(side.answer.tried), width, colour)
 
 
 HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "text", "source")

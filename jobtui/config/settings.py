@@ -45,6 +45,7 @@ def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
 
 
 def mounts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
+    """Directories of this machine, by those on clusters that are mounted there."""
     found = {}
     for keys, table, holds in file.tables("mounts", profile):
         for there, here in table.items():

@@ -246,6 +246,7 @@ class Scenario:
         self.world.run_dirs.remove((await self.own()).run_dir)
 
     async def run_other(self, browser: Browser | None = None) -> None:
+        """Begin a run that takes a slot which the own one waits for."""
         browser = browser or self.browser
         other = await browser.new(programs.model("genesis", "animation"), "fel scan 12")
         self.others.append((browser, other))
@@ -257,6 +258,7 @@ class Scenario:
             await self.wait(2)
 
     async def mute(self) -> None:
+        """Let agents that are started for the user never be heard of."""
         self.world.mute.add(self.user.uid)
 
     async def kill_agent(self, kind: str) -> None:

@@ -12,22 +12,8 @@ from typing import Any
 
 import msgspec
 
+from jobtui.demo import messages
 from jobtui.demo.kernel import Future, Queue, Slots, Start, Timer
-from jobtui.demo.messages import (
-    KILL,
-    LIVE,
-    TABLES,
-    AgentAnswer,
-    Identity,
-    LoginNeeded,
-    Message,
-    Order,
-    Record,
-    Request,
-    RequestFault,
-    new_record,
-    read_record,
-)
 from jobtui.demo.site import Process, Site, Socket
 from jobtui.model.clock import to_seconds
 from jobtui.model.ids import PREFIX_LENGTH
@@ -46,14 +32,14 @@ WAITS = {
 """What is told of an op that waits for a slot."""
 
 
-class Op(Order):
+class Op(messages.Order):
     """An op, from its making to its end. `job` is None for those of no simulation and for cancels."""
 
     def __init__(
         self,
         supervisor: Supervisor,
         name: str,
-        request: Request,
+        request: messages.Request,
         *,
         kind: str,
         mode: str,
@@ -71,7 +57,7 @@ class Op(Order):
         self.max_run_secs = 0.0
         self._internal_error: str | None = None
         self._timer: Timer | None = None
-        self.replies: Queue[Message | None] = Queue(supervisor.kernel)
+        self.replies: Queue[messages.Message | None] = Queue(supervisor.kernel)
         self._slots: dict[str, Slots] = {}
         self._held: set[str] = set()
         if job is not None:
@@ -109,7 +95,7 @@ class Op(Order):
         The fault is Sirepo's: an op cancelled while it waits for its first slot stumbles over the next.
         """
         if name not in self._slots:
-            raise RequestFault(f"'_Op' object has no attribute '{name}_slot'")
+            raise messages.RequestFault(f"'_Op' object has no attribute '{name}_slot'")
         if name in self._held:
             return False
         slots, reason = self._slots[name], WAITS[name]
@@ -144,7 +130,7 @@ class Op(Order):
             self._timer = self.supervisor.later(self.max_run_secs, self._time_out)
         return self.driver.send(self)
 
-    async def answer(self) -> Message | None:
+    async def answer(self) -> messages.Message | None:
         """The agent's answer, None when the op is given up before one comes."""
         self.log("await_reply", self)
         message = await self.replies.get()
@@ -182,7 +168,9 @@ def _plain(seconds: float) -> float:
 class Job:
     """One computeJid in the supervisor's memory: its record, the ops under way, how a run's state changes."""
 
-    def __init__(self, supervisor: Supervisor, request: Request, record: Record | None) -> None:
+    def __init__(
+        self, supervisor: Supervisor, request: messages.Request, record: messages.Record | None
+    ) -> None:
         self.supervisor = supervisor
         self.log = supervisor.log
         self.ops: list[Op] = []
@@ -203,13 +191,13 @@ class Job:
 
     @property
     def live(self) -> bool:
-        return self.record["status"] in LIVE
+        return self.record["status"] in messages.LIVE
 
-    def reset(self, request: Request) -> None:
+    def reset(self, request: messages.Request) -> None:
         hash_text = "HashIsUnused" if request.is_parallel else None
         if not request.is_parallel and request.api != "api_statelessCompute":
             hash_text = self.supervisor.site.ids.hex(32)
-        self.record = new_record(request, self.record or None, hash_text)
+        self.record = messages.new_record(request, self.record or None, hash_text)
 
     def update(self, **changes: Any) -> None:
         self.record.update(changes)
@@ -217,7 +205,7 @@ class Job:
         self.supervisor.save(self.record)
 
     def update_status(self, **changes: Any) -> None:
-        if changes["status"] not in LIVE and self.status_op:
+        if changes["status"] not in messages.LIVE and self.status_op:
             self.status_op.destroy()
         self.update(**changes)
 
@@ -227,7 +215,7 @@ class Job:
         if self.status_op is op:
             self.status_op = None
 
-    def create_op(self, name: str, request: Request, job_cmd: str | None = None) -> Op:
+    def create_op(self, name: str, request: messages.Request, job_cmd: str | None = None) -> Op:
         """Make an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
         parallel = self.record["isParallel"] and name != "analysis"
         kind = "parallel" if parallel else "sequential"
@@ -238,8 +226,8 @@ class Job:
         return op
 
     async def exchange(
-        self, name: str, request: Request, job_cmd: str | None = None
-    ) -> tuple[Op, Message | None]:
+        self, name: str, request: messages.Request, job_cmd: str | None = None
+    ) -> tuple[Op, messages.Message | None]:
         """Send an op and get its answer, None when it was given up. Raises LoginNeeded and RequestFault."""
         op = self.create_op(name, request, job_cmd)
         if name in {"run", "run_status"}:
@@ -261,20 +249,22 @@ class Job:
             op.free("run_dir")
         return op, message
 
-    async def ask(self, name: str, request: Request, job_cmd: str | None = None) -> Message | None:
+    async def ask(
+        self, name: str, request: messages.Request, job_cmd: str | None = None
+    ) -> messages.Message | None:
         op, message = await self.exchange(name, request, job_cmd)
         op.destroy()
         return message
 
-    async def analyze(self, request: Request, job_cmd: str) -> Message | None:
+    async def analyze(self, request: messages.Request, job_cmd: str) -> messages.Message | None:
         self.log("analysis", request, job_cmd, request.method)
         return await self.ask("analysis", request, job_cmd)
 
-    def missing(self, request: Request) -> None:
+    def missing(self, request: messages.Request) -> None:
         self.reset(request)
         self.update_status(status="missing")
 
-    def receive(self, message: Message) -> None:
+    def receive(self, message: messages.Message) -> None:
         record = self.record
         if record["computeJobSerial"] != message.serial:
             return
@@ -313,7 +303,7 @@ class Job:
         self.log("cancel", self, args)
         kind = timed_out.kind if timed_out else "parallel" if self.record["isParallel"] else "sequential"
         record = self.record
-        request = Request(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
+        request = messages.Request(api="None", uid=record["uid"], plan=record["activePlan"], jid=self.jid)
         op = Op(self.supervisor, "cancel", request, kind=kind, mode=record["jobRunMode"])
         op.cancel_jid, op.cancel_op = self.jid if stops_run else None, op_id
         op.driver = timed_out.driver if timed_out else None
@@ -322,7 +312,7 @@ class Job:
                 self.log("cancel_failed", self, op)
             elif op.send():
                 await op.answer()
-        except (RequestFault, LoginNeeded) as error:
+        except (messages.RequestFault, messages.LoginNeeded) as error:
             self.log("cancel_exception", error, self.supervisor.stack(str(error)))
         finally:
             op.destroy()
@@ -376,8 +366,8 @@ class Driver:
     def check(self, op: Op) -> None:
         """Make an op fit for this driver. Raises LoginNeeded."""
 
-    def identity(self, exec_dir: str, root: str | None = None) -> Identity:
-        return Identity(
+    def identity(self, exec_dir: str, root: str | None = None) -> messages.Identity:
+        return messages.Identity(
             agent_id=self.agent_id,
             uid=self.uid,
             kind=self.kind,
@@ -438,7 +428,7 @@ class Driver:
 
     # receiving
 
-    def receive(self, message: Message, socket: Socket) -> None:
+    def receive(self, message: messages.Message, socket: Socket) -> None:
         op_id = message.op_id
         prefix = op_id[:PREFIX_LENGTH] if op_id else None
         if message.name == "error" or (message.reply or {}).get("state") == "error":
@@ -526,7 +516,7 @@ class Supervisor:
         self.jobs: dict[str, Job] = {}
         self.drivers_by_agent: dict[str, Driver] = {}
         self._active: Counter[str] = Counter()
-        self._open: dict[Future[AgentAnswer], None] = {}
+        self._open: dict[Future[messages.AgentAnswer], None] = {}
 
     def start(self) -> None:
         self.log("modules", self.modules)
@@ -538,20 +528,20 @@ class Supervisor:
     def later(self, delay_s: float, action: Start) -> Timer:
         return self.kernel.later(delay_s, lambda: self.process.tasks.spawn(action))
 
-    def save(self, record: Record) -> None:
+    def save(self, record: messages.Record) -> None:
         if self.process.alive:
             data = json.dumps(record, separators=(",", ":")).encode("ascii")
             self.site.save(self._path(record["computeJid"]), data)
 
     def stack(self, error: str) -> str:
-        return str(TABLES["stack"]).format(path=self.site.settings.agent_site_packages, error=error)
+        return str(messages.TABLES["stack"]).format(path=self.site.settings.agent_site_packages, error=error)
 
-    def job(self, request: Request) -> Job:
+    def job(self, request: messages.Request) -> Job:
         assert request.jid is not None
         job = self.jobs.get(request.jid)
         if job is None:
             data = self.site.disk.read(self._path(request.jid))
-            job = self.jobs[request.jid] = Job(self, request, read_record(data) if data else None)
+            job = self.jobs[request.jid] = Job(self, request, messages.read_record(data) if data else None)
             self._forget_later(job)
             if job.live and job.record["jobRunMode"] != "sbatch":
                 self.log("reload", job.jid, request.api)
@@ -578,29 +568,29 @@ class Supervisor:
         self.log("access", "INFO", 101, "GET /job-agent-websocket", 0.3 + self.site.rng.random())
         self.log("socket_open")
 
-    def receive(self, message: Message, socket: Socket) -> None:
+    def receive(self, message: messages.Message, socket: Socket) -> None:
         driver = self.drivers_by_agent.get(message.agent_id)
         if driver is None:
             self.log("unknown_agent", message)
-            socket.order(KILL)
+            socket.order(messages.KILL)
         else:
             driver.receive(message, socket)
 
-    def update(self, message: Message) -> None:
+    def update(self, message: messages.Message) -> None:
         if (job := self.jobs.get(message.jid or "")) is not None:
             job.receive(message)
 
     # requests
 
-    def request(self, request: Request, done: Future[AgentAnswer]) -> None:
+    def request(self, request: messages.Request, done: Future[messages.AgentAnswer]) -> None:
         """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
         if not self.process.alive:
-            done.set(AgentAnswer(ok=False))
+            done.set(messages.AgentAnswer(ok=False))
             return
         self._open[done] = None
         self.process.tasks.spawn(lambda: self._serve(request, done))
 
-    async def _serve(self, request: Request, done: Future[AgentAnswer]) -> None:
+    async def _serve(self, request: messages.Request, done: Future[messages.AgentAnswer]) -> None:
         began = self.process.clock
         answer = await self._receive(request)
         ms = (self.process.clock - began) / 1e6 + self.site.rng.random() * 2
@@ -609,24 +599,24 @@ class Supervisor:
         self._open.pop(done, None)
         done.set(answer)
 
-    async def _receive(self, request: Request) -> AgentAnswer:
+    async def _receive(self, request: messages.Request) -> messages.AgentAnswer:
         if request.api != "api_runStatus":
             self.log("request", request)
         self._active[request.jid or ""] += 1
         try:
             return await self._answer(request)
-        except LoginNeeded as error:
+        except messages.LoginNeeded as error:
             self.log("request_error", request, error)
-            return AgentAnswer(login_needed=True)
-        except RequestFault as error:
+            return messages.AgentAnswer(login_needed=True)
+        except messages.RequestFault as error:
             self.log("request_error", request, error)
             self.log("incoming_fault", error, "<sirepo.pkcli.job_supervisor._ServerReq>", "{}")
             self.log("incoming_stack", self.stack(str(error)))
-            return AgentAnswer(ok=False)
+            return messages.AgentAnswer(ok=False)
         finally:
             self._active[request.jid or ""] -= 1
 
-    async def _answer(self, request: Request) -> AgentAnswer:
+    async def _answer(self, request: messages.Request) -> messages.AgentAnswer:
         match request.api:
             case "api_beginSession":
                 op = Op(self, "begin_session", request, kind="sequential", mode="sequential")
@@ -634,7 +624,7 @@ class Supervisor:
                     await op.prepare()
                 finally:
                     op.destroy()
-                return AgentAnswer()
+                return messages.AgentAnswer()
             case "api_runSimulation":
                 return await self.run_simulation(request)
             case "api_runStatus":
@@ -655,18 +645,18 @@ class Supervisor:
             case _:
                 message = await self.job(request).ask("io", request, "download_run_file")
         reply = message.reply if message is not None else None
-        return AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
+        return messages.AgentAnswer(state="canceled" if reply is None else str(reply.get("state")))
 
-    async def run_simulation(self, request: Request) -> AgentAnswer:
+    async def run_simulation(self, request: messages.Request) -> messages.AgentAnswer:
         """Start a run, unless one is under way or its result is there. Raises LoginNeeded, RequestFault."""
         job = self.job(request)
         if job.live:
-            return AgentAnswer(state="error") if request.force else _status(job)
+            return messages.AgentAnswer(state="error") if request.force else _status(job)
         if not request.force and job.record["status"] == "completed":
             return await self.run_status(request)
         return await self._run(job, request)
 
-    async def _run(self, job: Job, request: Request) -> AgentAnswer:
+    async def _run(self, job: Job, request: messages.Request) -> messages.AgentAnswer:
         job.reset(request)
         second = self.process.seconds
         job.update_status(
@@ -688,10 +678,10 @@ class Supervisor:
                 self.log("run_fault", job, error)
             raise
         if message is None:
-            return AgentAnswer(state="canceled")
+            return messages.AgentAnswer(state="canceled")
         return await self.run_status(request)
 
-    async def run_status(self, request: Request) -> AgentAnswer:
+    async def run_status(self, request: messages.Request) -> messages.AgentAnswer:
         """What became of a run. Asks the agent when no op follows it, and for a result that is there."""
         job = self.job(request)
         record = job.record
@@ -717,7 +707,7 @@ class Supervisor:
         await job.analyze(request, "sequential_result")
         return answer
 
-    async def sbatch_login(self, request: Request) -> AgentAnswer:
+    async def sbatch_login(self, request: messages.Request) -> messages.AgentAnswer:
         """Log in to the cluster, unless the agent there is up. Raises LoginNeeded."""
         job = self.job(request)
         check = job.create_op("sbatch_agent_ready", request)
@@ -727,7 +717,7 @@ class Supervisor:
             check.destroy()
         if not ready:
             await job.ask("sbatch_login", request)
-        return AgentAnswer(state="ok")
+        return messages.AgentAnswer(state="ok")
 
     # the end
 
@@ -740,13 +730,13 @@ class Supervisor:
         """Be gone at once; agents find out as their sockets close."""
         self.process.end()
         for done in self._open:
-            done.set(AgentAnswer(ok=False))
+            done.set(messages.AgentAnswer(ok=False))
         for driver in self.drivers_by_agent.values():
             if driver.socket:
                 driver.socket.close()
 
 
-def _status(job: Job) -> AgentAnswer:
+def _status(job: Job) -> messages.AgentAnswer:
     record = job.record
     serial, next_s = record["computeJobSerial"], record["nextRequestSeconds"]
-    return AgentAnswer(state=record["status"], serial=serial, next_s=next_s)
+    return messages.AgentAnswer(state=record["status"], serial=serial, next_s=next_s)

@@ -393,6 +393,7 @@ class FileSearch(Search):
             begin += len(data)
 
     def _tried(self, lines: Iterator[tuple[int, str]]) -> Iterator["array[int]"]:
+        """The offsets of those lines, as they are shown, that the program finds."""
         offsets = array("q")
 
         def texts() -> Iterator[str]:

@@ -247,6 +247,7 @@ class _Reading:
         return unusual(tallies, self._values)
 
     def marks_of(self, text: str) -> list[int]:
+        """The signatures of a job, else those that hold a text or are made of it."""
         sql = "SELECT DISTINCT signature FROM run WHERE hash = ? AND job = ? AND signature > ?"
         if found := self._rows(sql, hash_of(text), text, FAILED):
             return [mark for (mark,) in found]

@@ -132,6 +132,7 @@ class CondorLife:
         return end.is_good if success is None or end.signal else end.status == success
 
     def take(self, fact: CondorFact) -> None:
+        """Let one more fact hold, which comes after all that were taken."""
         self.counts[fact.what] = self.counts.get(fact.what, 0) + 1
         if fact.at is not None:
             self.updated_at = max(fact.at, self.updated_at or fact.at)

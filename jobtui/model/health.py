@@ -154,6 +154,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def progress(sources: Iterable[SourceHealth]) -> str:
+    """How many records were read, and of how many where that is known."""
     read = left = 0
     for source in sources:
         read, left = read + source.records, left + source.left

@@ -396,6 +396,7 @@ class Correlation:
         return tuple(islice(alike, RUNS_COMPARED))
 
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """The restart of the supervisor that ended each op of a job, by the op's key."""
         return self._known.restarted.get(job_id, {})
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:

@@ -263,6 +263,7 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+    """Of two that tell of one trace the one that knows more spans."""
     return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
 
 

@@ -508,6 +508,7 @@ class RecordingReplay:
         self._opened = OpenRecording(self.recording, Worker(f"replay {path}"), self.clock)
 
     def in_place_of(self, source: Source) -> Source:
+        """What is polled in place of a source, which itself is never opened."""
         make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
         number = self.recording.source(source.kind, source.name)
         return make(self._opened, source.kind, source.name, number)

@@ -330,6 +330,7 @@ class Guide:
         return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE
 
     def asks_servers(self, text: str) -> bool:
+        """Whether following a text takes the time in which servers of traces answer."""
         client = self._shared.trace_client
         if client is None or not client().asks_servers or not may_name_a_job(text):
             return False

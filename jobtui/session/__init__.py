@@ -9,17 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.correlation import NothingRead
-from jobtui.backends.base import (
-    Announced,
-    Batch,
-    DetailSource,
-    NodeSource,
-    RewindableSource,
-    SharesFiles,
-    Source,
-    unwrapped,
-    with_files,
-)
+from jobtui.backends import base
 from jobtui.model.clock import Clock, Nanos, Offsets, Player, SystemClock
 from jobtui.model.health import (
     FAULTS,
@@ -59,7 +49,7 @@ class Session:
 
     def __init__(
         self,
-        sources: Sequence[Source | Announced],
+        sources: Sequence[base.Source | base.Announced],
         clock: Clock | None = None,
         *,
         replay: "Replay | None" = None,
@@ -83,27 +73,27 @@ class Session:
         self._polling: dict[Poller, asyncio.Task[None]] = {}
         self._reaching = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
-        self._announced: deque[Announced] = deque()
+        self._announced: deque[base.Announced] = deque()
         self._nodes_every_s: float | None = None
         self._traces: SessionTraces | None = None
         self._job_reader: SessionJobReader | None = None
         for source in sources:
             self.add(source)
 
-    def add(self, source: Source | Announced) -> None:
-        if isinstance(source, Announced):
+    def add(self, source: base.Source | base.Announced) -> None:
+        if isinstance(source, base.Announced):
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)
             return
         read = source if self._replay is None else self._replay.in_place_of(source)
-        if isinstance(read, NodeSource):
+        if isinstance(read, base.NodeSource):
             read.ask_for_nodes(self._nodes_every_s)
         poller = self._poller(read, self.store)
         self._pollers.append(poller)
         if self._group is not None:
             self._polling[poller] = self._group.create_task(poller.run())
 
-    def _poller(self, source: Source, store: Store) -> Poller:
+    def _poller(self, source: base.Source, store: Store) -> Poller:
         _share(source, lambda: self._pollers)
         return Poller(source, store, observer=self._observer)
 
@@ -117,7 +107,7 @@ class Session:
         return None
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[base.Source, ...]:
         """The sources. Those that were only announced are made now."""
         while self._announced:
             self._make_next()
@@ -135,7 +125,7 @@ class Session:
         """Let clusters give their nodes so often at most; None for no more. That costs them something."""
         self._nodes_every_s = every_s
         for poller in self._pollers:
-            if isinstance(poller.source, NodeSource):
+            if isinstance(poller.source, base.NodeSource):
                 poller.source.ask_for_nodes(every_s)
 
     async def catch_up(self, kinds: Iterable[str] | None = None, most: int | None = None) -> None:
@@ -170,7 +160,7 @@ class Session:
         and changes nothing, if another source fails or if this is too much to read (see `read_again`).
         """
         async with self._reaching:
-            logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
+            logs = [(p, p.source) for p in self._pollers if isinstance(p.source, base.RewindableSource)]
             if not any(source.begins_after(at) for _, source in logs):
                 return False
             again = Store(NothingRead(), self.clock)
@@ -278,11 +268,11 @@ class Session:
         has the job, others of its kind are asked too: two roots may hold the same id.
         """
         if (told := self.store.detail(job_id)) is not None:
-            return with_files(told, self.sources)
+            return base.with_files(told, self.sources)
         details: list[JobDetail] = []
         kind = None
         for source in self.sources:
-            if not isinstance(source, DetailSource) or kind not in (None, source.kind):
+            if not isinstance(source, base.DetailSource) or kind not in (None, source.kind):
                 continue
             skip: Skip | None = None
             with contained("looking up a job") as asking:
@@ -296,12 +286,12 @@ class Session:
             if asking.fault is not None:
                 skip = Skip(job_id, asking.words)
             if skip is not None:
-                self.store.apply(source.name, Batch(skipped=(skip,), skip_count=1))
+                self.store.apply(source.name, base.Batch(skipped=(skip,), skip_count=1))
                 continue
             jobs = (found.job,) if found else ()
             changes = found.changes if found else ()
             sites = (found.site,) if found and found.site else ()
-            batch = Batch(jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            batch = base.Batch(jobs=jobs, changes=changes, sites=sites, count=len(jobs))
             self.store.apply(source.name, batch)
             if found:
                 details.append(found)
@@ -321,17 +311,17 @@ class Session:
         await self.aclose()
 
 
-def _share(source: Source, pollers: Callable[[], Iterable[Poller]]) -> None:
+def _share(source: base.Source, pollers: Callable[[], Iterable[Poller]]) -> None:
     """Let a log find the others that are polled with it, so that only one of them reads a file."""
 
-    def others() -> tuple[Source, ...]:
-        logs = (unwrapped(poller.source) for poller in pollers())
-        return tuple(log for log in logs if isinstance(log, SharesFiles))
+    def others() -> tuple[base.Source, ...]:
+        logs = (base.unwrapped(poller.source) for poller in pollers())
+        return tuple(log for log in logs if isinstance(log, base.SharesFiles))
 
-    if isinstance(log := unwrapped(source), SharesFiles):
+    if isinstance(log := base.unwrapped(source), base.SharesFiles):
         log.others = others
 
 
-async def _close(source: Source) -> None:
+async def _close(source: base.Source) -> None:
     with contained(f"closing {source.kind}"):
         await source.aclose()

@@ -56,6 +56,7 @@ class SessionTraces:
 
     @property
     def asks_servers(self) -> bool:
+        """Whether there are servers of traces, which tell only what they are asked for."""
         return bool(self._asked())
 
     async def fetch(self, trace_id: TraceId) -> traces.TraceAnswer:

@@ -166,6 +166,7 @@ class Store:
         return self.jobs.get(job_id)
 
     def with_agent(self, job: Job) -> Job:
+        """The job with host and driver as the logs tell them, where its record does not."""
         agent = self.correlation.agent_of(job.id)
         if agent is None:
             return job
@@ -300,6 +301,7 @@ class Store:
         return self._tell(Changes(frozenset(), sources=self._health[source] != before))
 
     def become(self, other: "Store") -> Changes:
+        """Know what another store knows, and nothing else."""
         before = frozenset(self.jobs)
         vars(self).update(other._known)
         return self._tell(Changes(frozenset(self.jobs), before - self.jobs.keys(), sources=True))

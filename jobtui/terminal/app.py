@@ -185,6 +185,7 @@ class TerminalApp(App[Result]):
         await self._next_typed()
 
     def is_opening_input(self) -> bool:
+        """Whether an input is on its way that has not been given the keys yet."""
         return False
 
     async def opens_input(self, pasted: str) -> bool:

@@ -323,6 +323,7 @@ class JobRows:
         self._note_failure(job)
 
     def _note_failure(self, job: Job) -> None:
+        """Note whether it failed so lately that it comes before what runs."""
         self._failed.pop(job.id, None)
         if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
             with contained("judging a job"):

@@ -15,17 +15,7 @@ from textual.message import Message
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import contained
 from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Overview, Place
-from jobtui.render.log_lines import (
-    GUTTER_CELLS,
-    HIT,
-    NO_GUTTER,
-    Finder,
-    Histogram,
-    LineLook,
-    body,
-    gutter,
-    marked,
-)
+from jobtui.render import log_lines
 from jobtui.render.sources import judge_age
 from jobtui.render.spans import Line, Span, crop, fitting, padded, rows, styled, width_of
 from jobtui.render.text import Zone, clock_time, fit
@@ -58,8 +48,8 @@ class LogView(LineView):
         super().__init__()
         self.bookmarks: set[Place] = set()
         """Lines somebody wants to find again."""
-        self._look = self._drawn_look = LineLook()
-        self._find: Finder | None = None
+        self._look = self._drawn_look = log_lines.LineLook()
+        self._find: log_lines.Finder | None = None
         self._bodies: dict[tuple[Place, int], Line] = {}
         """Lines as they are drawn, whole."""
         self.wraps = False
@@ -102,11 +92,11 @@ class LogView(LineView):
     def shows_heads(self) -> bool:
         return self._look.whole
 
-    def set_finder(self, find: Finder | None) -> None:
+    def set_finder(self, find: log_lines.Finder | None) -> None:
         self._find = find
         self.redraw()
 
-    def set_look(self, look: LineLook) -> None:
+    def set_look(self, look: log_lines.LineLook) -> None:
         self._look = look
         self._redraw()
 
@@ -158,14 +148,14 @@ class LogView(LineView):
         return self._window.lines[self._top : self._top + self._visible]
 
     def _rows_of(self, line: LogLine) -> list[Line]:
-        whole, cells = self._body(line), max(1, self.cells - GUTTER_CELLS)
+        whole, cells = self._body(line), max(1, self.cells - log_lines.GUTTER_CELLS)
         if self.wraps:
             shown = rows(whole, cells, min(max(1, self.rows_high), NEVER_MORE))
         else:
             shown = [self._cropped(whole, cells)]
         hides_hit = has_hit(whole) and not any(map(has_hit, shown))
-        first = gutter(line, bookmarked=line.place in self.bookmarks, hides_hit=hides_hit)
-        return [(*(NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
+        first = log_lines.gutter(line, bookmarked=line.place in self.bookmarks, hides_hit=hides_hit)
+        return [(*(log_lines.NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
 
     def _body(self, line: LogLine) -> Line:
         key = (line.place, line.size)
@@ -174,9 +164,9 @@ class LogView(LineView):
             if len(self._bodies) >= DRAWN:
                 self._bodies.clear()
             with contained("drawing a line of a log") as drawing:
-                found = body(line, self._drawn_look)
+                found = log_lines.body(line, self._drawn_look)
                 if self._find is not None:
-                    found = marked(found, self._find("".join(span.text for span in found)))
+                    found = log_lines.marked(found, self._find("".join(span.text for span in found)))
             if drawing.fault is not None or found is None:
                 found = (Span(drawing.words, "warning"),)
             self._bodies[key] = found
@@ -385,7 +375,7 @@ def has_hit(line: Line) -> bool:
 def _in_style(line: Line, style: str) -> Line:
     parts: list[Span] = []
     for span in line:
-        is_found = HIT in span.style.split()
+        is_found = log_lines.HIT in span.style.split()
         parts += [span._replace(style=f"{style} {span.style}")] if is_found else styled((span,), style)
     return tuple(parts)
 
@@ -450,7 +440,7 @@ class LogHistogram(LineView):
 
     overview = Shown(Overview((), 0, 0, complete=False))
     place = Shown[Place | None](None)
-    _drawn: Histogram | None = None
+    _drawn: log_lines.Histogram | None = None
     _drawn_for: tuple[Overview, int] | None = None
 
     def redraw(self) -> None:
@@ -460,6 +450,6 @@ class LogHistogram(LineView):
     def line(self, y: int) -> Line:
         before = self._drawn_for
         if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
-            self._drawn = Histogram(self.overview, self.cells)
+            self._drawn = log_lines.Histogram(self.overview, self.cells)
             self._drawn_for = (self.overview, self.cells)
         return self._drawn.line(self.place)

@@ -17,19 +17,9 @@ from jobtui.analysis.traces.filters import SpanTest
 from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLines, TraceLine, lay_out
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.ids import TraceId
+from jobtui.render import waterfall
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, width
-from jobtui.render.waterfall import (
-    WAIT_CELLS,
-    Path,
-    View,
-    columns_in,
-    count_words,
-    heading_line,
-    path_by_span,
-    stage_words,
-    trace_line,
-)
 from jobtui.widgets.lines import LineView, Shown
 from jobtui.widgets.row_view import RowView
 
@@ -68,12 +58,12 @@ class Picture(NamedTuple):
 
 def picture_of(found: Findings) -> Picture:
     """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
-    return Picture(found, lay_out(found), count_words(found), stage_words(found))
+    return Picture(found, lay_out(found), waterfall.count_words(found), waterfall.stage_words(found))
 
 
-def path_of(found: Findings) -> Path:
+def path_of(found: Findings) -> waterfall.Path:
     """What a trace spent its time on. Takes as long as all the rest: only for who wants to see it."""
-    return path_by_span(whole_path(found.tree))
+    return waterfall.path_by_span(whole_path(found.tree))
 
 
 class Waterfall(RowView):
@@ -92,11 +82,11 @@ class Waterfall(RowView):
         super().__init__()
         self._marks = marks
         self._picture: Picture | None = None
-        self._path: tuple[Findings, Path] | None = None
+        self._path: tuple[Findings, waterfall.Path] | None = None
         self._shown = ShownLines()
         self._window = TraceWindow()
-        self._view: View | None = None
-        self._columns = columns_in(0)
+        self._view: waterfall.View | None = None
+        self._columns = waterfall.columns_in(0)
         self._drawn: dict[tuple[int, bool], Line] = {}
         self.marks_path = False
         """Whether the critical path is marked."""
@@ -142,7 +132,7 @@ class Waterfall(RowView):
         return tuple(span.name for span in above if span is not None)[::-1]
 
     def heading(self, y: int) -> Line:
-        return heading_line(self._view, self._columns) if self._view else ()
+        return waterfall.heading_line(self._view, self._columns) if self._view else ()
 
     def row(self, index: int) -> Line:
         if self._view is None:
@@ -153,7 +143,7 @@ class Waterfall(RowView):
         if drawn is None:
             if len(self._drawn) >= MOST_DRAWN:
                 self._drawn.clear()
-            drawn = trace_line(self._view, self._columns, number, is_closed=is_closed)
+            drawn = waterfall.trace_line(self._view, self._columns, number, is_closed=is_closed)
             self._drawn[number, is_closed] = drawn
         return drawn
 
@@ -179,12 +169,12 @@ class Waterfall(RowView):
         self._drawn.clear()
         self._view = None
         if self._picture is not None:
-            found, self._columns = self._picture.found, columns_in(self.cells)
+            found, self._columns = self._picture.found, waterfall.columns_in(self.cells)
             waits = found.waits if self.squeezes else ()
-            self._view = View(
+            self._view = waterfall.View(
                 found.tree,
                 self._picture.layout,
-                self._window.axis(max(1, self._columns.bar), waits, WAIT_CELLS),
+                self._window.axis(max(1, self._columns.bar), waits, waterfall.WAIT_CELLS),
                 found.failed_at,
                 self._marks.of,
                 self._path[1] if self.marks_path and self._path else None,
@@ -222,6 +212,7 @@ class Waterfall(RowView):
         self._tell()
 
     def set_filter(self, passes: SpanTest | None) -> None:
+        """Show only spans that pass and what is above them, or all."""
         key = self._key
         self._shown.set_filter(passes)
         self._stay_at(key)
@@ -300,7 +291,7 @@ class Waterfall(RowView):
     def lacks_path(self) -> bool:
         return self.found is not None and (not self._path or self._path[0] is not self.found)
 
-    def set_path(self, found: Findings, path: Path) -> None:
+    def set_path(self, found: Findings, path: waterfall.Path) -> None:
         self._path = (found, path)
         self._renew()
 

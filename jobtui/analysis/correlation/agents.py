@@ -191,6 +191,7 @@ class Agents:
             self._by_process[record.source, record.container, record.pid] = agent
 
     def learn_start(self, record: LogRecord, agent: AgentPrefix) -> None:
+        """Take in an agent's own start line, also if no driver has named it yet."""
         self.learn_process(record, agent)
         copy = _COPY.search(record.source)
         uid = user_of_container(record.container) or (copy["uid"] if copy else "")
@@ -200,6 +201,7 @@ class Agents:
             self._logs[agent, uid] = record.source, record.offset
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
+        """The agent whose process wrote a line, if its start line or another one told."""
         return self._by_process.get((record.source, record.container, record.pid))
 
 

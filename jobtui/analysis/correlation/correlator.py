@@ -163,6 +163,7 @@ class Hearing:
             self._last[records[-1].source] = records[-1].at
 
     def _note(self, record: LogRecord) -> None:
+        """Note a damaged place, or the times of the lines around one."""
         source, at = record.source, record.at
         if record.shape == DAMAGED:
             places = self._damaged.setdefault(source, deque(maxlen=PLACES_KEPT))

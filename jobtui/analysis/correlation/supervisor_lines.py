@@ -433,6 +433,7 @@ def _unsent(
 
 
 def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
+    """Make an op whose creation was not read, because reading began after it."""
     op = state.ops.create(record.fields["o"] or "", record.fields["name"] or "", record.source, None)
     op.learn_user(agent.uid)
     return op

@@ -341,6 +341,7 @@ class Case:
         return tuple(found)
 
     def _is_near(self, place: Damage, own: Sequence[Step]) -> bool:
+        """Whether lines of a run may be in a damaged place of their log."""
         offsets = [step.offset for step in own]
         if min(offsets) - NEAR_BYTES < place.offset < max(offsets) + NEAR_BYTES:
             return True
@@ -387,6 +388,7 @@ class Case:
 
 
 def lines_wanted(ops: Sequence[Op]) -> tuple[Step, ...]:
+    """The steps of the latest run whose record has several lines that are needed."""
     run = next((op for op in reversed(ops) if op.name == "run"), None)
     steps = () if run is None else run.steps
     return tuple(step for step in steps if mark_of(step) in (Mark.STDERR, Mark.REFUSED))[-2:]

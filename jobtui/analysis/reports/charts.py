@@ -8,20 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobtui.analysis.reports import rates
 from jobtui.analysis.reports.curves import Curve, Series, Window
-from jobtui.analysis.reports.rates import (
-    BALSAM,
-    SIREPO,
-    StateTime,
-    Weights,
-    Words,
-    available_nodes,
-    jobs_per_state,
-    throughput,
-    time_in_states,
-    utilization,
-    within,
-)
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
@@ -45,9 +33,10 @@ def changes_of_job(job: Job) -> Iterator[StateChange]:
             before = after.value
 
 
-BALSAM_AND_SIREPO = Words(
-    BALSAM.running | SIREPO.running, BALSAM.done, BALSAM.unborn | SIREPO.unborn,
-    BALSAM.waiting | SIREPO.waiting, BALSAM.all_done | SIREPO.all_done, BALSAM.failed | SIREPO.failed,
+BALSAM_AND_SIREPO = rates.Words(
+    rates.BALSAM.running | rates.SIREPO.running, rates.BALSAM.done, rates.BALSAM.unborn | rates.SIREPO.unborn,
+    rates.BALSAM.waiting | rates.SIREPO.waiting, rates.BALSAM.all_done | rates.SIREPO.all_done,
+    rates.BALSAM.failed | rates.SIREPO.failed,
 )  # fmt: skip
 LOGGED = "balsam"
 """The system that tells of every change; of others the records of jobs tell."""
@@ -82,7 +71,7 @@ class Material(NamedTuple):
 
     histories: list[Sequence[StateChange]]
     allocations: Sequence[Allocation]
-    words: Words
+    words: rates.Words
     is_weighted: bool
     begin: Nanos
     now: Nanos
@@ -104,7 +93,7 @@ class Chart(NamedTuple):
     outline: Curve | None = None
     waiting: Curve | None = None
     failures: Curve | None = None
-    times: tuple[StateTime, ...] = ()
+    times: tuple[rates.StateTime, ...] = ()
     jobs: int = 0
     notes: tuple[str, ...] = ()
     is_reading: bool = False
@@ -136,7 +125,7 @@ def material_of(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Materi
     if again:
         notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
     has_records = len(found) > logged
-    words = BALSAM_AND_SIREPO if logged and has_records else SIREPO if has_records else BALSAM
+    words = BALSAM_AND_SIREPO if logged and has_records else rates.SIREPO if has_records else rates.BALSAM
     begin = min(begin, first)
     # Nodes are there for all jobs: beside some of them they would look idle
     allocations = () if left_out or known.is_reading else known.allocations
@@ -172,15 +161,15 @@ def chart_of(kind: ChartKind, material: Material) -> Chart:
         case ChartKind.UTILIZATION:
             return _utilization(chart, material, window)
         case ChartKind.THROUGHPUT | ChartKind.RATE:
-            series = throughput(histories, window, *sorted(words.all_done))
+            series = rates.throughput(histories, window, *sorted(words.all_done))
             return _with_failures(_drawn(chart, series), material, window)
         case ChartKind.STATES:
-            return _drawn(chart, *jobs_per_state(histories, window, now, words.unborn))
-    return chart._replace(times=time_in_states(histories, now, words.unborn))
+            return _drawn(chart, *rates.jobs_per_state(histories, window, now, words.unborn))
+    return chart._replace(times=rates.time_in_states(histories, now, words.unborn))
 
 
 def _with_failures(chart: Chart, material: Material, window: Window) -> Chart:
-    failed = throughput(material.histories, window, *sorted(material.words.failed))
+    failed = rates.throughput(material.histories, window, *sorted(material.words.failed))
     return chart._replace(failures=Curve(failed))
 
 
@@ -191,11 +180,11 @@ def _drawn(chart: Chart, *found: Series) -> Chart:
 
 def _utilization(chart: Chart, material: Material, window: Window) -> Chart:
     histories, words, now = material.histories, material.words, material.now
-    weights = Weights({}) if material.is_weighted else None
-    chart = _drawn(chart, utilization(histories, window, now, words.running, weights))
-    chart = chart._replace(waiting=Curve(within(histories, window, now, words.waiting)))
+    weights = rates.Weights({}) if material.is_weighted else None
+    chart = _drawn(chart, rates.utilization(histories, window, now, words.running, weights))
+    chart = chart._replace(waiting=Curve(rates.within(histories, window, now, words.waiting)))
     chart = _with_failures(chart, material, window)
     if not material.is_weighted or not material.allocations:
         return chart
-    nodes = available_nodes(material.allocations, window, now)
+    nodes = rates.available_nodes(material.allocations, window, now)
     return chart._replace(outline=Curve(nodes), notes=tuple(dict.fromkeys((*chart.notes, *nodes.notes))))

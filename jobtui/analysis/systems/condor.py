@@ -15,25 +15,9 @@ from jobtui.analysis.explain.pending import sentence_of
 from jobtui.analysis.times import age, ago_words, duration, for_words
 from jobtui.backends.registry import CONDOR_LOG
 from jobtui.formats.causes import load_kills
+from jobtui.model import condor
 from jobtui.model.clock import Nanos, seconds_between, since_s
 from jobtui.model.commands import Command
-from jobtui.model.condor import (
-    BEGIN,
-    COMPLETED,
-    END,
-    HELD,
-    IDLE,
-    LOST,
-    MACHINES,
-    REMOVED,
-    RUNNING,
-    SIGNAL,
-    SUSPENDED,
-    TRANSFERRING,
-    CondorFact,
-    Teller,
-    condor_id,
-)
 from jobtui.model.condor_life import (
     CONDOR,
     EVENTS,
@@ -87,14 +71,14 @@ class CondorCase(NamedTuple):
 
     job: Job
     life: CondorLife
-    facts: Sequence[CondorFact]
+    facts: Sequence[condor.CondorFact]
     now: Nanos
-    machines: Sequence[CondorFact] = ()
+    machines: Sequence[condor.CondorFact] = ()
 
-    def last(self, *whats: str) -> CondorFact | None:
+    def last(self, *whats: str) -> condor.CondorFact | None:
         return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
 
-    def has(self, teller: Teller) -> bool:
+    def has(self, teller: condor.Teller) -> bool:
         return any(fact.teller is teller for fact in self.facts)
 
     @property
@@ -107,20 +91,20 @@ class CondorCase(NamedTuple):
     def since(self) -> str:
         return for_words(self.waited_s)
 
-    def ago(self, fact: CondorFact | None) -> str:
+    def ago(self, fact: condor.CondorFact | None) -> str:
         return ago_words(since_s(fact.at if fact is not None else None, self.now))
 
 
 def explain_condor(evidence: Evidence) -> Verdict:
-    job, facts = evidence.job, [fact for fact in evidence.facts if fact.what != MACHINES]
+    job, facts = evidence.job, [fact for fact in evidence.facts if fact.what != condor.MACHINES]
     assert job is not None
-    machines = [fact for fact in evidence.facts if fact.what == MACHINES]
+    machines = [fact for fact in evidence.facts if fact.what == condor.MACHINES]
     matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source), machines)
     said = _in_view_of_gaps(_in_state(matter), matter)
     last = matter.life.turns[-1].fact if matter.life.turns else None
     trace = NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
     of_trace = (trace,) if job.trace else ()
-    is_by_output = last is not None and last.teller is Teller.OUTPUT
+    is_by_output = last is not None and last.teller is condor.Teller.OUTPUT
     timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
     return Verdict(
         job_id=job.id,
@@ -179,7 +163,7 @@ None where it is more than a comparison, or where a slot's attribute is an expre
 """
 
 
-def requirements_of(ad: Mapping[str, str], machines: CondorFact) -> list[Requirement]:
+def requirements_of(ad: Mapping[str, str], machines: condor.CondorFact) -> list[Requirement]:
     """The conditions that a slot must meet by a job's ad: those that fewest meet, then those not judged."""
     slots: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for told, count in machines.values.items():
@@ -265,7 +249,7 @@ def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
 def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     told = sorted(CondorLife(evidence.facts).said_exits.items(), key=lambda said: said[0].rank)
 
-    def fact_of(teller: Teller, end: CondorExit) -> Fact:
+    def fact_of(teller: condor.Teller, end: CondorExit) -> Fact:
         found = (one for one in reversed(evidence.facts) if one.teller is teller and one.what in _ENDS)
         fact = next(found)
         return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
@@ -281,14 +265,14 @@ def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     return tuple(found)
 
 
-_ENDS = frozenset({"terminated", "ad", END, SIGNAL})
+_ENDS = frozenset({"terminated", "ad", condor.END, condor.SIGNAL})
 
 
 def _idle(matter: CondorCase) -> Said:
     """It waits for a machine, for the first time or again."""
     turn = matter.life.turns[-1]
     analyze = _condor(matter.job, "see which machines would take it", "condor_q -better-analyze")
-    if turn.fact.what in LOST:
+    if turn.fact.what in condor.LOST:
         if (end := exit_before_retry(turn.fact)) is not None:
             sentence = f"Its program ended with {end}; it waits{matter.since} to run again, as it is retried."
             return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
@@ -298,11 +282,11 @@ def _idle(matter: CondorCase) -> Said:
     pending = _for_machine(matter)
     sentence = sentence_of(pending, matter.since, "It was released. " if turn.fact.what == "released" else "")
     starts = whole(turn.fact.values.get("NumJobStarts"), 0)
-    if turn.fact.teller is Teller.AD and starts > 0:
+    if turn.fact.teller is condor.Teller.AD and starts > 0:
         sentence = f"It was started {counted(starts, 'time')}, and waits{matter.since} to run again."
         return Said(Code.REQUEUED, sentence, SURE, (analyze,))
     doubts = () if _is_told(matter) else (_NO_EVENTS,)
-    if turn.fact.what == "submit" and not matter.has(Teller.AD):
+    if turn.fact.what == "submit" and not matter.has(condor.Teller.AD):
         doubts = (_ON_HOLD,)
     sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
     return Said(Code.IDLE, sentence, sure, (analyze,), doubts, pending)
@@ -310,7 +294,7 @@ def _idle(matter: CondorCase) -> Said:
 
 def _running(matter: CondorCase) -> Said:
     where = f" on {matter.life.host}" if matter.life.host else ""
-    begun = matter.last(BEGIN)
+    begun = matter.last(condor.BEGIN)
     if not _is_told(matter):
         sentence = f"It began{where}{matter.ago(begun)} and did not end since, as far as its output tells."
         return Said(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
@@ -338,11 +322,11 @@ def _held(matter: CondorCase) -> Said:
 
 def _completed(matter: CondorCase) -> Said:
     end, last = matter.life.exit, matter.life.turns[-1].fact
-    sure = CERTAIN if last.teller is not Teller.OUTPUT else SURE
-    doubts = () if last.teller is not Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
+    sure = CERTAIN if last.teller is not condor.Teller.OUTPUT else SURE
+    doubts = () if last.teller is not condor.Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
     if end is None or end == CondorExit():
         return Said(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
-    if last.teller is Teller.EVENT and not matter.has(Teller.AD) and not end.signal:
+    if last.teller is condor.Teller.EVENT and not matter.has(condor.Teller.AD) and not end.signal:
         # Not what the job calls success: only its ad holds that
         sure, doubts = SURE, _NO_AD
     if end.signal:
@@ -366,11 +350,11 @@ def _in_state(matter: CondorCase) -> Said:
     state = matter.life.state
     if state in RULES:
         return RULES[state](matter)
-    if state == SUSPENDED:
+    if state == condor.SUSPENDED:
         return Said(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
-    if state == TRANSFERRING:
+    if state == condor.TRANSFERRING:
         return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
-    if state == REMOVED:
+    if state == condor.REMOVED:
         ago, why = matter.ago(matter.life.turns[-1].fact), (matter.life.reason or NO_REASON).rstrip(".")
         return Said(Code.CANCELED, f"It was removed{ago}: {why}.", CERTAIN)
     what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
@@ -378,7 +362,8 @@ def _in_state(matter: CondorCase) -> Said:
 
 
 RULES: Mapping[str, Callable[[CondorCase], Said]] = {
-    IDLE: _idle, "UNEXPANDED": _idle, RUNNING: _running, HELD: _held, COMPLETED: _completed,
+    condor.IDLE: _idle, "UNEXPANDED": _idle, condor.RUNNING: _running, condor.HELD: _held,
+    condor.COMPLETED: _completed,
 }  # fmt: skip
 
 _NO_AD = ("an event log does not hold which exit status the job calls success; its job ad does",)
@@ -389,7 +374,7 @@ _KILLED = "a job that is killed writes no last line"
 
 
 def _is_told(matter: CondorCase) -> bool:
-    return matter.has(Teller.EVENT) or matter.has(Teller.AD)
+    return matter.has(condor.Teller.EVENT) or matter.has(condor.Teller.AD)
 
 
 def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:
@@ -401,27 +386,27 @@ def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterato
 
 def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
     facts = [one for one in matter.facts if one.what not in PASSING][-MOST_EVIDENCE:]
-    facts += matter.machines if matter.life.state == IDLE else ()
+    facts += matter.machines if matter.life.state == condor.IDLE else ()
     words = ((one, WORDS.get(one.what, one.what)) for one in facts)
     return tuple(
         Fact(text=_text(one), source=one.source, what=what, at=one.at, line=one.line) for one, what in words
     )
 
 
-def _text(fact: CondorFact) -> str:
+def _text(fact: condor.CondorFact) -> str:
     """A fact in one line: of an event its head and its reason, of a job ad how it stands there."""
     if fact.what == "ad":
         names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
         return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)
     lines = [line.strip() for line in fact.text.strip().split("\n")]
-    if fact.teller is not Teller.EVENT:
+    if fact.teller is not condor.Teller.EVENT:
         return lines[0]
     told = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
     return " | ".join((lines[0], *told[:2]))
 
 
 def _condor(job: Job, why: str, command: str) -> NextStep:
-    known = condor_id(job.id)
+    known = condor.condor_id(job.id)
     name = ("-name", known.schedd) if known is not None and known.schedd else ()
     number = known.number if known is not None else job.id
     return NextStep(why, Command(*command.split(), *name, about=[number]))

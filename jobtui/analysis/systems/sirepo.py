@@ -239,6 +239,7 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
 
 
 def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
+    """A line that is not new and that a live record does not reflect."""
 
     def check(case: Case) -> Contradiction | None:
         step = told(case)

@@ -50,6 +50,7 @@ def completed(case: Case) -> Finding:
 
 
 def agent_failed(case: Case) -> Finding | None:
+    """A run that was given up because its agent did not start."""
     error = _error(case)
     if not _AGENT_START.search(error):
         return None
@@ -197,6 +198,7 @@ def canceled_later(case: Case) -> Finding | None:
 
 
 def restarted(case: Case) -> Finding | None:
+    """A run that was still live when its supervisor was restarted."""
     step = case.last(Mark.FOUND_GONE)
     if step is not None:
         return Finding(
@@ -217,6 +219,7 @@ def restarted(case: Case) -> Finding | None:
 
 
 def agent_lost(case: Case) -> Finding | None:
+    """A run whose agent was lost, which a later run_status found."""
     gone = case.last(Mark.AGENT_GONE)
     answer = case.later_step(Mark.RUN_STATUS)
     cancel = case.last(Mark.CANCEL)
@@ -340,6 +343,7 @@ def _is_short(case: Case) -> bool:
 
 
 def _told_gone(case: Case) -> Step | None:
+    """The line of an op that found the run directory gone, after the latest run."""
     ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
     steps = (step for op in reversed(ops) for step in op.steps)
     return next(

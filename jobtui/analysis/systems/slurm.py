@@ -60,6 +60,7 @@ class SlurmCase(NamedTuple):
         )
 
     def not_started(self, signal: int) -> str | None:
+        """Why slurmd started nothing, where the record does not tell that something ran."""
         return self.facts.get("not started") if self.facts else words_of("not_started", signal)
 
     def for_(self) -> str:
@@ -184,6 +185,7 @@ def _canceled(matter: SlurmCase) -> Said:
 
 
 def _failed(matter: SlurmCase) -> Said:
+    """Its program ended with an exit code or by a signal, or it did not begin."""
     job = matter.job
     if any(text.startswith("OUT_OF_MEMORY") for _, text in matter.steps):
         return _out_of_memory(matter)

@@ -79,6 +79,7 @@ def root_causes(tree: Tree) -> tuple[RootCause, ...]:
 
 
 def _top(tree: Tree, span: Span, known: dict[SpanId, Span]) -> Span:
+    """The highest error span above one without a span between that is none."""
     way = [span]
     while way[-1].span_id not in known:
         parent = tree.parent_of(way[-1])

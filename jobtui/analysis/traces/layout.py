@@ -341,6 +341,7 @@ class ShownLines:
         self.set_filter(self.passes)
 
     def set_filter(self, passes: SpanTest | None) -> None:
+        """Show only spans that pass, with what is above them."""
         self.passes = passes
         self._kept, self.passing = (None, 0) if passes is None else kept_lines(self.layout, passes)
         self._show()

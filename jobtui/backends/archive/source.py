@@ -478,6 +478,7 @@ def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[F
 
 
 def doubts(chosen: Found, others: list[Found], wanted: Wanted) -> Iterator[str]:
+    """What may make it another job's script after all."""
     at, period = wanted.submitted_at, chosen.spot.period
     if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
         days = abs(chosen.at - at) // DAY

@@ -213,6 +213,7 @@ class Questions:
         return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
 
     def _newly_alerted(self) -> tuple[Job, ...]:
+        """Live jobs of which something else is to be said than before."""
         known, now, before = self._known, self.server_now, self._alerts
         stale = {one.id: one for one in self.frame_now.allocations if one.is_stale(now)}
         down = {site.id: site for site in self.frame_now.sites if site.is_down(now)}
@@ -332,12 +333,14 @@ class Questions:
         self._asked_for.extend(numbers)
 
     async def _parents(self) -> Batch:
+        """Ask about parents of waiting jobs of which no row came meanwhile."""
         known = self._known
         self._ask_for(sorted(known.parents_to_ask - known.rows.keys() - known.missing))
         known.parents_to_ask.clear()
         return Batch()
 
     async def _missing_jobs(self) -> Batch:
+        """Jobs of which only events were seen, or that may have been deleted."""
         ids = list(dict.fromkeys(self._asked_for))[:IDS_AT_ONCE]
         page = await self._client.rows("/jobs/", JobRow, {"id": ids, "limit": len(ids)})
         asked = set(ids)

@@ -193,6 +193,7 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
 
 
 def _at_odds(record: _Record, jid: JobId) -> str | None:
+    """What a record lacks or contradicts, although each field is what it should be."""
     if record.computeJid is not None and record.computeJid != jid:
         return f"computeJid is not that of the file name: {record.computeJid[:100]!r}"
     return None if record.status is not None else "no status"

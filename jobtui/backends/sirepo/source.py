@@ -248,6 +248,7 @@ class JobFiles:
         return self._batch(jobs, faults, len(batch))
 
     def _judge(self, jid: JobId, fault: str | None, faults: list[tuple[JobId, str]]) -> None:
+        """Note that what is wrong with a file is another thing than before."""
         self._recovered += self._faulty.pop(jid, None) is not None
         if fault is not None:
             self._faulty[jid] = fault

@@ -15,19 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from jobtui.backends.slurm import records
 from jobtui.backends.slurm.client import INVALID_JOB, Commands, NoAccounting
-from jobtui.backends.slurm.records import (
-    OF_SIREPO,
-    UNSEEN,
-    canceled_words,
-    disputed,
-    disputing,
-    error_of,
-    job_of,
-    joined,
-    key_of,
-    signal_name,
-)
 from jobtui.formats import slurm, slurm_nodes
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
@@ -309,11 +298,11 @@ async def fetch_detail(
         runs = [job for job in accounted if job.id == wanted[0].id]
         said = next(((job, fields) for job, fields in shown if job.id == wanted[0].id), None)
         is_gone = not shown and fault is None
-        detail = _detail(said, runs, commands.name, label, UNSEEN if is_gone else "")
+        detail = _detail(said, runs, commands.name, label, records.UNSEEN if is_gone else "")
         if said is not None:
-            other = disputing(said[0], runs[-1], asked_at) if runs else None
+            other = records.disputing(said[0], runs[-1], asked_at) if runs else None
             if other is not None:
-                detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
+                detail = msgspec.structs.replace(detail, job=records.disputed(detail.job, other, label))
             detail = await _with_question(detail, said, commands, queue_of)
     return detail if away is None else _not_read(detail, away)
 
@@ -334,7 +323,7 @@ async def _with_question(
             queue = await queue_of()
         except SourceError as error:
             return _not_read(detail, error)
-        pending = await fetch_pending(commands, key_of(job), job, fields, queue)
+        pending = await fetch_pending(commands, records.key_of(job), job, fields, queue)
         return msgspec.structs.replace(detail, pending=pending)
     if job.state == NODE_FAIL:
         facts = await node_facts(commands, job, queue_of)
@@ -403,7 +392,7 @@ def _detail(
     `left` says in words that slurmctld does not know it any more.
     """
     job = _present(said[0] if said is not None else None, runs)
-    record = job_of(job, source, label, left if job.status.is_live else "")
+    record = records.job_of(job, source, label, left if job.status.is_live else "")
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
     told = [*runs[:-1], job]
     made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(told, 1))
@@ -432,7 +421,7 @@ def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
         return last
     if last is None:
         return said
-    job = said if last.status.is_live or said.status.is_live else joined(said, last)
+    job = said if last.status.is_live or said.status.is_live else records.joined(said, last)
     return msgspec.structs.replace(
         job, steps=last.steps, cluster=job.cluster or last.cluster, memory=job.memory or last.memory
     )
@@ -440,7 +429,7 @@ def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
 
 def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
     is_requeued = not is_last and job.status.is_live
-    message = canceled_words(job) if job.status is JobStatus.CANCELED else None
+    message = records.canceled_words(job) if job.status is JobStatus.CANCELED else None
     return Run(
         number=number,
         status=JobStatus.CANCELED if is_requeued else job.status,
@@ -450,7 +439,7 @@ def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
         updated_at=job.ended_at or job.started_at or job.submitted_at,
         ended_at=job.ended_at,
         message=REQUEUED if is_requeued else message,
-        error=error_of(job),
+        error=records.error_of(job),
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
         host=job.nodes or None,
     )
@@ -459,11 +448,11 @@ def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
 def _changes(runs: Sequence[SlurmJob], record: Job) -> Iterator[StateChange]:
     number, before = 0, ""
     for run in runs:
-        canceled = canceled_words(run) if run.status is JobStatus.CANCELED else ""
+        canceled = records.canceled_words(run) if run.status is JobStatus.CANCELED else ""
         states = (
             (run.submitted_at, "PENDING", ""),
             (run.started_at, "RUNNING", f"on {run.nodes}" if run.nodes else ""),
-            (run.ended_at, run.state, error_of(run) or canceled),
+            (run.ended_at, run.state, records.error_of(run) or canceled),
         )
         for at, state, text in states:
             if at is not None:
@@ -479,7 +468,7 @@ def _facts(job: SlurmJob, earlier: Sequence[SlurmJob], record: Job) -> Iterator[
     before = f", the run before ended as {earlier[-1].state}" if again and earlier else ""
     out, errors = job.stdout and filled_path(job, job.stdout), job.stderr and filled_path(job, job.stderr)
     texts = {
-        "Sirepo's job": sirepo if of_sirepo == OF_SIREPO else "",
+        "Sirepo's job": sirepo if of_sirepo == records.OF_SIREPO else "",
         "number": job.raw if job.raw != job.id else "",
         "array": f"{job.array}, {'tasks' if job.is_rest else 'task'} {job.task}" if job.array else "",
         "cluster": job.cluster,
@@ -526,7 +515,7 @@ def _eligible_words(job: SlurmJob) -> str:
 
 def _exit_words(job: SlurmJob) -> str:
     if job.exit is not None and job.exit.signal:
-        return f"{job.exit} (signal {signal_name(job.exit.signal)})"
+        return f"{job.exit} (signal {records.signal_name(job.exit.signal)})"
     if job.exit is not None and not job.is_whole and 0 < job.exit.code < SHOWN_CODES:
         return f"{job.exit}, or {job.exit.code + SHOWN_CODES}: sacct leaves 128 out"
     return str(job.exit) if job.exit is not None else ""
@@ -576,14 +565,14 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         (one for one in _ARRAY_STATUS if any(task.status is one for task in tasks)), JobStatus.UNKNOWN
     )
     times = [task.submitted_at for task in tasks if task.submitted_at is not None]
-    whys = ((task, error_of(task)) for task in tasks[:MOST_STEPS])
+    whys = ((task, records.error_of(task)) for task in tasks[:MOST_STEPS])
     facts = [
         (f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}")
         for task, why in whys
     ]
     first = msgspec.structs.replace(tasks[0], id=native, raw=native, array="", task="", exit=None)
     job = msgspec.structs.replace(
-        job_of(first, source, label),
+        records.job_of(first, source, label),
         status=status,
         native_status=", ".join(f"{count} {state}" for state, count in states.most_common()),
         mode="array",

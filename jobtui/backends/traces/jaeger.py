@@ -100,6 +100,7 @@ class V3:
     async def _ask_for(
         self, path: str, question: Question, window: tuple[Nanos, Nanos], most: int
     ) -> ServerAnswer:
+        """The answer, by the new names, or the old ones where the new are unknown."""
         for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
             since, until = map(to_rfc3339, window)
             params = _params(question, names, since, until, most)
@@ -198,6 +199,7 @@ class V1:
 
 
 def summaries_in(document: Document, where: str, names: tuple[str, ...]) -> list[TraceSummary]:
+    """The traces of an answer, in which the spans of several are mixed."""
     by_trace: dict[TraceId, list[Span]] = {}
     for span in telemetry_of(document, where).spans:
         by_trace.setdefault(span.trace_id, []).append(span)
