@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import pytest
 
 from jobtui.backends.base import Batch
 from jobtui.model.changes import StateChange
@@ -127,3 +130,12 @@ def fail(*arguments: object, **named: object) -> Any:
 
 async def fail_later(*arguments: object, **named: object) -> Any:
     raise Injected(SECRET)
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    whole, calls = getattr(owner, name), iter([fail_later])
+
+    async def called(self: object, *given: object) -> Any:
+        return await next(calls, partial(whole, self))(*given)
+
+    monkeypatch.setattr(owner, name, called)

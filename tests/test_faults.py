@@ -62,7 +62,7 @@ from tests.builders import a_job
 from tests.commands.running import AT, CAPTURES, Runner
 from tests.conftest import NOW
 from tests.excerpts import FIXTURES
-from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later
+from tests.fakes import SECRET, FakeCorrelation, Injected, ScriptedSource, batch, fail, fail_later, fail_once
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.loopback import served
 from tests.modules import MODULES
@@ -695,15 +695,17 @@ def test_a_change_that_cannot_be_told_costs_no_other(
     assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
 
 
-def test_the_place_is_the_innermost_of_ours() -> None:
+def test_the_place_is_the_innermost_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=SECRET) as raised:
         int(SECRET)
     assert place_of(raised.value).startswith(f"{__name__}:")
     assert place_of(ValueError(SECRET)) == "?"
+    monkeypatch.setattr("jobtui.model.health.place_of", fail)
+    assert Faults().note(raised.value, "trying").place == "?"
 
 
 def judged_again() -> object:
-    (rows := JobRows(lambda: NOW)).apply([JOB, BAD])
+    (rows := JobRows(lambda: NOW)).apply([JOB, BAD, a_job(7, status=JobStatus.FAILED, ended_at=NOW)])
     return rows.window(0, 9)
 
 
@@ -760,6 +762,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
         lambda: jobs_command.in_order([JOB, BAD], lambda job: NOW),
     ),
     "judging a job": (job_rows, "needs_person", judged_again),
+    "judging a job: how lately it failed": (job_rows, "FRESH_S", judged_again),
     "judging a job: one that waited": (alerts.Trouble, "_is_stuck_now", waited_again),
     "filtering": (job_rows, "__doc__", filtered_again),
     "sorting rows": (job_rows, "__doc__", ordered_again),
@@ -787,8 +790,9 @@ def test_a_step_that_raises_costs_itself(
 def test_a_run_that_cannot_be_looked_at_is_not_remembered_and_that_is_said(
     broken: str, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    monkeypatch.setattr(FinishedRuns, broken, fail_later)
+    fail_once(monkeypatch, FinishedRuns, broken)
     ran = run("remember", "--once", "--srdb", CAPTURE)
+    assert (" 0 runs" in ran.err) is (broken == "take")
     assert expected_faults.all()[0].words in ran.err
     assert (ran.code, {fault.stage for fault in expected_faults.all()}) == (70, {"remembering"})
 

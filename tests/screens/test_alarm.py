@@ -2,6 +2,8 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -9,12 +11,14 @@ from msgspec.structs import replace
 from jobtui.analysis import alerts
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.app import JobtuiApp
-from jobtui.model.clock import FixedClock, Nanos
+from jobtui.backends.registry import Gives, kinds_that_give
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import Faults, SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.settings import Alarms
 from jobtui.screens import alarm
 from jobtui.screens.alarm import AlarmCommand
+from jobtui.screens.job import Reaching
 from jobtui.session import Session
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
@@ -37,18 +41,20 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alarm, "LOOK_S", 0.02)
 
 
+@pytest.fixture
+def rung(quick: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    rings: list[bool] = []
+    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rings.append(True))
+    return rings
+
+
 def command_writing(path: Path) -> tuple[str, ...]:
     code = f"import os; open({str(path)!r}, 'a').write(' '.join(os.environ[n] for n in {FACTS!r}) + '\\n')"
     return sys.executable, "-c", code
 
 
-@pytest.mark.usefixtures("quick")
-async def test_new_failures_are_told_together_and_then_it_rests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_new_failures_are_told_together_and_then_it_rests(tmp_path: Path, rung: list[bool]) -> None:
     out = tmp_path / "out"
-    rung: list[bool] = []
-    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rung.append(True))
     source = ScriptedSource([batch(failed(1, ago(300)))])
     session = Session([source], FixedClock(NOW))
     session.alarms = Alarms(bell=True, command=command_writing(out), rest_s=3_600)
@@ -67,6 +73,16 @@ async def test_new_failures_are_told_together_and_then_it_rests(
         assert job in session.store.jobs
         assert verdict == "program_failed"
         assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
+
+
+async def test_what_is_stuck_by_the_clock_of_its_source_rings(rung: list[bool]) -> None:
+    waits = a_job(1, status=JobStatus.PENDING, queued_at=Nanos(NOW + SECOND))
+    session = Session([source := ScriptedSource([batch(failed(2, ago(300)))])], FixedClock(NOW))
+    session.alarms = Alarms(bell=True)
+    async with session, JobtuiApp(session).run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(replace(batch(waits), ahead_s=3_600.0))
+        await wait_until(lambda: rung, pilot)
 
 
 @pytest.mark.usefixtures("quick")
@@ -92,12 +108,9 @@ async def test_a_fault_costs_the_alarm_of_no_other_job(
     assert {fault.stage for fault in expected_faults.all()} == {"judging a job", "explaining"}
 
 
-@pytest.mark.usefixtures("quick")
 async def test_failures_are_counted_until_a_key_is_pressed_and_nothing_rings_unasked(
-    monkeypatch: pytest.MonkeyPatch,
+    rung: list[bool],
 ) -> None:
-    rung: list[bool] = []
-    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rung.append(True))
     source = ScriptedSource([batch(failed(1, ago(300)))])
     session = Session([source], FixedClock(NOW))
     app = JobtuiApp(session)
@@ -179,3 +192,10 @@ async def test_a_command_that_hangs_is_ended() -> None:
     health = await ran(sys.executable, "-c", "import time; time.sleep(600)", timeout_s=0.2)
     assert health.error is not None
     assert "was ended after 0.2 s" in health.error
+
+
+@pytest.mark.parametrize("kind", kinds_that_give(Gives.LOGS))
+def test_logs_of_any_kind_are_logs_that_are_read(kind: str) -> None:
+    (store := a_store()).add_source("it", kind)
+    said = Reaching(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
+    assert said[1:] == ("it: read as a whole",)

@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import Context, ContextVar
-from functools import partial, wraps
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from jobtui.widgets import log_view
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import RowView
 from tests.builders import a_job
-from tests.fakes import SECRET, Injected, batch, fail, fail_later
+from tests.fakes import SECRET, Injected, batch, fail, fail_later, fail_once
 from tests.hostile.widgets import CASES
 from tests.screens.captured import app_on_traces, on_logs, open_failed, stamped, until
 from tests.screens.scene import opened, read, words
@@ -239,7 +239,7 @@ async def test_what_follows_a_log_is_begun_again_and_says_so(
 ) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(stamped(1, "first"))
-    failing_once(monkeypatch, LogScreen, "_look")
+    fail_once(monkeypatch, LogScreen, "_look")
     async with on_logs([path], size=(160, 24)) as (app, pilot):
         await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
         with path.open("a") as file:
@@ -273,19 +273,10 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
     assert [fault.stage for fault in expected_faults.all()] == ["drawing a line of a log"]
 
 
-def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
-    whole, calls = getattr(owner, name), iter([fail_later])
-
-    async def called(self: object, *given: object) -> Any:
-        return await next(calls, partial(whole, self))(*given)
-
-    monkeypatch.setattr(owner, name, called)
-
-
 async def test_what_follows_a_trace_is_begun_again_and_says_so(
     monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
-    failing_once(monkeypatch, TraceReader, "_study_known")
+    fail_once(monkeypatch, TraceReader, "_study_known")
     app = app_on_traces()
     async with app.run_test(size=(120, 40)) as pilot:
         await open_failed(app, pilot)
@@ -310,7 +301,7 @@ async def test_polling_is_begun_again_and_says_so(
     owner: object, name: str, counted: list[str], monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
     """Also where what judges, counts or tells a fault raises itself; the clock does so once."""
-    failing_once(monkeypatch, Session, "run")
+    fail_once(monkeypatch, Session, "run")
     if name == "monotonic":
         works, broken = getattr(owner, name), iter([fail])
         monkeypatch.setattr(owner, name, lambda *given: next(broken, works)(*given))
@@ -334,7 +325,9 @@ async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> 
     assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
 
 
-@pytest.mark.parametrize("stage", ["taking a key", "taking keys", "opening the line for commands"])
+@pytest.mark.parametrize(
+    "stage", ["taking a key", "taking keys", "taking keys: later", "opening the line for commands"]
+)
 async def test_a_key_or_paste_that_raises_costs_itself(
     stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
@@ -351,13 +344,22 @@ async def test_a_key_or_paste_that_raises_costs_itself(
         if stage == "taking keys":
             looks = iter([fail])
             monkeypatch.setattr(JobtuiApp, "is_opening_input", lambda app: next(looks, bool)())
+        elif stage == "taking keys: later":  # the second of those that are to settle before the next key
+            give, turns = MessagePump.call_later, iter((lambda: None, fail))
+
+            def later(pump: MessagePump, back: Callable[..., Any], *given: Any) -> bool:
+                if back == scene.app._settle:
+                    next(turns, bool)()
+                return give(pump, back, *given)
+
+            monkeypatch.setattr(MessagePump, "call_later", later)
         if stage.startswith("taking"):
-            await pilot.press("x")
+            await pilot.press("z" if stage.endswith("later") else "x")
         else:
             scene.app.post_message(events.Paste("something"))
         await wait_until(expected_faults.all, pilot)
         await press(pilot, "question_mark", until=HelpScreen)
-    assert [fault.stage for fault in expected_faults.all()] == [stage]
+    assert [fault.stage for fault in expected_faults.all()] == [stage.partition(":")[0]]
 
 
 async def test_a_key_does_not_wait_for_ever_for_what_was_lost() -> None:

@@ -45,6 +45,7 @@ from tests.condor import JOB as CONDOR_JOB
 from tests.condor import event, executing, facts_of, submitted
 from tests.demo.sites import DriverName, Settings
 from tests.demo.sites import World as SirepoSite
+from tests.rows import ROWS
 from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
 from tests.slurm_stand_in import QUEUED as IN_QUEUE
 
@@ -71,12 +72,12 @@ class Turns:
     settles = False
     """Whether only its end is known for sure."""
 
-    def __init__(self, draw: random.Random, ways: Sequence[Sequence[tuple[str, Code]]]) -> None:
+    def __init__(self, draw: random.Random, ways: Sequence[Sequence[Sequence[str]]]) -> None:
         self.begin = BEGIN
         self.turns: list[Turn] = []
         at = BEGIN
         for state, right in draw.choice(ways):
-            self.turns.append(Turn(at, state, right))
+            self.turns.append(Turn(at, state, Code[right.upper()]))
             at = Nanos(at + draw.choice((20, 60, 200, 600)) * SECOND)
         self.length_s = (at - BEGIN) // SECOND + 300
 
@@ -99,9 +100,6 @@ def _ticks(begin: Nanos, since: Nanos | None, until: Nanos) -> Iterator[Nanos]:
     return (Nanos(begin + number * OTHERS_S * SECOND) for number in range(max(0, first), last + 1))
 
 
-QUEUED, RUNS = ("PENDING", Code.SLURM_QUEUED), ("RUNNING", Code.RUNNING)
-
-
 SEPARATOR = "~5e9a7a70~"
 IN_QUEUE_S = 60
 """How long slurmctld knows a job that has ended."""
@@ -112,15 +110,7 @@ class SlurmWorld(Turns):
 
     job_id = JobId("slurm/17")
     sources = {"ssh://cori": "slurm"}
-    WAYS = (
-        *((QUEUED, RUNS, end) for end in (
-            ("COMPLETED", Code.COMPLETED), ("FAILED", Code.PROGRAM_FAILED),
-            ("TIMEOUT", Code.TIMED_OUT), ("OUT_OF_MEMORY", Code.OUT_OF_MEMORY),
-            ("NODE_FAIL", Code.NODE_FAILED), ("CANCELLED", Code.CANCELED),
-        )),
-        (QUEUED, ("HELD", Code.HELD), QUEUED, RUNS),
-        (QUEUED, RUNS, QUEUED, RUNS),
-    )  # fmt: skip
+    WAYS = ROWS["what happens to a job of slurm"]
 
     def __init__(self, draw: random.Random) -> None:
         super().__init__(draw, self.WAYS)
@@ -201,7 +191,7 @@ def _printed(fields: Iterable[str], rows: Iterable[Mapping[str, str]]) -> Comman
     return CommandAnswer("".join(lines).encode(), SEPARATOR)
 
 
-WAITS, HELD, WORKS = ("submitted", Code.IDLE), ("held", Code.HELD), ("executing", Code.RUNNING)
+EVENTS = {state: told for state, *told in ROWS["events of a job of condor"]}
 
 
 class CondorWorld(Turns):
@@ -209,15 +199,7 @@ class CondorWorld(Turns):
 
     job_id = JobId(CONDOR_JOB)
     sources = {"/log/events": "condor_log", "/log/out": "condor_log"}
-    WAYS = (
-        (WAITS, WORKS, ("done", Code.COMPLETED)),
-        (WAITS, WORKS, ("failed", Code.PROGRAM_FAILED)),
-        (WAITS, WORKS, ("killed", Code.KILLED_BY_SIGNAL)),
-        (WAITS, WORKS, HELD, ("released", Code.IDLE), WORKS),
-        (WAITS, WORKS, ("evicted", Code.REQUEUED), WORKS, ("done", Code.COMPLETED)),
-        (WAITS, ("removed", Code.CANCELED)),
-        (WAITS, HELD),
-    )
+    WAYS = ROWS["what happens to a job of condor"]
 
     def __init__(self, draw: random.Random) -> None:
         super().__init__(draw, self.WAYS)
@@ -251,17 +233,10 @@ class CondorWorld(Turns):
 
     def _event(self, turn: Turn) -> str:
         at = to_rfc3339(turn.at).replace("T", " ")
-        return {
-            "submitted": lambda: submitted(at),
-            "executing": lambda: executing(at),
-            "done": lambda: event(5, at, "Job terminated.", "(1) Normal termination (return value 0)"),
-            "failed": lambda: event(5, at, "Job terminated.", "(1) Normal termination (return value 2)"),
-            "killed": lambda: event(5, at, "Job terminated.", "(0) Abnormal termination (signal 9)"),
-            "held": lambda: event(12, at, "Job was held.", "too much memory", "Code 34 Subcode 0"),
-            "released": lambda: event(13, at, "Job was released.", "via me"),
-            "evicted": lambda: event(4, at, "Job was evicted.", "(0) CPU times"),
-            "removed": lambda: event(9, at, "Job was aborted.", "via condor_rm (by user me)"),
-        }[turn.state]()
+        if turn.state in ("submitted", "executing"):
+            return submitted(at) if turn.state == "submitted" else executing(at)
+        number, *lines = EVENTS[turn.state]
+        return event(number, at, *lines)
 
     def _line(self, turn: Turn) -> str:
         if self._other_end is None or turn is not self.turns[-1]:
@@ -271,8 +246,6 @@ class CondorWorld(Turns):
         )
 
 
-PREPARED = (("CREATED", Code.STAGING), ("READY", Code.STAGING), ("STAGED_IN", Code.STAGING))
-STARTED = (*PREPARED, ("PREPROCESSED", Code.WAITING_ALLOCATION), ("RUNNING", Code.RUNNING))
 SILENT_S = 300
 """After so long without a word an agent or a launcher counts as gone."""
 
@@ -282,13 +255,7 @@ class BalsamWorld(Turns):
 
     job_id = JobId("balsam/17")
     sources = {"http://api": "balsam"}
-    WAYS = (
-        (*STARTED, ("RUN_DONE", Code.STAGING), ("JOB_FINISHED", Code.COMPLETED)),
-        (*STARTED, ("RUN_ERROR", Code.PROGRAM_FAILED), ("FAILED", Code.PROGRAM_FAILED)),
-        STARTED,
-        PREPARED,
-        (*PREPARED, ("FAILED", Code.PREPARE_FAILED)),
-    )  # fmt: skip
+    WAYS = ROWS["what happens to a job of balsam"]
 
     def __init__(self, draw: random.Random) -> None:
         super().__init__(draw, self.WAYS)
@@ -550,8 +517,8 @@ class Told(NamedTuple):
     @property
     def is_sure_and_wrong(self) -> bool:
         """Not where a record that tells a wrong end is all that can be read, as the verdict says."""
-        is_odd, spots = self.disturbance.endswith("+contradicting"), self.verdict.blind_spots
-        has_witness = not is_odd or "no log of the supervisor was read" not in spots
+        is_unread = "no log of the supervisor was read" in self.verdict.blind_spots
+        has_witness = not (is_unread and self.disturbance.endswith("+contradicting"))
         return self.is_sure and not self.is_right and has_witness
 
 
