@@ -148,9 +148,10 @@ class IncidentsScreen(HeadedScreen):
         counts = (found.groups, "group"), (found.alone, "single failure")
         groups = ", ".join(counted(len(those), name) for those, name in counts if those)
         if self._earlier is not None and self._list.count:
-            jobs, wide = self._earlier
+            wide = self._earlier.window_s
             shown = "at all times" if wide is None else f"in {period(wide)}"
-            return f"no failures in the last {span}; {jobs:,} before · {groups} {shown}"
+            before = max(self._earlier.jobs, sum(len(one.jobs) for those, _ in counts for one in those))
+            return f"no failures in the last {span}; {before:,} before · {groups} {shown}"
         what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
