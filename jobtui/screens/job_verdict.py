@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jobtui.session.evidence import Reads
 
 LIVE_S = 5.0
-"""The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
+"""A verdict is renewed so often where a job is live, as time may make it late, or sources were in doubt."""
 
 SHOWN_BY: Mapping[str, tuple[str, ...]] = {
     "timeline": ("open", "tab('timeline')"),
@@ -81,7 +81,8 @@ class JobVerdict:
 
     def tick(self) -> None:
         job = self._shared.store.job(self.job_id) if self.job_id is not None else None
-        if job is not None and job.status.is_live and monotonic() - self._made_at >= LIVE_S:
+        may_turn = job is not None and (job.status.is_live or (self.verdict and self.verdict.doubts))
+        if may_turn and monotonic() - self._made_at >= LIVE_S:
             self.renew(self._detail)
 
     async def _work(self) -> None:

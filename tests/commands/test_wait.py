@@ -109,15 +109,12 @@ def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:
 def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:
     records = tmp_path / "supervisor-job"
     shutil.copytree(CAPTURE / "supervisor-job", records)
-    kept = sorted(records.glob("*.json"))[0].read_bytes()
+    kept = min(records.glob("*.json"))
     with PtyProgram(["-m", "jobtui", "--plain", "--srdb", str(tmp_path)]) as program:
         program.wait_seen(b"line by line; ctrl+c ends it.")
         assert b" jobs: " in program.seen
         name = "VUlhaMOD-aaaaaaaa-animation"
-        text = kept.decode()
-        old = sorted(records.glob("*.json"))[0].stem
-        assert old in text
-        (records / f"{name}.json").write_text(text.replace(old, name))
+        (records / f"{name}.json").write_text(kept.read_text().replace(kept.stem, name))
         program.wait_seen(f"Id {name}".encode())
         program.press(b"\x03")
         wait_for(lambda: program.code() is not None)

@@ -201,6 +201,19 @@ async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) 
         await first(scene, pilot, "no answer of it was read")
 
 
+async def test_what_was_in_doubt_is_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.job_verdict.LIVE_S", 0.0)
+    scene = Scene([batch(a_job(1, status=JobStatus.FAILED, ended_at=ago(1)), more=True)], open_at=JOB)
+    scene.db.hold()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: scene.db._open._waiters, pilot)
+        scene.db.go_on()
+        scene.db.hold()  # the next poll waits
+        await first(scene, pilot, "40 % sure")
+        scene.db.go_on()
+        await first(scene, pilot, "45 % sure")
+
+
 async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     steps = [
