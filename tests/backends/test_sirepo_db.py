@@ -298,9 +298,8 @@ NO_DB = [
 @pytest.mark.parametrize(("name", "kind", "text"), NO_DB)
 async def test_a_root_that_is_no_db(tmp_path: Path, name: str, kind: type[SourceError], text: str) -> None:
     (tmp_path / "file").write_text("")
-    (tmp_path / "supervisor-job").mkdir()
-    (tmp_path / "odd").mkdir()
-    (tmp_path / "new").mkdir()
+    for made in ("supervisor-job", "odd", "new"):
+        (tmp_path / made).mkdir()
     (tmp_path / "odd" / "supervisor-job").write_text("")
     async with aclosing(SirepoDb(tmp_path / name)) as source:
         with pytest.raises(kind) as raised:

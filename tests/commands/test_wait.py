@@ -11,17 +11,16 @@ import pytest
 from jobtui.analysis.alerts import News
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.commands.watch import job_words
-from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.explain.cases import played
-from tests.builders import a_job
+from tests.builders import a_job, ago
 from tests.commands.running import CAPTURES, Runner, started
 from tests.demo.sites import DriverName
 from tests.pty_program import PtyProgram
 from tests.waiting import LONG_S, wait_for
 
 DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
-FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
 
 
 @pytest.fixture
@@ -79,12 +78,8 @@ def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
     assert f"{play.jid} is still running" in untold.err
 
 
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
-NOW = Nanos(1_795_208_400 * SECOND)
-
-
 def by_ours(job: Job) -> Nanos:
-    return NOW
+    return ago(0)
 
 
 def test_only_what_stands_otherwise_is_news() -> None:
@@ -102,13 +97,13 @@ def test_only_what_stands_otherwise_is_news() -> None:
 
 def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:
     failed = a_job(status=JobStatus.FAILED, name="a\x1b[31m", model="anim", error="no such\nbreed")
-    words = job_words(failed, NOW)
+    words = job_words(failed, ago(0))
     assert words == f"failed: a␛[31m anim, of {failed.owner}, no such␊breed. Id {failed.id}"
 
 
 def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) -> None:
     records = tmp_path / "supervisor-job"
-    shutil.copytree(CAPTURE / "supervisor-job", records)
+    shutil.copytree(CAPTURES / "local" / "supervisor-job", records)
     kept = min(records.glob("*.json"))
     with PtyProgram(["-m", "jobtui", "--plain", "--srdb", str(tmp_path)]) as program:
         program.wait_seen(b"line by line; ctrl+c ends it.")
