@@ -150,7 +150,8 @@ class Output:
             below = list(takewhile(lambda at: self._lines[at].text[0].isspace(), self._after(at, NEAR)))
             first = self._format.first
             return next((at for at in reversed(below) if first("cause", self._lines[at].text.strip())), None)
-        if best.weight == EXCEPTION or best.family == "julia" or not _part("headline").match(text):
+        is_whole = best.weight == EXCEPTION or best.family in ("julia", "signal")
+        if is_whole or not _part("headline").match(text):
             return None
         return next((at for at in self._after(at, 3) if not where.match(self._lines[at].text)), None)
 
