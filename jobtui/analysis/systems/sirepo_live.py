@@ -126,10 +126,12 @@ def agent_start(case: Case) -> Finding | None:
     if waited is not None and waited <= limit + GRACE_S:
         sentence = f"Its agent is being started{for_words(waited)}; it has up to {age(limit)}."
         return Finding(Code.AGENT_STARTING, sentence, SURE, (wait,), Mark.AGENT_ALIVE, limit)
+    # a start is followed by the wait for the agent at once: without that line others may be lost, too
+    begun = case.last(Mark.AGENT_WAIT, *([Mark.AGENT_START] if case.record is not None else []))
     return Finding(
         Code.AGENT_NEVER_STARTED,
         f"Its agent was started{ago_words(waited)} and no answer of it was read; it has {age(limit)}.",
-        LIKELY if case.last(Mark.AGENT_WAIT, Mark.AGENT_START) is not None else PLAUSIBLE,
+        PLAUSIBLE if begun is None else LIKELY,
         (wait,),
         Mark.AGENT_ALIVE,
         limit,
