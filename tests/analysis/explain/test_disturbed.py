@@ -11,9 +11,9 @@ import pytest
 
 from jobtui.analysis import systems
 from jobtui.analysis.explain.case import Evidence
-from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.explain.verdict import explain, source_doubts
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Heard, Writer
 from jobtui.model.verdicts import Code
@@ -73,11 +73,15 @@ FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago
 def test_what_is_wrong_with_the_source_is_said_first(health: dict[str, object], words: str) -> None:
     fine = explain(on_server("RUNNING", FINE))
     assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
-    assert fine.confidence >= SURE
     verdict = explain(on_server("RUNNING", msgspec.convert(msgspec.to_builtins(FINE) | health, SourceHealth)))
     assert verdict.sentence.startswith(words)
-    assert verdict.confidence < SURE
+    assert fine.confidence >= SURE > verdict.confidence
     assert verdict.doubts[0] in verdict.blind_spots
+
+
+def test_a_source_that_never_answered_is_a_doubt_after_a_minute() -> None:
+    asked = SourceHealth(name="api", kind="balsam", asked_at=ago(QUIET_S + 5))
+    assert [*source_doubts([asked], Heard(), NOW)] == ["api does not answer"]
 
 
 @pytest.mark.parametrize("system", ["balsam", "slurm", "sirepo"])
@@ -110,5 +114,4 @@ def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event:
     told = tuple(changes(*RAN, event) if event != "RUNNING" else changes(*RAN))
     evidence = msgspec.structs.replace(on_server(state, FINE), changes=told)
     verdict = explain(evidence)
-    assert bool(verdict.contradictions) is disagree
-    assert (verdict.confidence < SURE) is disagree
+    assert bool(verdict.contradictions) is (verdict.confidence < SURE) is disagree
