@@ -194,7 +194,7 @@ async def test_a_command_that_hangs_is_ended() -> None:
     assert "was ended after 0.2 s" in health.error
 
 
-@pytest.mark.parametrize("kind", kinds_that_give(Gives.LOGS))
+@pytest.mark.parametrize("kind", sorted(kinds_that_give(Gives.LOGS)))
 def test_logs_of_any_kind_are_logs_that_are_read(kind: str) -> None:
     (store := a_store()).add_source("it", kind)
     said = Reaching(cast(Any, SimpleNamespace(store=store)), print).silence(a_job().id, None)
