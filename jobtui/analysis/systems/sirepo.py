@@ -122,7 +122,8 @@ def _confidence(case: Case, finding: Finding) -> float:
     is_damaged = bool(case.gaps or case.damaged)
     if is_open or is_cut_off or (is_damaged and finding.confidence < CERTAIN and not is_self_evident):
         confidence = min(confidence, LIKELY)
-    needs_more = finding.needs_all_lines and (is_damaged or case.is_log_behind or is_incomplete or is_cut_off)
+    is_alone = case.record is None or case.is_log_behind
+    needs_more = finding.needs_all_lines and (is_alone or is_damaged or is_incomplete or is_cut_off)
     can_change = case.status.is_live or finding.code is Code.COMPLETED
     is_overtaken = can_change and case.is_end_open and finding.confidence < CERTAIN
     if needs_more or is_overtaken or case.is_clock_off:
@@ -234,7 +235,9 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
         return ()
     case = Case(evidence)
     if case.is_record_old:
-        return ()
+        about = "the record lacks a run that the log tells of: a clock is off"
+        steps = case.steps[:1] if case.is_clock_off else ()
+        return tuple(Contradiction(about, record_fact(case.job), _line(step)) for step in steps)
     return tuple(found for check in CHECKS if (found := check(case)) is not None)
 
 

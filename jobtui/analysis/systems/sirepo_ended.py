@@ -154,7 +154,7 @@ def program_failed(case: Case) -> Finding:
         words = f"Its agent could not start it: {why}."
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
     is_reason_told = bool(error) or case.record is not None
-    is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or case.agent_seen)
+    is_seen = case.ended_in_log is not None and is_reason_told and exited is not None
     cause = case.evidence.cause
     is_seen = is_seen or (has_started and cause is not None and cause.confidence > PLAUSIBLE)
     doubts: tuple[str, ...] = (
