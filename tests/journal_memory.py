@@ -8,27 +8,13 @@ import msgspec
 
 from jobtui.backends.journal.client import Ask, ExportReader, Following, HostPlaces
 from jobtui.formats.journal_export import ExportParser, entry_of_export
+from jobtui.model import journal as model
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
-from jobtui.model.journal import (
-    At,
-    Beside,
-    Cursor,
-    FollowStart,
-    Head,
-    JournalCondition,
-    JournalEntry,
-    Match,
-    Matches,
-    Slice,
-    Start,
-    Tail,
-    own_cursor,
-)
 
 Fields = dict[str, tuple[bytes, ...]]
 """All fields of one entry as stored; a field may occur several times."""
-Row = tuple[JournalEntry, Fields]
+Row = tuple[model.JournalEntry, Fields]
 T0 = Nanos(1_795_207_000 * SECOND)
 """When entries that are made up begin."""
 
@@ -39,14 +25,14 @@ class MemoryJournal:
     def __init__(self, rows: Iterable[Row] = ()) -> None:
         self.rows: list[Row] = list(rows)
         self.broken = ""
-        self.conditions = JournalCondition()
+        self.conditions = model.JournalCondition()
         self.calls = 0
         self._deleted = 0
 
     def append(self, *rows: Row) -> None:
         self.rows += rows
 
-    def write(self, message: str, at_s: float | None = None, **fields: str | int) -> JournalEntry:
+    def write(self, message: str, at_s: float | None = None, **fields: str | int) -> model.JournalEntry:
         before = self.rows[-1][0].at if self.rows else T0
         at = Nanos(before + SECOND) if at_s is None else Nanos(T0 + round(at_s * SECOND))
         row = row_of(len(self.rows) + self._deleted, at, message, **fields)
@@ -57,13 +43,13 @@ class MemoryJournal:
         del self.rows[:count]
         self._deleted += count
 
-    def index(self, start: Start) -> tuple[int, bool]:
+    def index(self, start: model.Start) -> tuple[int, bool]:
         """Where the first entry from `start` on is, and whether that is the one of its cursor."""
-        if isinstance(start, Head):
+        if isinstance(start, model.Head):
             return 0, False
-        if isinstance(start, Tail):
+        if isinstance(start, model.Tail):
             return len(self.rows), False
-        if isinstance(start, At):
+        if isinstance(start, model.At):
             later = (nth for nth, (entry, _) in enumerate(self.rows) if entry.at >= start.time)
             return next(later, len(self.rows)), False
         at = bisect_left(self.rows, _number(start.cursor), key=lambda row: _number(row[0].cursor))
@@ -91,7 +77,7 @@ class MemoryReader(ExportReader):
         if self.journal.broken:
             raise SourceError(f"{self.name}: {self.journal.broken}")
 
-    async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+    async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[model.JournalEntry], None]:
         for ask in asks:
             await self.turn()
             begin, is_there = self.journal.index(ask.start)
@@ -107,11 +93,11 @@ class MemoryReader(ExportReader):
         found = {field: {value.decode() for row in rows for value in row.get(field, ())} for field in fields}
         return {field: tuple(sorted(values)) for field, values in found.items()}
 
-    async def condition(self) -> JournalCondition:
+    async def condition(self) -> model.JournalCondition:
         await self.turn()
         return self.journal.conditions
 
-    def follow(self, start: FollowStart | HostPlaces, matches: Matches) -> Following:
+    def follow(self, start: model.FollowStart | HostPlaces, matches: model.Matches) -> Following:
         assert not isinstance(start, HostPlaces)
         return MemoryFollowing(MemoryReader(self.journal, self.name), start, matches)
 
@@ -122,36 +108,36 @@ class MemoryReader(ExportReader):
 class MemoryFollowing:
     """Gives at once what was written, without a lane."""
 
-    def __init__(self, reader: MemoryReader, start: FollowStart, matches: Matches) -> None:
+    def __init__(self, reader: MemoryReader, start: model.FollowStart, matches: model.Matches) -> None:
         self._memory = reader
         self._matches = matches
-        self._at: FollowStart = start
+        self._at: model.FollowStart = start
 
     @property
-    def place(self) -> FollowStart:
+    def place(self) -> model.FollowStart:
         return self._at
 
-    async def take(self, most: int) -> Slice:
+    async def take(self, most: int) -> model.Slice:
         await self._memory.turn()
         journal = self._memory.journal
         at, is_there = journal.index(self._at)
         at += is_there
-        entries: list[JournalEntry] = []
+        entries: list[model.JournalEntry] = []
         while at < len(journal.rows) and len(entries) < most:
             if fits(journal.rows[at][1], self._matches):
                 entries.append(journal.rows[at][0])
             at += 1
-        lost = isinstance(self._at, Beside) and not is_there
+        lost = isinstance(self._at, model.Beside) and not is_there
         edge = not any(fits(fields, self._matches) for _, fields in journal.rows[at:])
-        self._at = Beside(journal.rows[at - 1][0].cursor) if at else self._at
-        return Slice(tuple(entries), None, edge, lost)
+        self._at = model.Beside(journal.rows[at - 1][0].cursor) if at else self._at
+        return model.Slice(tuple(entries), None, edge, lost)
 
     async def changed(self, timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout_s
         while loop.time() < until:
             rows = self._memory.journal.rows
-            if rows and rows[-1][0].cursor != own_cursor(self._at):
+            if rows and rows[-1][0].cursor != model.own_cursor(self._at):
                 return
             await asyncio.sleep(min(0.01, timeout_s))
 
@@ -159,11 +145,11 @@ class MemoryFollowing:
         await self._memory.aclose()
 
 
-def fits(fields: Fields, matches: Matches) -> bool:
+def fits(fields: Fields, matches: model.Matches) -> bool:
     return not matches or any(all(_has(fields, match) for match in group) for group in matches)
 
 
-def _has(fields: Fields, match: Match) -> bool:
+def _has(fields: Fields, match: model.Match) -> bool:
     field, value = match
     return value.encode() in fields.get(field, ())
 
@@ -182,8 +168,8 @@ NAMES = {
 
 
 def row_of(number: int, at: Nanos, message: str, **fields: str | int) -> Row:
-    cursor = Cursor(f"s=0;i={number:x};t={at // 1000:x}")
-    entry = JournalEntry(cursor=cursor, at=at, message=message, size=len(message), **fields)  # type: ignore[arg-type]
+    cursor = model.Cursor(f"s=0;i={number:x};t={at // 1000:x}")
+    entry = model.JournalEntry(cursor=cursor, at=at, message=message, size=len(message), **fields)  # type: ignore[arg-type]
     named: Fields = {NAMES[name]: (str(value).encode(),) for name, value in fields.items() if name in NAMES}
     return entry, {**named, "MESSAGE": (message.encode(),)}
 
@@ -210,6 +196,6 @@ def rows_of_export(data: bytes, first: int = 0) -> list[Row]:
 def in_order(rows: Sequence[Row]) -> list[Row]:
     ordered = sorted(rows, key=lambda row: row[0].at)
     return [
-        (msgspec.structs.replace(entry, cursor=Cursor(f"s=0;i={n:x}")), fields)
+        (msgspec.structs.replace(entry, cursor=model.Cursor(f"s=0;i={n:x}")), fields)
         for n, (entry, fields) in enumerate(ordered)
     ]

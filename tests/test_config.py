@@ -10,19 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.actions import (
-    ACTIONS,
-    NEEDED,
-    Keymap,
-    NoSuchKey,
-    Place,
-    clashes,
-    key_named,
-    key_of,
-    shown_key,
-    unreachable,
-    with_wishes,
-)
+from jobtui import actions as keys
 from jobtui.config import Config, ConfigError, load
 from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.config.file import places_of
@@ -218,31 +206,31 @@ def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
 
 @given(st.text(max_size=8))
 def test_no_text_does_worse_than_be_no_key(text: str) -> None:
-    with suppress(NoSuchKey):
-        assert key_named(text)
+    with suppress(keys.NoSuchKey):
+        assert keys.key_named(text)
 
 
 def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
-    for action in ACTIONS:
+    for action in keys.ACTIONS:
         assert action.name.replace("-", "").isalnum(), action
-        assert {key_named(shown_key(key)) for key in action.keys} == set(action.keys)
-    assert {action.name for action in ACTIONS} >= set(NEEDED)
-    at = [(action.name, place) for action in ACTIONS for place in action.places]
-    calls = {(action.name, place, action.call) for action in ACTIONS for place in action.places}
+        assert {keys.key_named(keys.shown_key(key)) for key in action.keys} == set(action.keys)
+    assert {action.name for action in keys.ACTIONS} >= set(keys.NEEDED)
+    at = [(action.name, place) for action in keys.ACTIONS for place in action.places]
+    calls = {(action.name, place, action.call) for action in keys.ACTIONS for place in action.places}
     assert len(set(at)) == len(calls)
 
 
 def test_the_usual_keys_clash_nowhere() -> None:
-    assert list(clashes(())) == []
-    assert unreachable(()) == []
-    assert set(with_wishes(())) == set(ACTIONS)
+    assert list(keys.clashes(())) == []
+    assert keys.unreachable(()) == []
+    assert set(keys.with_wishes(())) == set(keys.ACTIONS)
 
 
 def test_a_key_can_be_given_on_one_screen_only() -> None:
-    actions = with_wishes((KeyWish("jobs", "sort", ("f5",), ""), KeyWish(ANYWHERE, "copy", ("f6",), "")))
+    actions = keys.with_wishes((KeyWish("jobs", "sort", ("f5",), ""), KeyWish(ANYWHERE, "copy", ("f6",), "")))
     sorts = {place: one.keys for one in actions if one.name == "sort" for place in one.places}
-    assert sorts[Place.JOBS] == ("f5",)
-    assert sorts[Place.AGENTS] == ("s",)
+    assert sorts[keys.Place.JOBS] == ("f5",)
+    assert sorts[keys.Place.AGENTS] == ("s",)
     assert {one.keys for one in actions if one.name == "copy"} == {("f6",)}
 
 
@@ -293,10 +281,10 @@ def test_over_ssh_the_mouse_is_left_alone_and_it_paints_less_often(
 
 
 def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert key_of("app.pause") == "p"
-    monkeypatch.setattr(Keymap, "actions", with_wishes((KeyWish(ANYWHERE, "pause", ("f8",), ""),)))
-    assert key_of("app.pause") == "f8"
-    assert key_of("not there") == ""
+    assert keys.key_of("app.pause") == "p"
+    monkeypatch.setattr(keys.Keymap, "actions", keys.with_wishes((KeyWish(ANYWHERE, "pause", ("f8",), ""),)))
+    assert keys.key_of("app.pause") == "f8"
+    assert keys.key_of("not there") == ""
 
 
 def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:

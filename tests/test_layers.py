@@ -15,6 +15,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "textual": frozenset({"widgets", "screens", "app", "theme", "terminal", "web"}),
     "rich": frozenset({"render", "terminal", "widgets", "screens", "app", "theme", "commands"}),
     "systemd": frozenset({"backends"}), "h11": frozenset({"backends"}), "httpx": frozenset({"transport"}),
+    "httpcore": frozenset({"transport"}), "wsproto": frozenset({"transport"}),
     "opentelemetry": frozenset({"formats"}), "google": frozenset({"formats"}),
     "confluent_kafka": frozenset({"backends"}), "htcondor2": frozenset(),
     "textual_serve": frozenset({"web"}), "aiohttp": frozenset({"web"}),

@@ -10,16 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from jobtui.model.specs import (
-    LOCAL_JOURNAL,
-    SourceSpec,
-    parse_archive,
-    parse_balsam,
-    parse_jaeger,
-    parse_otlp_listen,
-    parse_slurm,
-    parse_tempo,
-)
+from jobtui.model import specs
 
 SUPERVISOR_DB = "supervisor-job"
 DEVELOPMENT_DIR = "run"
@@ -47,14 +38,14 @@ class Surroundings(NamedTuple):
 class Discovered(NamedTuple):
     """A source that was found, and by what."""
 
-    spec: SourceSpec
+    spec: specs.SourceSpec
     origin: str
 
 
 def _database(around: Surroundings) -> Discovered | None:
     """The one that a variable names, else one of a checkout: here or above, in this directory, the usual."""
     if root := around.environ.get("SIREPO_SRDB_ROOT", "").strip():
-        return Discovered(SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
+        return Discovered(specs.SourceSpec("srdb", root), "SIREPO_SRDB_ROOT")
     checkouts = [around.directory]
     while (parent := os.path.dirname(checkouts[-1])) != checkouts[-1]:
         checkouts.append(parent)
@@ -63,7 +54,7 @@ def _database(around: Surroundings) -> Discovered | None:
     for directory in checkouts:
         root = os.path.join(directory, DEVELOPMENT_DIR)
         if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
-            return Discovered(SourceSpec("srdb", root), f"found in {directory}")
+            return Discovered(specs.SourceSpec("srdb", root), f"found in {directory}")
     return None
 
 
@@ -74,7 +65,7 @@ def _local_journal(around: Surroundings) -> Discovered | None:
     unit = next(filter(os.path.lexists, units), None)
     if unit is None or not any(os.path.isdir(os.path.join(around.root, d)) for d in JOURNAL_DIRECTORIES):
         return None
-    return Discovered(SourceSpec("journal", LOCAL_JOURNAL), f"found {unit}")
+    return Discovered(specs.SourceSpec("journal", specs.LOCAL_JOURNAL), f"found {unit}")
 
 
 def _balsam_login(around: Surroundings) -> Discovered | None:
@@ -86,7 +77,7 @@ def _balsam_login(around: Surroundings) -> Discovered | None:
     if not os.path.lexists(path):
         return None
     try:
-        return Discovered(parse_balsam(read_login(path).api_root), f"found {path}")
+        return Discovered(specs.parse_balsam(read_login(path).api_root), f"found {path}")
     except (SourceError, ValueError):
         return None
 
@@ -106,9 +97,9 @@ ARCHIVES = ("var/lib/sarchive", "srv/sarchive", "var/spool/sarchive")
 JAEGER_PAGES = 16686
 """The port at which Jaeger answers questions; variables name the one at which it takes spans."""
 JAEGER_COLLECTORS = ("OTEL_EXPORTER_JAEGER_ENDPOINT", "JAEGER_ENDPOINT", "JAEGER_AGENT_HOST")
-QUERIED: Mapping[str, Callable[[str], SourceSpec]] = {
-    "JAEGER_QUERY_URL": parse_jaeger,
-    "TEMPO_URL": parse_tempo,
+QUERIED: Mapping[str, Callable[[str], specs.SourceSpec]] = {
+    "JAEGER_QUERY_URL": specs.parse_jaeger,
+    "TEMPO_URL": specs.parse_tempo,
 }
 OTLP = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 HTTP_PORT = 4318
@@ -121,7 +112,7 @@ def suggest(around: Surroundings) -> Iterable[Discovered]:
     import shutil  # only who is asked pays for it
 
     if found := shutil.which("squeue", path=around.environ.get("PATH", "")):
-        yield Discovered(parse_slurm("local"), f"found {found}")
+        yield Discovered(specs.parse_slurm("local"), f"found {found}")
     yield from _archives(around)
     for name, parse in QUERIED.items():
         yield from _parsed(parse, around.environ.get(name, ""), name)
@@ -133,7 +124,7 @@ def _archives(around: Surroundings) -> Iterable[Discovered]:
     for name in ARCHIVES:
         path = os.path.join(around.root, name)
         if os.path.isdir(path):
-            yield Discovered(parse_archive(path), f"found {path}")
+            yield Discovered(specs.parse_archive(path), f"found {path}")
     from jobtui.transport.files import read_small  # only who is asked pays for it
 
     conf = os.path.join(around.root, SLURM_CONF)
@@ -142,7 +133,7 @@ def _archives(around: Surroundings) -> Iterable[Discovered]:
     except OSError:
         return
     if said and os.access(said[1], os.R_OK | os.X_OK):
-        yield Discovered(parse_archive(said[1]), f"StateSaveLocation of {conf}")
+        yield Discovered(specs.parse_archive(said[1]), f"StateSaveLocation of {conf}")
 
 
 def _jaeger(around: Surroundings) -> Iterable[Discovered]:
@@ -150,7 +141,7 @@ def _jaeger(around: Surroundings) -> Iterable[Discovered]:
     for name in JAEGER_COLLECTORS:
         host = _host(around.environ.get(name, ""))
         if host:
-            yield from _parsed(parse_jaeger, f"http://{host}:{JAEGER_PAGES}", f"guessed from {name}")
+            yield from _parsed(specs.parse_jaeger, f"http://{host}:{JAEGER_PAGES}", f"guessed from {name}")
             return
 
 
@@ -159,11 +150,11 @@ def _spans(around: Surroundings) -> Iterable[Discovered]:
     for name in OTLP:
         url = around.environ.get(name, "")
         if url and _host(url) in LOOPBACK and f":{HTTP_PORT}" in url:
-            yield from _parsed(parse_otlp_listen, str(HTTP_PORT), f"{name} sends there")
+            yield from _parsed(specs.parse_otlp_listen, str(HTTP_PORT), f"{name} sends there")
             return
 
 
-def _parsed(parse: Callable[[str], SourceSpec], text: str, origin: str) -> Iterable[Discovered]:
+def _parsed(parse: Callable[[str], specs.SourceSpec], text: str, origin: str) -> Iterable[Discovered]:
     try:
         if text.strip():
             yield Discovered(parse(text.strip()), origin)

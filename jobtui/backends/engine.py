@@ -6,11 +6,12 @@ knows what it gave.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from jobtui.backends.journal.client import HostPlaces, JournalReader, check_field, checked
+from jobtui.backends.journal.client import HostPlaces, JournalReader, Lane, check_field, checked
 from jobtui.formats.journal_export import entry_of_export
 from jobtui.formats.json_values import Document, as_dict, decoded
 from jobtui.model.bounded import Bounded
@@ -35,6 +36,10 @@ LATE_S = 30
 """What comes so late is still found."""
 PERIOD_S = 3.0
 """How often an engine is asked for new rows."""
+TAILED_PERIOD_S = 15.0
+"""The same while it sends them as they come: what it left out is found so late."""
+TAILED_ROWS = 5_000
+"""It is asked at once after so many."""
 PAGE_ROWS = 1_000
 INSTANT_ROWS = 10_000
 """Rows of one and the same time that are looked at."""
@@ -147,6 +152,14 @@ class Engine(Protocol):
         """Release what is held. May be called twice."""
 
 
+@runtime_checkable
+class TailEngine(Protocol):
+    """An engine that also sends rows as they come. It may leave some out, or send them twice."""
+
+    def tail(self, matches: Matches) -> AsyncGenerator[Rows, None]:
+        """Rows as they come, first none when it begins. Raises SourceError, also at its end."""
+
+
 async def document_of(body: bytes) -> Document:
     """The JSON object of an answer, {} where it is none. Others have their turn while it is decoded."""
     try:
@@ -206,7 +219,10 @@ def entries_of(engine: Engine, rows: list[EngineRow]) -> list[JournalEntry]:
 
 
 class EngineFollowing:
-    """Rows as they come to be found, each once, from a place on."""
+    """Rows as they come to be found, each once, from a place on.
+
+    What a `TailEngine` sends is given at once and moves nothing on: it is asked for the same time again.
+    """
 
     def __init__(self, engine: Engine, start: FollowStart, matches: Matches = ()) -> None:
         self.engine = engine
@@ -217,12 +233,64 @@ class EngineFollowing:
         self._given: dict[str, Nanos] = {}
         self._newest: Key = self._after or (begin, "")
         self._walk = Walk()
-        self._is_closed = asyncio.Event()
+        self._news = asyncio.Event()
+        self._is_closed = False
         self._is_at_edge = False
+        self._tail: Lane | None = None
+        self._is_tailed = False
+        """Whether it was asked since the tail began or left something out."""
+        self._asked_at = 0.0
+        self._tailed = 0
+        """Rows that it sent since then."""
 
     async def take(self, most: int) -> Slice:
-        rows, at_edge = await self.rows(most)
-        return Slice(tuple(entries_of(self.engine, rows)), None, at_edge, note=self.engine.doubts.words)
+        self._news.clear()
+        if self._is_closed:
+            raise SourceError(f"{self.engine.name}: is closed")
+        if self._tail is not None and self._tail.task.done():
+            self._tail.task.result()
+        if (entries := self._from_tail(most)) is not None:
+            at_edge = not (self._tail and self._tail.held)
+        else:
+            rows, at_edge = await self.rows(most)
+            self._asked_at = asyncio.get_running_loop().time()
+            entries = entries_of(self.engine, rows)
+        return Slice(tuple(entries), None, at_edge, note=self._words)
+
+    @property
+    def _words(self) -> str:
+        if self._tail is None or self._tail.fault is None:
+            return self.engine.doubts.words
+        why = str(self._tail.fault).removeprefix(f"{self.engine.name}: ")
+        asked = f"new rows are asked for every {PERIOD_S:g} s, as they are not sent ({why})"
+        return "; ".join(filter(None, (self.engine.doubts.words, asked)))
+
+    def _from_tail(self, most: int) -> list[JournalEntry] | None:
+        """What the tail sent and was not given yet; None when it is time to ask."""
+        lane = self._tail
+        if lane is None or not self._is_at_edge:
+            return None
+        is_on = lane.at_edge and lane.fault is None
+        period_s = TAILED_PERIOD_S if self._is_tailed else PERIOD_S
+        is_due = asyncio.get_running_loop().time() - self._asked_at >= period_s
+        if not is_on or is_due or self._tailed > TAILED_ROWS:
+            self._is_tailed, self._tailed = is_on, 0
+            self._begin = max(self._begin, self._floor)
+            return None
+        fresh: dict[Key, JournalEntry] = {}
+        while lane.held and len(fresh) < most:
+            if (entry := lane.give()) is None:
+                self._is_tailed = False
+            elif (key := place_of(entry.cursor))[1] not in self._given:
+                fresh[key] = entry
+        self._note(fresh)
+        self._tailed += len(fresh)
+        return [*fresh.values()]
+
+    async def _told(self, engine: TailEngine) -> AsyncGenerator[Slice, None]:
+        async with aclosing(engine.tail(self._matches)) as told:
+            async for rows, at_edge, is_partial in told:
+                yield Slice(tuple(entries_of(self.engine, rows)), None, at_edge, is_partial)
 
     @property
     def place(self) -> Beside | None:
@@ -231,8 +299,6 @@ class EngineFollowing:
 
     async def rows(self, most: int) -> tuple[list[EngineRow], bool]:
         """Up to `most` rows that were not given yet, and whether there are no more for now."""
-        if self._is_closed.is_set():
-            raise SourceError(f"{self.engine.name}: is closed")
         question = RowQuery(
             self._begin or None, None, self._matches, most, walk=self._walk,
             without=[one for one, at in self._given.items() if at >= self._begin],
@@ -241,7 +307,7 @@ class EngineFollowing:
         after = self._after
         wanted = (row for row in found.rows if after is None or (row.at, row.id) > after)
         fresh = [row for row in wanted if row.id not in self._given]
-        self._note(fresh)
+        self._note([(row.at, row.id) for row in fresh])
         if found.is_partial:
             self._is_at_edge = True
             self._begin = max(self._begin, self._floor)
@@ -258,13 +324,13 @@ class EngineFollowing:
             self._begin = last
         return fresh, self._is_at_edge
 
-    def _note(self, rows: list[EngineRow]) -> None:
-        now = self.engine.clock.now()
-        for row in rows:
-            self._given[row.id] = row.at
-            if row.at <= now:
-                self._newest = max(self._newest, (row.at, row.id))
-        ahead_s = max((row.at - now for row in rows), default=0) // SECOND
+    def _note(self, keys: Iterable[Key]) -> None:
+        now, ahead_s = self.engine.clock.now(), 0
+        for at, identity in keys:
+            self._given[identity] = at
+            if at <= now:
+                self._newest = max(self._newest, (at, identity))
+            ahead_s = max(ahead_s, (at - now) // SECOND)
         if ahead_s > AHEAD_S:
             self.engine.doubts.add("times in the future came: the clock of a host is ahead of the one here")
         late = min(self._late_from(), self._begin)
@@ -278,13 +344,21 @@ class EngineFollowing:
         return max(self._floor, Nanos(self._newest[0] - LATE_S * SECOND))
 
     async def changed(self, timeout_s: float) -> None:
-        if self._is_at_edge:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(timeout_s, PERIOD_S)):
-                    await self._is_closed.wait()
+        if not self._is_at_edge:
+            return
+        if self._tail is None and isinstance(self.engine, TailEngine):
+            told = partial(self._told, self.engine)
+            self._tail = Lane(lambda _: told(), At(self._begin), (), None, self._news)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(timeout_s, PERIOD_S)):
+                await self._news.wait()
 
     async def aclose(self) -> None:
-        self._is_closed.set()
+        self._is_closed = True
+        self._news.set()
+        if self._tail is not None:
+            self._tail.task.cancel()
+            await asyncio.gather(self._tail.task, return_exceptions=True)
         await self.engine.aclose()
 
 

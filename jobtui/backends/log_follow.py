@@ -32,16 +32,7 @@ from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceError, SourceMissing, contained
 from jobtui.model.logs import LogRecord
-from jobtui.transport.blocks import (
-    MARK_BYTES,
-    SKIPS_NAMED,
-    Block,
-    BlockReader,
-    Limits,
-    Position,
-    mark_before,
-    place,
-)
+from jobtui.transport import blocks
 from jobtui.transport.files import FileId, Look, OpenFile, look, source_error
 
 HEAD_BYTES = 1_024
@@ -59,9 +50,9 @@ RESTLESS_S = 0.25
 class Gathered:
     """What one poll has found so far."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: blocks.Limits) -> None:
         self.records: list[LogRecord] = []
-        self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
+        self.skips: deque[Skip] = deque(maxlen=blocks.SKIPS_NAMED)
         self.skip_count = 0
         self.lines = 0
         self.bytes = 0
@@ -96,10 +87,15 @@ class OpenLog:
     """One open file, how far it was read, and its parser. Methods that read raise OSError."""
 
     def __init__(
-        self, opened: OpenFile, position: Position, parser: BlockParser, name: str, limits: Limits
+        self,
+        opened: OpenFile,
+        position: blocks.Position,
+        parser: BlockParser,
+        name: str,
+        limits: blocks.Limits,
     ) -> None:
         self.opened = opened
-        self._reader = BlockReader(opened.source, name, position, limits)
+        self._reader = blocks.BlockReader(opened.source, name, position, limits)
         self._start = position.offset
         self.head = opened.source.read(0, HEAD_BYTES)
         self._parser = parser
@@ -116,7 +112,7 @@ class OpenLog:
         """Up to when it is looked at, though it was read to its end: who writes it may not know yet."""
 
     @property
-    def position(self) -> Position:
+    def position(self) -> blocks.Position:
         return self._reader.position
 
     @property
@@ -159,7 +155,11 @@ class OpenLog:
 
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text up to here."""
-        if self.opened.packed is not None or other.packed is not None or len(self._reader.mark) < MARK_BYTES:
+        if (
+            self.opened.packed is not None
+            or other.packed is not None
+            or len(self._reader.mark) < blocks.MARK_BYTES
+        ):
             return False
         return self._mark_in(other) == self._reader.mark
 
@@ -167,7 +167,7 @@ class OpenLog:
         """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
         if not self.head or other.read(0, len(self.head)) != self.head:
             return False
-        mark = mark_before(other.read, self.position.offset)
+        mark = blocks.mark_before(other.read, self.position.offset)
         return mark == self._reader.mark or (
             len(mark) < len(self._reader.mark) and other.look.id != self.opened.id
         )
@@ -235,7 +235,7 @@ class OpenLog:
             gathered.add(self._parsed(block, Nanos(self.looked.mtime_ns)), len(block.data))
         return True
 
-    def _parsed(self, block: Block, newest: Nanos) -> Parsed:
+    def _parsed(self, block: blocks.Block, newest: Nanos) -> Parsed:
         """The records of a block; what nobody foresaw in it costs the line in which it is."""
         try:
             return self._parser.parse(block.data, block.offset, block.line, newest)
@@ -248,7 +248,7 @@ class OpenLog:
             with contained("reading a log") as reading:
                 one = self._parser.parse(text, offset, line, newest)
             if reading.fault:
-                one.skips.append(Skip(place(self._name, Position(offset, line)), reading.words))
+                one.skips.append(Skip(blocks.place(self._name, blocks.Position(offset, line)), reading.words))
             found.records.extend(one.records)
             found.skips.extend(one.skips)
             skips += one.skip_count
@@ -261,12 +261,12 @@ class OpenLog:
             return
         self._broken_told = True
         self._reader.skips.append(
-            Skip(place(self._name, self.position), f"packed text ends: {packed.broken}")
+            Skip(blocks.place(self._name, self.position), f"packed text ends: {packed.broken}")
         )
         self._reader.skip_count += 1
 
     def _mark_in(self, opened: OpenFile) -> bytes:
-        return mark_before(opened.source.read, self.position.offset)
+        return blocks.mark_before(opened.source.read, self.position.offset)
 
 
 class _Given(NamedTuple):
@@ -298,13 +298,13 @@ class _Given(NamedTuple):
 
 
 def _given(file: RotatedFile) -> _Given:
-    tail = b"" if file.is_packed else mark_before(file.read, file.look.size)
+    tail = b"" if file.is_packed else blocks.mark_before(file.read, file.look.size)
     return _Given(file.look, file.read(0, HEAD_BYTES), tail)
 
 
 def _given_here(log: OpenLog) -> _Given:
     seen = log.opened.look()
-    return _Given(seen, log.head, mark_before(log.opened.plain.read, seen.size))
+    return _Given(seen, log.head, blocks.mark_before(log.opened.plain.read, seen.size))
 
 
 class Follower:
@@ -318,7 +318,7 @@ class Follower:
         path: Path,
         make_parser: Callable[[], BlockParser],
         start: Start,
-        limits: Limits,
+        limits: blocks.Limits,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self.beginning: Beginning | None = None
@@ -447,7 +447,7 @@ class Follower:
             if is_whole and known.opened.id == files.present.id:
                 return known  # it is back at its path
             self._turn_from(known, files, gathered, is_whole=is_whole)
-        return self._open_log(files.present, Position())
+        return self._open_log(files.present, blocks.Position())
 
     def _first_log(self, files: LogFiles, gathered: Gathered) -> OpenLog:
         older, position, self.beginning = begin(
@@ -456,12 +456,12 @@ class Follower:
         self._note_all(files.older)
         for each in older:
             self._read_next(each, position, gathered)
-            position = Position()
+            position = blocks.Position()
         log = self._open_log(files.present, position)
         self._begun = True
         return log
 
-    def _open_log(self, opened: OpenFile, position: Position) -> OpenLog:
+    def _open_log(self, opened: OpenFile, position: blocks.Position) -> OpenLog:
         return OpenLog(opened, position, self._parser, str(self._path), self._limits)
 
     # Files that were rotated away.
@@ -511,13 +511,13 @@ class Follower:
                 self._read_before_present(again, is_renamed=True)
                 again = None
             self._given.append(_given(file))
-            self._read_next(file, Position(), gathered, is_renamed=file.look.id == known.opened.id)
+            self._read_next(file, blocks.Position(), gathered, is_renamed=file.look.id == known.opened.id)
         if again is not None:
             self._read_before_present(again, is_renamed=True)
 
     def _rewritten(self, known: OpenLog, after: Sequence[RotatedFile], present: OpenFile) -> OpenLog | None:
         """What was written to a file after it was cut, where no name leads to it any more."""
-        again = self._open_log(known.opened, Position())
+        again = self._open_log(known.opened, blocks.Position())
         if known.opened.id in {present.id, *(file.look.id for file in after)} or any(map(again.is_in, after)):
             known.opened.close()
             return None
@@ -536,7 +536,7 @@ class Follower:
         return next(chain(same, alike), None)
 
     def _read_next(
-        self, file: RotatedFile, position: Position, gathered: Gathered, *, is_renamed: bool = False
+        self, file: RotatedFile, position: blocks.Position, gathered: Gathered, *, is_renamed: bool = False
     ) -> None:
         if file.opened is None:
             gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
@@ -599,7 +599,7 @@ class Follower:
 
     def _tell_lost(self, log: OpenLog, how: str, gathered: Gathered, *, size: int | None = None) -> None:
         if lost := log.unread if size is None else size:
-            skip = Skip(place(str(self._path), log.position), f"{how} before {lost} bytes were read")
+            skip = Skip(blocks.place(str(self._path), log.position), f"{how} before {lost} bytes were read")
             gathered.skip((skip,), 1)
 
     def _batch(self, gathered: Gathered, *, more: bool) -> Batch:

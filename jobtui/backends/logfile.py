@@ -15,18 +15,9 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from jobtui.backends import log_start
 from jobtui.backends.base import Batch, PolledSource
 from jobtui.backends.log_follow import Follower
-from jobtui.backends.log_start import (
-    Beginning,
-    BlockParser,
-    FromStart,
-    FromTime,
-    Start,
-    TailBytes,
-    begins_with,
-    find_time,
-)
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceError
@@ -51,14 +42,16 @@ class LogFile(PolledSource):
 
     kind = "logfile"
 
-    parser_factory: Callable[[str], BlockParser] = LogParser
+    parser_factory: Callable[[str], log_start.BlockParser] = LogParser
     limits = Limits()
 
-    def __init__(self, path: Path, *, start: Start | None = None) -> None:
+    def __init__(self, path: Path, *, start: log_start.Start | None = None) -> None:
         super().__init__(str(path))
         self._path = path
         self._make_parser = partial(self.parser_factory, self.name)
-        self._follower = Follower(path, self._make_parser, start or TailBytes(), self.limits, self.timer)
+        self._follower = Follower(
+            path, self._make_parser, start or log_start.TailBytes(), self.limits, self.timer
+        )
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: Look | None = None
@@ -74,7 +67,7 @@ class LogFile(PolledSource):
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
 
     @property
-    def beginning(self) -> Beginning | None:
+    def beginning(self) -> log_start.Beginning | None:
         return self._follower.beginning
 
     @property
@@ -88,7 +81,7 @@ class LogFile(PolledSource):
         return beginning.at is None or beginning.at > at
 
     def starting_at(self, at: Nanos) -> "LogFile":
-        fresh = type(self)(self._path, start=FromTime(at))
+        fresh = type(self)(self._path, start=log_start.FromTime(at))
         fresh.others = self.others
         return fresh
 
@@ -107,7 +100,7 @@ class LogFile(PolledSource):
             # where the other has read to: a line of long ago would no longer be known again
             at = self._read_to
             self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
-            self._follower.start = TailBytes(0) if at is None else FromTime(self._since)
+            self._follower.start = log_start.TailBytes(0) if at is None else log_start.FromTime(self._since)
         batch = self._follower.poll()
         self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
         if self._since:  # what is packed is read from its start
@@ -171,7 +164,10 @@ class LogFile(PolledSource):
         if self._compared[0] != key:
             self._compared = key, False
             with suppress(SourceError, OSError), closing(open_file(other._path)) as whole:
-                self._compared = key, _ask(self._path, lambda part: begins_with(whole, part, mine.size))
+                self._compared = (
+                    key,
+                    _ask(self._path, lambda part: log_start.begins_with(whole, part, mine.size)),
+                )
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
@@ -188,7 +184,7 @@ class LogFile(PolledSource):
 
         The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
         """
-        find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
+        find = lambda opened: None if opened.packed else log_start.find_time(opened, at, self._make_parser())  # noqa: E731
         with closing(Worker(f"question to {self._path}")) as worker:
             return await worker.run(lambda: _ask(self._path, find))
 
@@ -231,5 +227,5 @@ def _ask(path: Path, question: Callable[[OpenFile], T]) -> T:
 
 
 def open_source(spec: SourceSpec, window: Window) -> LogFile:
-    from_time = None if window.since is None else FromTime(window.since)
-    return LogFile(Path(spec.target), start=FromStart(window.since) if window.whole else from_time)
+    from_time = None if window.since is None else log_start.FromTime(window.since)
+    return LogFile(Path(spec.target), start=log_start.FromStart(window.since) if window.whole else from_time)

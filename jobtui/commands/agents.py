@@ -10,15 +10,8 @@ from jobtui.commands.printing import Report, answer, first
 from jobtui.commands.reader import ONCE_S, Reader, in_filtered
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.ops import Agent
+from jobtui.render import nodes
 from jobtui.render.agents import agent_record, agent_table, urgent_first
-from jobtui.render.nodes import (
-    broken_first,
-    cluster_record,
-    controller_words,
-    node_record,
-    node_table,
-    partition_table,
-)
 from jobtui.render.table import paint
 from jobtui.render.text import show
 
@@ -75,22 +68,25 @@ async def show_nodes(reader: Reader, passes: Callable[[ListedNode], bool]) -> Ex
     store = reader.session.store
     clusters = store.clusters()
     picked = [one for one in listed_nodes(clusters, store.jobs.values()) if passes(one)]
-    shown = first(broken_first(picked), reader.context)
+    shown = first(nodes.broken_first(picked), reader.context)
 
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         for cluster in clusters:
-            health = controller_words(cluster.controller, reader.now)
+            health = nodes.controller_words(cluster.controller, reader.now)
             yield f"{paint(show(cluster.source), 'heading', colour)}  {health}"
-            yield from partition_table(cluster, width, colour)
+            yield from nodes.partition_table(cluster, width, colour)
             yield ""
         if not reader.nothing_read:
-            yield from node_table(shown, reader.now, width, colour)
+            yield from nodes.node_table(shown, reader.now, width, colour)
 
     report = Report(
         "nodes",
-        lambda: {"clusters": list(map(cluster_record, clusters)), "nodes": list(map(node_record, shown))},
+        lambda: {
+            "clusters": list(map(nodes.cluster_record, clusters)),
+            "nodes": list(map(nodes.node_record, shown)),
+        },
         NODE_CSV_COLUMNS,
-        lambda: map(node_record, shown),
+        lambda: map(nodes.node_record, shown),
         lines,
     )
     if not clusters and not reader.nothing_read:

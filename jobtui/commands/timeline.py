@@ -4,14 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jobtui.analysis.timeline import (
-    TimelineRow,
-    folds_in,
-    is_of_states,
-    op_duration_s,
-    ops_of_changes,
-    timeline_rows,
-)
+from jobtui.analysis import timeline
 from jobtui.commands.find import print_not_found, resolve
 from jobtui.commands.printing import Report, SourceNames, answer, first
 from jobtui.commands.reader import Reader
@@ -25,7 +18,7 @@ from jobtui.render.lanes import Times, folded, op_glyph
 from jobtui.render.table import paint, table_lines
 from jobtui.render.text import clock_time, duration, show
 
-STEP_COLUMNS: tuple[TableColumn[TimelineRow, SourceNames], ...] = (
+STEP_COLUMNS: tuple[TableColumn[timeline.TimelineRow, SourceNames], ...] = (
     TableColumn("time", "TIME", lambda row, names: clock_time(row.at), fixed(8), KEPT),
     TableColumn("start", "+START", lambda row, names: duration(row.from_start_s), fixed(6), 99, "right"),
     TableColumn("since", "+STEP", lambda row, names: duration(row.since_prev_s), fixed(6), 100, "right",
@@ -50,7 +43,7 @@ async def run(reader: Reader) -> Exit:
     ops = correlation.ops_of(found.job.id)
     unlinked = correlation.unlinked_of(found.job.id)
     if not ops:
-        ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
+        ops = timeline.ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
     if reader.context.most is not None:
         steps = sorted((step for op in ops for step in op.steps), key=lambda step: step.at or 0)
         kept = set(map(id, first(steps, reader.context, from_end=True)))
@@ -99,9 +92,9 @@ def _lines(
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)
-        steps, done = timeline_rows(op), 0
-        shown: list[TimelineRow] = []
-        for fold in folds_in(steps):
+        steps, done = timeline.timeline_rows(op), 0
+        shown: list[timeline.TimelineRow] = []
+        for fold in timeline.folds_in(steps):
             shown += [*steps[done : fold.first], folded(steps, fold, Times())]
             done = fold.last + 1
         table = printed(STEP_COLUMNS, (*shown, *steps[done:]), names)
@@ -122,13 +115,13 @@ def _op_line(op: Op, now: Nanos, colour: bool) -> str:
         " ".join(part for part in (op.driver, agent, op.kind) if part),
         f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
     )
-    who, messages = ("", "") if is_of_states(op) else told
-    status = op.result if op.result and (is_of_states(op) or style == "error") else op.status.value
+    who, messages = ("", "") if timeline.is_of_states(op) else told
+    status = op.result if op.result and (timeline.is_of_states(op) or style == "error") else op.status.value
     parts = [
         f"{sign} {op.name} {op.op}",
         op.api or "",
         who,
-        f"{status} {duration(op_duration_s(op, now))}",
+        f"{status} {duration(timeline.op_duration_s(op, now))}",
         messages,
         f"error: {op.error}" if op.error else "",
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
@@ -137,5 +130,5 @@ def _op_line(op: Op, now: Nanos, colour: bool) -> str:
     return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading", colour)
 
 
-def _step_words(row: TimelineRow) -> str:
+def _step_words(row: timeline.TimelineRow) -> str:
     return show(row.text) + (" (inferred)" if row.certainty is Certainty.ADJACENT else "")

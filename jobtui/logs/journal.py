@@ -19,20 +19,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from jobtui.backends.base import Source, unwrapped
+from jobtui.backends.journal import records
 from jobtui.backends.journal.client import Following, JournalReader
-from jobtui.backends.journal.records import (
-    DOCKER_UNIT,
-    HOST,
-    IDENTIFIER,
-    JOURNALD,
-    Stream,
-    StreamKind,
-    StreamNames,
-    Wanted,
-    gap_words,
-    place_after,
-    suppressed,
-)
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import STRETCH_LINES, overview_of, stretch_of
@@ -81,14 +69,20 @@ class Selection:
     """Which entries are shown, and under which names. `streams` None: all that are wanted of the journal."""
 
     def __init__(
-        self, names: StreamNames, wanted: Wanted, streams: Sequence[Stream] | None, matches: Matches
+        self,
+        names: records.StreamNames,
+        wanted: records.Wanted,
+        streams: Sequence[records.Stream] | None,
+        matches: Matches,
     ) -> None:
         self.matches = matches
         self._names = names
         self._wanted = wanted
         self._streams = None if streams is None else frozenset(streams)
         self._mixed = streams is None or len(streams) > 1
-        units = {DOCKER_UNIT if s.kind is StreamKind.CONTAINER else s.name for s in streams or ()}
+        units = {
+            records.DOCKER_UNIT if s.kind is records.StreamKind.CONTAINER else s.name for s in streams or ()
+        }
         self._units = None if streams is None else units
 
     def line(self, entry: JournalEntry) -> LogLine | None:
@@ -96,14 +90,14 @@ class Selection:
         stream = self._wanted.stream_of(entry)
         if stream is not None and (self._streams is None or stream in self._streams):
             return line_of(entry, self._names.name_of(stream) if self._mixed else "")
-        gap = suppressed(entry)
+        gap = records.suppressed(entry)
         if gap is None or (self._units is not None and gap.what not in self._units):
             return None
         host = entry.host.partition(".")[0]
         return LogLine(
             place=0,
             end=1,
-            text=gap_words(gap)[:RAW_LINE_BYTES],
+            text=records.gap_words(gap)[:RAW_LINE_BYTES],
             size=entry.size,
             level=Level.WARNING,
             at=entry.sent_at or entry.at,
@@ -116,7 +110,7 @@ class Selection:
 def placed_after(shown: Sequence[Shown], after: Place) -> list[Kept]:
     placed: list[Kept] = []
     for entry, line in shown:
-        after = place_after(after, entry.at)
+        after = records.place_after(after, entry.at)
         placed.append((entry.cursor, _at_place(line, after)))
     return placed
 
@@ -133,11 +127,11 @@ def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
     return placed
 
 
-def matches_of(streams: Sequence[Stream]) -> Matches:
+def matches_of(streams: Sequence[records.Stream]) -> Matches:
     """What a journal is asked for these streams, and for what is missing of them."""
     hosts = dict.fromkeys(stream.host for stream in streams)
     said: list[tuple[Match, ...]] = [
-        ((IDENTIFIER, JOURNALD), *(((HOST, host),) if host else ())) for host in hosts
+        ((records.IDENTIFIER, records.JOURNALD), *(((records.HOST, host),) if host else ())) for host in hosts
     ]
     return (*dict.fromkeys(stream.matches for stream in streams), *said)
 
@@ -578,7 +572,7 @@ class JournalPages(Log):
 
 
 _QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)
-_ANY = Wanted(["*"], ["*"], ["*"])
+_ANY = records.Wanted(["*"], ["*"], ["*"])
 
 
 def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
@@ -587,11 +581,11 @@ def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
 
 def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:
     """Every stream that is known, services before containers; one that two journals have comes once."""
-    found: dict[str, Stream] = {}
+    found: dict[str, records.Stream] = {}
     for journal in journals_of(sources):
         for name, stream in journal.streams.items():
             found.setdefault(name, stream)
-    return tuple(sorted(found, key=lambda name: (found[name].kind is StreamKind.CONTAINER, name)))
+    return tuple(sorted(found, key=lambda name: (found[name].kind is records.StreamKind.CONTAINER, name)))
 
 
 def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
@@ -612,7 +606,7 @@ def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
     except ValueError:
         return None
     make = next((journal.make_reader for journal in known if journal.name == target), maker_of(target))
-    return JournalPages(name, make, Selection(StreamNames(target), _ANY, None, tuple(groups)))
+    return JournalPages(name, make, Selection(records.StreamNames(target), _ANY, None, tuple(groups)))
 
 
 def merged_journals(sources: Iterable[Source], chosen: Sequence[str] | None) -> dict[str, JournalPages]:
@@ -631,7 +625,7 @@ def merged_journals(sources: Iterable[Source], chosen: Sequence[str] | None) -> 
     return found
 
 
-def _pages(journal: Journal, name: str, streams: Sequence[Stream] | None) -> JournalPages:
+def _pages(journal: Journal, name: str, streams: Sequence[records.Stream] | None) -> JournalPages:
     matches = journal.matches if streams is None else matches_of(streams)
     selection = Selection(journal.names, journal.wanted, streams, matches)
     return JournalPages(name, journal.make_reader, selection)

@@ -6,24 +6,15 @@ How keys, quotes, brackets and cuts are read is told at each function; what coun
 import re
 from typing import NamedTuple
 
+from jobtui.model import secret_words
 from jobtui.model.ids import PREFIX_LENGTH
 from jobtui.model.secret_blocks import without_blocks
-from jobtui.model.secret_words import (
-    AGENT_WORD,
-    CUT,
-    FULL_ID_LENGTH,
-    MASK,
-    SECRET_FORMS,
-    SECRET_OPTIONS,
-    SECRET_WORDS,
-    is_count,
-)
 
-_AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{FULL_ID_LENGTH}}}\b)"
-_AGENT_KEY = re.compile(rf"{AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
+_AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{secret_words.FULL_ID_LENGTH}}}\b)"
+_AGENT_KEY = re.compile(rf"{secret_words.AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
 _START = re.compile(
     rf"(?P<agent>{_AGENT_PLACE})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
-    rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{SECRET_WORDS})",
+    rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{secret_words.SECRET_WORDS})",
     re.ASCII,
 )
 """What may announce a secret, in lower case, which is found much faster than in any case."""
@@ -34,7 +25,7 @@ _RECORD_LENGTH = len("Nov 20 20:34:30 ")
 _GROWS = "\u0130"
 """The one character whose lower case is longer than itself."""
 _SNIP = "<SNIP>"
-_KEPT_VALUES = {"", "#", "|", "|-", "|+", ">", ">-", ">+", "<REDACTED>", MASK} | {
+_KEPT_VALUES = {"", "#", "|", "|-", "|+", ">", ">-", ">+", "<REDACTED>", secret_words.MASK} | {
     *("None", "null", "true", "false", "True", "False", "yes", "no")
 }
 """Values that hold no secret, and tell something."""
@@ -99,13 +90,13 @@ _SAID = re.compile(
 )
 """How a program goes on that says something of a credential."""
 
-_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{SECRET_FORMS})", re.ASCII)
+_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{secret_words.SECRET_FORMS})", re.ASCII)
 _OPTIONS = [
     (
         re.compile(rf"\b{program}\b", re.IGNORECASE),
         re.compile(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
     )
-    for program, option in SECRET_OPTIONS.items()
+    for program, option in secret_words.SECRET_OPTIONS.items()
 ]
 _OPTION = re.compile(r"(?<=[ '\"])--?(?=[a-zA-Z])")
 _COMMAND_LENGTH = 400
@@ -129,7 +120,7 @@ _SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.
 _REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
-_AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{CUT}?", re.ASCII)
+_AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{secret_words.CUT}?", re.ASCII)
 _PASSWORD = re.compile(
     r"(?:[^\s/?#'\"@:\\]*:(?P<own>[^\s/?#'\"]+)|(?P<user>(?=[A-Za-z_\-]*\d)[\w\-]{20,}))@", re.ASCII
 )
@@ -139,7 +130,7 @@ _TORN = re.compile(
     r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
     r"(?:(?P<tail>(?=[A-Za-z]*\d)[A-Za-z0-9]{8,32})(?=\\*'(?:[\s,)}\]]|\\n|$))"
     r"|(?P<key>(?:\w{0,40}\\*'?(?:=|: )|(?(forwarded) ?|(?!)))\\*')"
-    rf"(?P<value>[A-Za-z0-9]{{{FULL_ID_LENGTH}}})(?=\\*'))",
+    rf"(?P<value>[A-Za-z0-9]{{{secret_words.FULL_ID_LENGTH}}})(?=\\*'))",
     re.ASCII,
 )
 """The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""
@@ -186,12 +177,12 @@ def without_torn(text: str) -> str:
     if found is None or (found["key"] and found["key"].strip("\\'=: ").lower().endswith(_NO_SECRETS)):
         return text
     group = "tail" if found["key"] is None else "value"
-    return text[: found.start(group)] + MASK + text[found.end(group) :]
+    return text[: found.start(group)] + secret_words.MASK + text[found.end(group) :]
 
 
 def without_forms(text: str) -> str:
     """`text` with the secrets masked that are known by their form."""
-    return _FORM.sub(MASK, text)
+    return _FORM.sub(secret_words.MASK, text)
 
 
 def without_options(text: str) -> str:
@@ -205,7 +196,7 @@ def without_options(text: str) -> str:
                 at, quote = before.end(), before["quote"]
                 end = _end_of_quoted(text, at, quote)[0] if quote else _end_of(_WORD, text, at)
                 if start < at < end:
-                    parts += text[done:at], MASK
+                    parts += text[done:at], secret_words.MASK
                     done = end
     return "".join(parts) + text[done:]
 
@@ -216,7 +207,7 @@ def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
 
 
 def replacement(value: str, name: str) -> str:
-    if value in _KEPT_VALUES or is_count(name, value):
+    if value in _KEPT_VALUES or secret_words.is_count(name, value):
         return value
     low = name.lower()
     if ("private" in low and _ADDRESS.fullmatch(value)) or (_OF_PATH.search(low) and _PATH.match(value)):
@@ -225,8 +216,8 @@ def replacement(value: str, name: str) -> str:
         if _AGENT_PREFIX.fullmatch(value):
             return value
         if found := _AGENT_VALUE.match(value)[0]:  # type: ignore[index]
-            return found[:PREFIX_LENGTH] + CUT
-    return MASK
+            return found[:PREFIX_LENGTH] + secret_words.CUT
+    return secret_words.MASK
 
 
 def _find_other(text: str, found: re.Match[str]) -> _Span:
@@ -291,9 +282,11 @@ def _value(text: str, at: int, key: str) -> _Span:
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
     is_name = key.lower() in ("authorization", "cookie")
-    is_header = is_name and not text.startswith(MASK, at)
-    if is_name and text.startswith(f"{MASK}\\", at):
-        return _Span(at, at + len(MASK), at + len(MASK))  # a header ends before an escaped quote or line end
+    is_header = is_name and not text.startswith(secret_words.MASK, at)
+    if is_name and text.startswith(f"{secret_words.MASK}\\", at):
+        return _Span(
+            at, at + len(secret_words.MASK), at + len(secret_words.MASK)
+        )  # a header ends before an escaped quote or line end
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):

@@ -21,17 +21,7 @@ from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.secrets import mask_document, mask_text
-from jobtui.recording.database import (
-    RECORDING,
-    About,
-    Damaged,
-    NotPacked,
-    What,
-    encoded,
-    packed,
-    storable,
-    unpacked,
-)
+from jobtui.recording import database
 from jobtui.recording.writer import BatchWriter, DatabaseWriter
 
 ROOM_SHARE = 0.9
@@ -83,7 +73,7 @@ class KeptLines:
 
 def _line_of(record: LogRecord) -> tuple[str, int]:
     """The name of the log of a record, and what tells its line, as they are written down."""
-    log, text = (storable(mask_text(one)) for one in (record.source, record.text))
+    log, text = (database.storable(mask_text(one)) for one in (record.source, record.text))
     place = record.offset if record.identity is None else record.identity
     return log, hash((log, place, record.at, record.pid, record.container, text))
 
@@ -94,7 +84,7 @@ class RecordingWriter(DatabaseWriter):
     A new one has its name from `close` on, one that goes on at once; `discard` leaves nothing of a new one.
     """
 
-    def __init__(self, path: Path, about: About, most_bytes: int, *, goes_on: bool = False) -> None:
+    def __init__(self, path: Path, about: database.About, most_bytes: int, *, goes_on: bool = False) -> None:
         self._most_bytes = most_bytes
         self._sources: dict[tuple[str, str], int] = {}
         self._logs: set[tuple[int, str]] = set()
@@ -102,7 +92,7 @@ class RecordingWriter(DatabaseWriter):
         self.let_go = 0
         self.refused = 0
         self._about = about
-        super().__init__(path, RECORDING, goes_on=goes_on)
+        super().__init__(path, database.RECORDING, goes_on=goes_on)
 
     def _begin(self) -> None:
         self.say(self._about)
@@ -114,36 +104,36 @@ class RecordingWriter(DatabaseWriter):
     def _lines(self) -> Iterator[LogRecord]:
         sql = "SELECT body FROM entry WHERE what = ? AND source IN (SELECT source FROM log) ORDER BY seq DESC"
         count = 0
-        for (body,) in self._db.execute(sql, (What.BATCH,)):
-            with suppress(Damaged):
-                batch: Batch = unpacked(What.BATCH, body)
+        for (body,) in self._db.execute(sql, (database.What.BATCH,)):
+            with suppress(database.Damaged):
+                batch: Batch = database.unpacked(database.What.BATCH, body)
                 yield from batch.records
                 count += len(batch.records)
             if count >= LINES_KNOWN:
                 return
 
-    def put(self, kind: str, name: str, what: What, value: object, at: Nanos, key: str = "") -> None:
+    def put(self, kind: str, name: str, what: database.What, value: object, at: Nanos, key: str = "") -> None:
         """Keep one thing that a source delivered or answered; what cannot be kept is counted."""
         try:
-            body = packed(value)
-        except NotPacked:
+            body = database.packed(value)
+        except database.NotPacked:
             self.refused += 1
             return
         with self._guarded():
             source = self._source(kind, name)
             if isinstance(value, Batch):  # which logs there are is known without reading them
-                named = {(source, storable(mask_text(record.source))) for record in value.records}
+                named = {(source, database.storable(mask_text(record.source))) for record in value.records}
                 self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named - self._logs)
                 self._logs |= named
             sql = "INSERT INTO entry (at, source, what, key, body) VALUES (?, ?, ?, ?, ?)"
-            self._db.execute(sql, (at, source, what, storable(key), body))
+            self._db.execute(sql, (at, source, what, database.storable(key), body))
         self.kept_bytes += len(body)
         if self.kept_bytes > self._most_bytes:
             self._cut()
 
-    def say(self, about: About) -> None:
+    def say(self, about: database.About) -> None:
         self._about = about
-        text = encoded(mask_document(msgspec.to_builtins(about))).decode()
+        text = database.encoded(mask_document(msgspec.to_builtins(about))).decode()
         with self._guarded():
             self._db.execute("INSERT OR REPLACE INTO about VALUES ('about', ?)", (text,))
 
@@ -157,7 +147,7 @@ class RecordingWriter(DatabaseWriter):
         self._logs = set(self._db.execute("SELECT source, name FROM log"))
 
     def _source(self, kind: str, name: str) -> int:
-        name = storable(name)
+        name = database.storable(name)
         known = self._sources.get((kind, name))
         if known is None:
             row = self._db.execute("INSERT INTO source (kind, name) VALUES (?, ?)", (kind, name))
@@ -170,10 +160,10 @@ class RecordingWriter(DatabaseWriter):
             sql = "SELECT seq, at, source, what, body FROM entry ORDER BY seq LIMIT ?"
             oldest = self._db.execute(sql, (CUT_AT_ONCE,)).fetchall()
             for seq, at, source, what, body in oldest:
-                if what == What.BATCH:
-                    with suppress(Damaged):
-                        batch: Batch = unpacked(What.BATCH, body)
-                        jobs = [(source, job.id, at, packed(job)) for job in batch.jobs]
+                if what == database.What.BATCH:
+                    with suppress(database.Damaged):
+                        batch: Batch = database.unpacked(database.What.BATCH, body)
+                        jobs = [(source, job.id, at, database.packed(job)) for job in batch.jobs]
                         gone = [(source, job_id) for job_id in batch.gone]
                         self._db.executemany("INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?)", jobs)
                         self._db.executemany("DELETE FROM job WHERE source = ? AND id = ?", gone)
@@ -192,7 +182,7 @@ LONG_CHARACTERS = 1_000
 class _Came(NamedTuple):
     kind: str
     name: str
-    what: What
+    what: database.What
     value: object
     at: Nanos
 
@@ -224,11 +214,11 @@ class Recorder(BatchWriter[_Came]):
         if self._is_news(source, (None, batch.note)) or says_something:
             long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
             weight = 1 + long + sum(len(getattr(batch, name)) for name in LISTS)
-            self.put(_Came(source.kind, source.name, What.BATCH, batch, self._clock.now()), weight)
+            self.put(_Came(source.kind, source.name, database.What.BATCH, batch, self._clock.now()), weight)
 
     def failed(self, source: Source, error: str) -> None:
         if self._is_news(source, (error, None)):
-            self.put(_Came(source.kind, source.name, What.FAILURE, error, self._clock.now()))
+            self.put(_Came(source.kind, source.name, database.What.FAILURE, error, self._clock.now()))
 
     def beside(self, job_reader: JobReader) -> JobReader:
         return job_reader
@@ -254,4 +244,4 @@ class Recorder(BatchWriter[_Came]):
         if isinstance(one.value, Batch) and SIREPO_DB.made(one):
             for job in one.value.jobs:
                 if (detail := self._detail_of(one.name, job.id)) is not None:
-                    self._writer.put(one.kind, one.name, What.DETAIL, detail, one.at, job.id)
+                    self._writer.put(one.kind, one.name, database.What.DETAIL, detail, one.at, job.id)

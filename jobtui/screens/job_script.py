@@ -16,14 +16,7 @@ from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.slurm import SYSTEM
-from jobtui.render.job_files import (
-    head_facts,
-    part_lines,
-    part_title,
-    script_lines,
-    tried_lines,
-    variable_rows,
-)
+from jobtui.render import job_files
 from jobtui.render.spans import Line, Paragraph, Span
 from jobtui.render.text import Zone, show
 from jobtui.screens.job_tabs import JobTab, Subject
@@ -156,23 +149,27 @@ class ScriptTab(JobTab):
             except Unreadable as error:
                 problem = str(error)
                 continue
-            lines = await asyncio.to_thread(list, part_lines(part))
-            head = Paragraph(f"{show(output.path)}  {part_title(part, Zone.mark())}", "accent")
+            lines = await asyncio.to_thread(list, job_files.part_lines(part))
+            head = Paragraph(f"{show(output.path)}  {job_files.part_title(part, Zone.mark())}", "accent")
             return [head, *(Paragraph(span.text, span.style) for span in lines)]
         return [Paragraph(show(output.path), "accent"), Paragraph(show(problem), "warning")]
 
 
 def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
     script = read.answer.script
-    about = [_fact(name, text) for name, text in head_facts(script, read.outputs)] if script else []
-    about += [(), _line("tried", "title"), *(_fact(*pair) for pair in tried_lines(read.answer.tried))]
+    about = [_fact(name, text) for name, text in job_files.head_facts(script, read.outputs)] if script else []
+    about += [
+        (),
+        _line("tried", "title"),
+        *(_fact(*pair) for pair in job_files.tried_lines(read.answer.tried)),
+    ]
     if script is None:
         return [], about
     if script.environment is not None:
-        rows = variable_rows(script.environment, LONGEST)[:MOST_VARIABLES]
+        rows = job_files.variable_rows(script.environment, LONGEST)[:MOST_VARIABLES]
         about += [(), _line("environment", "title")]
         about += [(Span(f"{name}=", "accent"), Span(value)) for name, value in rows]
-    lines = list(script_lines(script, MOST_LINES + 1, LONGEST))
+    lines = list(job_files.script_lines(script, MOST_LINES + 1, LONGEST))
     if len(lines) > MOST_LINES:
         lines[MOST_LINES:] = [_line(f"… more than {MOST_LINES:,} lines: jobtui script shows all", "warning")]
     return lines, about

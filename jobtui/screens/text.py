@@ -9,15 +9,8 @@ from textual.containers import Container
 from jobtui.actions import Action, Keymap, Place, Topic, hints_at
 from jobtui.model.commands import Command
 from jobtui.model.secrets import mask_text
+from jobtui.render import styles
 from jobtui.render.spans import Line, Paragraph, padded
-from jobtui.render.styles import (
-    GLYPHS,
-    NEEDS_PERSON_GLYPH,
-    NEEDS_PERSON_STYLE,
-    STATUS_STYLES,
-    STYLE_NAMES,
-    WORDS,
-)
 from jobtui.render.text import safe
 from jobtui.screens.base import HeadedScreen
 from jobtui.screens.command_table import COMMANDS
@@ -139,11 +132,11 @@ def _topic_text(topic: Topic, place: Place) -> Iterator[Paragraph]:
 
 def rest_of_help(place: Place, replays: bool) -> Iterator[Paragraph]:
     yield Paragraph("Signs and colours", "title")
-    for status, glyph in GLYPHS.items():
-        yield Paragraph(f"{glyph:<{KEY_CELLS}}{WORDS[status]}", STATUS_STYLES[status])
-    yield Paragraph(f"{NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", NEEDS_PERSON_STYLE)
+    for status, glyph in styles.GLYPHS.items():
+        yield Paragraph(f"{glyph:<{KEY_CELLS}}{styles.WORDS[status]}", styles.STATUS_STYLES[status])
+    yield Paragraph(f"{styles.NEEDS_PERSON_GLYPH:<{KEY_CELLS}}needs a person", styles.NEEDS_PERSON_STYLE)
     for style in COLOURS:
-        yield Paragraph(f"{style:<{KEY_CELLS}}{STYLE_NAMES[style]}", style)
+        yield Paragraph(f"{style:<{KEY_CELLS}}{styles.STYLE_NAMES[style]}", style)
     yield Paragraph("")
     for topic in (one for one in COMMON if replays or one is not Topic.REPLAY):
         yield from _topic_text(topic, place)

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.correlation import NothingRead
 from jobtui.backends import base
+from jobtui.model import health
 from jobtui.model.clock import Clock, Nanos, Offsets, Player, SystemClock
-from jobtui.model.health import (
-    FAULTS,
-    Skip,
-    SourceDenied,
-    SourceError,
-    SourceMissing,
-    SourceState,
-    SourceUnreachable,
-    contained,
-)
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import Reached
@@ -100,7 +91,7 @@ class Session:
     def _make_next(self) -> Poller | None:
         """Make the next announced source; None if that failed, which costs only this source."""
         announced = self._announced.popleft()
-        with contained(f"opening {announced.kind}") as opening:
+        with health.contained(f"opening {announced.kind}") as opening:
             self.add(announced.make())
             return self._pollers[-1]
         self.store.fail(announced.name, opening.words)
@@ -139,7 +130,7 @@ class Session:
 
     async def run(self, kinds: Iterable[str] | None = None) -> None:
         """Keep the store up to date with every source (of these kinds) until cancelled."""
-        asyncio.get_running_loop().set_exception_handler(FAULTS.in_loop)
+        asyncio.get_running_loop().set_exception_handler(health.FAULTS.in_loop)
         try:
             async with asyncio.TaskGroup() as group:
                 for poller in self._of_kinds(kinds):
@@ -176,10 +167,14 @@ class Session:
                     held = self._group.create_task(asyncio.Event().wait())
                 await self._hold(old)
                 await read_again(fresh, again, progress)
-                down = {one.name: one.error for one in again.sources() if one.state is SourceState.DOWN}
+                down = {
+                    one.name: one.error for one in again.sources() if one.state is health.SourceState.DOWN
+                }
                 for one in self.store.sources():
-                    if one.name in down and one.state is not SourceState.DOWN:
-                        raise SourceError(f"{one.name}: {down[one.name]}")  # what it told here would be lost
+                    if one.name in down and one.state is not health.SourceState.DOWN:
+                        raise health.SourceError(
+                            f"{one.name}: {down[one.name]}"
+                        )  # what it told here would be lost
             except BaseException:
                 # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 self._put_in_place(old, old)
@@ -274,17 +269,17 @@ class Session:
         for source in self.sources:
             if not isinstance(source, base.DetailSource) or kind not in (None, source.kind):
                 continue
-            skip: Skip | None = None
-            with contained("looking up a job") as asking:
+            skip: health.Skip | None = None
+            with health.contained("looking up a job") as asking:
                 try:
                     found = await source.detail(job_id)
-                except (SourceMissing, SourceDenied, SourceUnreachable) as error:
+                except (health.SourceMissing, health.SourceDenied, health.SourceUnreachable) as error:
                     self.store.fail(source.name, str(error))
                     continue
-                except SourceError as error:
-                    skip = Skip(job_id, str(error))
+                except health.SourceError as error:
+                    skip = health.Skip(job_id, str(error))
             if asking.fault is not None:
-                skip = Skip(job_id, asking.words)
+                skip = health.Skip(job_id, asking.words)
             if skip is not None:
                 self.store.apply(source.name, base.Batch(skipped=(skip,), skip_count=1))
                 continue
@@ -304,7 +299,7 @@ class Session:
         await asyncio.gather(*(_close(source) for source in self.sources))
 
     async def __aenter__(self) -> Self:
-        asyncio.get_running_loop().set_exception_handler(FAULTS.in_loop)
+        asyncio.get_running_loop().set_exception_handler(health.FAULTS.in_loop)
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -323,5 +318,5 @@ def _share(source: base.Source, pollers: Callable[[], Iterable[Poller]]) -> None
 
 
 async def _close(source: base.Source) -> None:
-    with contained(f"closing {source.kind}"):
+    with health.contained(f"closing {source.kind}"):
         await source.aclose()

@@ -22,7 +22,7 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
 from jobtui.transport.files import read_given
-from jobtui.transport.unpacking import Unpacker, UnpackError
+from jobtui.transport.unpacking import TooLarge, Unpacker, UnpackError
 
 if TYPE_CHECKING:
     import httpx
@@ -42,6 +42,7 @@ AUTHORITY_BYTES = 16 << 20
 LONGEST_PAUSE_S = 10.0
 LONGEST_TOLD_S = 86_400
 KEEP_ALIVE_S, KEEP_ALIVE_MISSES = 5, 3
+READ_BYTES = 1 << 16
 
 
 class Silence(SourceUnreachable):
@@ -193,6 +194,24 @@ class HttpClient:
                     raise await self.refused(head, pieces)
                 yield head, pieces
 
+    async def messages(self, path: str, params: Params, headers: Headers) -> AsyncGenerator[bytes, None]:
+        """Messages of a WebSocket, first an empty one when it is open. Raises SourceError, also at an end."""
+        from wsproto.utilities import generate_accept_token, generate_nonce
+
+        key = generate_nonce()
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        sent = {**headers, **upgrade, "Sec-WebSocket-Key": key.decode()}
+        async with self._response("GET", path, params, None, sent, self.limits.silence_s) as got:
+            head = Answer(got.status_code, dict(got.headers), b"")
+            accepted = head.headers.get("sec-websocket-accept") == generate_accept_token(key).decode()
+            if head.status != 101 or not accepted:
+                raise await self.refused(head, _pieces(got))
+            yield b""
+            async with contextlib.aclosing(_messages(got.extensions["network_stream"], self.limits)) as told:
+                async for message in told:
+                    yield message
+        raise SourceUnreachable(f"{self.name}: it ended what it sends as it comes")
+
     async def refused(self, head: Answer, pieces: AsyncIterator[bytes]) -> SourceError:
         """What an answer means that was not asked for and of which only the head is read."""
         data = b""
@@ -213,6 +232,7 @@ class HttpClient:
         headers: Headers,
         silence_s: float,
     ) -> "AsyncIterator[httpx.Response]":
+        import httpcore
         import httpx
 
         client = self._open()
@@ -224,7 +244,10 @@ class HttpClient:
                 method, url, params=list(params), content=content, headers=sent, timeout=timeout
             ) as got:
                 yield got
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnpackError, UnicodeError) as error:
+        except (
+            httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnpackError, UnicodeError,
+            httpcore.NetworkError, httpcore.TimeoutException,
+        ) as error:  # fmt: skip
             raise self._fault(error) from error
 
     @contextlib.asynccontextmanager
@@ -402,6 +425,34 @@ async def _pieces(response: "httpx.Response") -> AsyncGenerator[bytes, None]:
     assert not isinstance(response.stream, str)
     async for piece in response.stream:  # type: ignore[union-attr]  # it is asynchronous here
         yield piece
+
+
+async def _messages(wire: Any, limits: Limits) -> AsyncGenerator[bytes, None]:
+    """Messages of an open WebSocket until it is closed. Raises what the wire raises, and TooLarge."""
+    from wsproto.connection import Connection, ConnectionState, ConnectionType
+    from wsproto.events import CloseConnection, Message, Ping
+
+    ours, parts, size = Connection(ConnectionType.CLIENT), list[bytes](), 0
+    try:
+        while True:
+            ours.receive_data(await wire.read(READ_BYTES, limits.silence_s) or None)
+            for event in ours.events():
+                if isinstance(event, Ping):
+                    await wire.write(ours.send(event.response()), limits.silence_s)
+                elif isinstance(event, CloseConnection):
+                    return
+                elif isinstance(event, Message):
+                    data = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
+                    parts, size = [*parts, data], size + len(data)
+                    if size > limits.body_bytes:
+                        raise TooLarge(f"a message has more than {limits.body_bytes} bytes")
+                    if event.message_finished:
+                        yield b"".join(parts)
+                        parts, size = [], 0
+    finally:
+        if ours.state is ConnectionState.OPEN:
+            with contextlib.suppress(Exception):  # it may be broken
+                await wire.write(ours.send(CloseConnection(code=1000)), 1.0)
 
 
 def login_headers(access: Access, name: str) -> dict[str, str]:

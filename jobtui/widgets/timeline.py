@@ -6,15 +6,7 @@ from typing import NamedTuple
 
 from textual.message import Message
 
-from jobtui.analysis.timeline import (
-    GAP_S,
-    Fold,
-    TimelineRow,
-    folds_in,
-    op_duration_s,
-    timeline_rows,
-    waits_since,
-)
+from jobtui.analysis import timeline
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Component, Op, Step
@@ -102,7 +94,7 @@ class OpList(RecordList[Op]):
     def row(self, index: int) -> Line:
         op, (cells, _) = self.records[index], self._room()
         sign, style = op_glyph(op)
-        seconds = op_duration_s(op, self._now())
+        seconds = timeline.op_duration_s(op, self._now())
         if seconds is not None and op.status.is_open:
             seconds = float(int(seconds))
         name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
@@ -130,7 +122,7 @@ class TimelineLine(NamedTuple):
 
     row: int
     is_gap: bool = False
-    fold: Fold | None = None
+    fold: timeline.Fold | None = None
 
 
 class Timeline(RowView):
@@ -149,7 +141,7 @@ class Timeline(RowView):
         super().__init__()
         self._now = now
         self._op: Op | None = None
-        self._rows: tuple[TimelineRow, ...] = ()
+        self._rows: tuple[timeline.TimelineRow, ...] = ()
         self._places: list[TimelineLine] = []
         self._unfolded: set[Step] = set()
         """The first steps of what was unfolded."""
@@ -184,7 +176,7 @@ class Timeline(RowView):
         step = self.step
         self._op = op
         self._absolute = absolute
-        self._rows = timeline_rows(op) if op else ()
+        self._rows = timeline.timeline_rows(op) if op else ()
         if is_other:
             self._unfolded.clear()
         self._places = self._lay_out()
@@ -233,15 +225,15 @@ class Timeline(RowView):
     @property
     def _silence_s(self) -> float | None:
         """For how many seconds an open op has given no sign, None when that is no matter."""
-        since = waits_since(self._op) if self._op and self._rows else None
+        since = timeline.waits_since(self._op) if self._op and self._rows else None
         if since is None:
             return None
         seconds = seconds_between(since, self._now())
-        return seconds if seconds >= GAP_S else None
+        return seconds if seconds >= timeline.GAP_S else None
 
     def _lay_out(self) -> list[TimelineLine]:
         places: list[TimelineLine] = []
-        folds = {fold.first: fold for fold in folds_in(self._rows)}
+        folds = {fold.first: fold for fold in timeline.folds_in(self._rows)}
         hidden_to = -1
         for at, row in enumerate(self._rows):
             fold = folds.get(at)

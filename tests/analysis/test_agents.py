@@ -126,9 +126,6 @@ def test_full_ids_of_agents_are_nowhere() -> None:
                     assert full[4:] not in shown
 
 
-COPY = "/srv/db/user/VUlhaMOD/agent-sbatch/cori/20261120203431-start.log"
-
-
 @pytest.mark.parametrize(("sources", "log"), ROWS["logs of an agent"])
 def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: list[str], log: str) -> None:
     correlator = correlated(STARTS)

@@ -18,18 +18,9 @@ from jobtui.analysis.scripts import (
     wanted_of_sirepo,
     wanted_of_slurm,
 )
+from jobtui.model import scripts as model
 from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
-from jobtui.model.scripts import (
-    Answer,
-    ArchivedScript,
-    Environment,
-    Outcome,
-    Scheduler,
-    Tried,
-    Variable,
-    Wanted,
-)
 from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
 from tests.builders import a_job, ago, some
@@ -37,10 +28,12 @@ from tests.conftest import NOW
 from tests.rows import ROWS
 
 
-def a_script(text: str | bytes, number: str = "7", **variables: str) -> ArchivedScript:
-    pairs = tuple(Variable(name.encode(), value.encode()) for name, value in variables.items())
+def a_script(text: str | bytes, number: str = "7", **variables: str) -> model.ArchivedScript:
+    pairs = tuple(model.Variable(name.encode(), value.encode()) for name, value in variables.items())
     data = text.encode() if isinstance(text, str) else text
-    return ArchivedScript(number=number, script=data, source="here", environment=Environment(pairs))
+    return model.ArchivedScript(
+        number=number, script=data, source="here", environment=model.Environment(pairs)
+    )
 
 
 def test_secrets_are_masked_and_nothing_else() -> None:
@@ -66,14 +59,16 @@ def test_environments_are_masked_by_name_and_by_content() -> None:
 def test_where_the_output_of_a_slurm_job_goes(script: str, wanted: str, paths: list[str]) -> None:
     number, _, task = wanted.partition("_")
     made = a_script(f"#!/bin/sh\n{script}", SLURM_SUBMIT_DIR="/w", USER="me")
-    found = outputs_of(made, Wanted(number, task))
+    found = outputs_of(made, model.Wanted(number, task))
     assert [output.path for output in found] == paths
 
 
 @pytest.mark.parametrize(("script", "paths"), ROWS["output of a Torque job"])
 def test_where_the_output_of_a_torque_job_goes(script: str, paths: list[str]) -> None:
-    made = ArchivedScript(number="7.m", script=script.encode(), source="x", scheduler=Scheduler.TORQUE)
-    assert [output.path for output in outputs_of(made, Wanted("7"))] == paths
+    made = model.ArchivedScript(
+        number="7.m", script=script.encode(), source="x", scheduler=model.Scheduler.TORQUE
+    )
+    assert [output.path for output in outputs_of(made, model.Wanted("7"))] == paths
 
 
 @pytest.mark.parametrize(("one", "other", "is_noise"), ROWS["noise in scripts"])
@@ -112,7 +107,7 @@ def test_a_unified_difference_turns_the_other_into_this(this: list[str], other: 
 
 def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:
     script = a_script("#!/bin/sh\n#SBATCH -o %x.%N.%j.%%d -e %q\n#SBATCH -J beam\n")
-    told = outputs_of(script, Wanted("7"))
+    told = outputs_of(script, model.Wanted("7"))
     assert [output.unknown for output in told] == ["%N", "%q"]
     assert any("%N is not known here" in text for _, text in head_facts(script, told))
 
@@ -154,10 +149,10 @@ def slurm(native: str, **fields: object) -> Job:
 )
 def test_a_task_means_the_script_of_its_array(native: str, number: str, task: str) -> None:
     job = slurm(native)
-    assert wanted_of_slurm(job) == Wanted(number, task, submitted_at=job.queued_at)
+    assert wanted_of_slurm(job) == model.Wanted(number, task, submitted_at=job.queued_at)
 
 
-def wanted_of(job: Job, *runs: Run, **native: Any) -> Wanted:
+def wanted_of(job: Job, *runs: Run, **native: Any) -> model.Wanted:
     return some(wanted_of_slurm(job, JobDetail(job=job, runs=runs, history=(), native=native)))
 
 
@@ -189,14 +184,14 @@ def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: JobStatu
 def test_other_jobs_have_none_and_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
     assert wanted_of_slurm(a_job(1)) is wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
     noted = SbatchStatus("running", "4007", submitted_at=ago(50))
-    assert wanted_of_sirepo(noted) == Wanted("4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(noted) == model.Wanted("4007", submitted_at=ago(50))
     assert wanted_of_sirepo(SbatchStatus("pending")) is None
 
 
 class Shelf:
     """A `JobReader` with these files, and scripts by the number of their job."""
 
-    def __init__(self, files: Mapping[str, str], scripts: Mapping[str, ArchivedScript]) -> None:
+    def __init__(self, files: Mapping[str, str], scripts: Mapping[str, model.ArchivedScript]) -> None:
         self._files = files
         self._scripts = scripts
 
@@ -205,12 +200,14 @@ class Shelf:
             raise Unreadable(f"{path}/{name}: is not there")
         return FilePart(name=name, text=text, begin=0, size=len(text), written_at=NOW)
 
-    async def script(self, wanted: Wanted) -> Answer:
+    async def script(self, wanted: model.Wanted) -> model.Answer:
         found = self._scripts.get(wanted.number)
-        return Answer(found, (Tried("/archive", Outcome.FOUND if found else Outcome.NOT_THERE),))
+        return model.Answer(
+            found, (model.Tried("/archive", model.Outcome.FOUND if found else model.Outcome.NOT_THERE),)
+        )
 
 
-def reading(files: Mapping[str, str] | None = None, *scripts: ArchivedScript) -> JobReader:
+def reading(files: Mapping[str, str] | None = None, *scripts: model.ArchivedScript) -> JobReader:
     return cast(JobReader, Shelf(files or {}, {script.number: script for script in scripts}))
 
 

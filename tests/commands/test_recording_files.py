@@ -13,15 +13,7 @@ import pytest
 from jobtui.backends.base import Batch
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.recording.database import (
-    FILE_NAME,
-    SIDE_FILES,
-    SUPER_JOURNAL,
-    VERSION,
-    Recording,
-    RecordingError,
-    What,
-)
+from jobtui.recording import database
 from jobtui.recording.recorder import Recorder, RecordingWriter
 from tests.backends.recording.files import MB, NOW, about, lines, noise, numbers, record, replayed, written
 from tests.commands.running import CAPTURES, Runner, sources_of, started
@@ -81,7 +73,7 @@ def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
 def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "r").touch()
     RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
-    Recording(tmp_path / "r").close()
+    database.Recording(tmp_path / "r").close()
 
 
 def test_what_a_full_disk_refuses_at_the_end_of_a_batch_is_written_later(small_disk: Path) -> None:
@@ -100,11 +92,11 @@ def test_what_a_full_disk_refuses_at_the_end_of_a_batch_is_written_later(small_d
 
 def kept(place: Path) -> int:
     """How many lines of logs are in a recording."""
-    with closing(Recording(place)) as recording:
+    with closing(database.Recording(place)) as recording:
         entries = [
             entry for source in (1, 2) for entry in recording.delivered(source, 0, Nanos(1 << 62), 999)
         ]
-    return sum(len(one.value.records) for one in entries if one.what is What.BATCH)
+    return sum(len(one.value.records) for one in entries if one.what is database.What.BATCH)
 
 
 def test_a_recorder_that_is_killed_while_lines_come_keeps_each_once(tmp_path: Path, run: Runner) -> None:
@@ -116,7 +108,7 @@ def test_a_recorder_that_is_killed_while_lines_come_keeps_each_once(tmp_path: Pa
     for part in (text[:300], text[300:900], text[900:], []):
         # it is killed at the end of this
         with log.open("ab", 0) as file, started(tmp_path / "out", *flags, "record", str(place)):
-            wait_for((place / FILE_NAME).exists)
+            wait_for((place / database.FILE_NAME).exists)
             for number, line in enumerate(part):
                 file.write(line)
                 if number == len(part) // 2:
@@ -133,14 +125,14 @@ def test_a_recorder_that_is_killed_while_lines_come_keeps_each_once(tmp_path: Pa
 
 
 def recorder_in(directory: Path) -> RecordingWriter:
-    return RecordingWriter(directory / FILE_NAME, about(), MB, goes_on=True)
+    return RecordingWriter(directory / database.FILE_NAME, about(), MB, goes_on=True)
 
 
 def test_two_recorders_do_not_share_a_directory(tmp_path: Path) -> None:
     first = recorder_in(tmp_path)
-    with pytest.raises(RecordingError, match="another jobtui records here"):
+    with pytest.raises(database.RecordingError, match="another jobtui records here"):
         recorder_in(tmp_path)
-    first.put("logfile", "a.log", What.BATCH, Batch(records=(record(1),)), NOW)
+    first.put("logfile", "a.log", database.What.BATCH, Batch(records=(record(1),)), NOW)
     first.close()
     recorder_in(tmp_path).close()
     assert any(batch.records for batch in replayed(tmp_path, 0))
@@ -155,24 +147,24 @@ def a_database(path: Path, version: int = 0) -> None:
 
 
 def linked(path: Path) -> None:
-    written(path.with_name("other"), (What.BATCH, Batch(), 0))
+    written(path.with_name("other"), (database.What.BATCH, Batch(), 0))
     path.symlink_to("other")
 
 
 def hard_linked(path: Path) -> None:
-    written(path.with_name("other"), (What.BATCH, Batch(), 0))
+    written(path.with_name("other"), (database.What.BATCH, Batch(), 0))
     path.hardlink_to(path.with_name("other"))
 
 
 def newer(path: Path) -> None:
-    written(path, (What.BATCH, Batch(), 0))
+    written(path, (database.What.BATCH, Batch(), 0))
     db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.execute(f"PRAGMA user_version = {database.VERSION + 1}")
     db.close()
 
 
 def with_a_view(path: Path) -> None:
-    written(path, (What.BATCH, Batch(), 0))
+    written(path, (database.What.BATCH, Batch(), 0))
     db = sqlite3.connect(path)
     db.execute("DROP TABLE entry")
     db.execute(
@@ -184,18 +176,18 @@ def with_a_view(path: Path) -> None:
 
 
 def of_somebody_else(path: Path) -> None:
-    written(path, (What.BATCH, Batch(), 0))
+    written(path, (database.What.BATCH, Batch(), 0))
     os.chown(path, 12_345, -1)
 
 
 @pytest.mark.parametrize("make", [a_database, linked, hard_linked, newer, with_a_view, of_somebody_else])
 def test_nothing_is_written_into_what_is_no_recording_of_ours(tmp_path: Path, make: object) -> None:
-    path = tmp_path / FILE_NAME
+    path = tmp_path / database.FILE_NAME
     if make is of_somebody_else and os.geteuid():
         pytest.skip("only root gives files away")
     make(path)  # type: ignore[operator]
     before = path.read_bytes()
-    with pytest.raises(RecordingError):
+    with pytest.raises(database.RecordingError):
         recorder_in(tmp_path)
     assert path.read_bytes() == before
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
@@ -205,14 +197,14 @@ def linked_side(path: Path) -> None:
     path.symlink_to("precious")
 
 
-@pytest.mark.parametrize("side", SIDE_FILES)
+@pytest.mark.parametrize("side", database.SIDE_FILES)
 @pytest.mark.parametrize("make", [linked_side, os.mkfifo, Path.mkdir])
 def test_what_is_odd_in_place_of_a_file_of_sqlite_is_not_opened(
     tmp_path: Path, side: str, make: Callable[[Path], None], run: Runner
 ) -> None:
     recorder_in(tmp_path).close()
-    make(tmp_path / f"{FILE_NAME}{side}")
-    with pytest.raises(RecordingError, match="is no regular file"):
+    make(tmp_path / f"{database.FILE_NAME}{side}")
+    with pytest.raises(database.RecordingError, match="is no regular file"):
         recorder_in(tmp_path)
     ran = run("replay", tmp_path, "jobs")
     assert (ran.code, "is no regular file" in ran.err) == (5, True)
@@ -245,9 +237,11 @@ def test_a_killed_database_of_somebody_else_stays_as_it_is(tmp_path: Path, run: 
 def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, run: Runner) -> None:
     """SQLite deletes a super-journal, whatever file it is, once it has rolled back what names it."""
     (precious := tmp_path / "precious").write_text("of some use")
-    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(), 0))
+    path = written(tmp_path / database.FILE_NAME, (database.What.BATCH, Batch(), 0))
     name = os.fsencode(precious)
-    ending = bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + SUPER_JOURNAL
+    ending = (
+        bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + database.SUPER_JOURNAL
+    )
     torn = with_a_hot_journal(path, ending)
     assert run("replay", path, "jobs").code == 5
     assert precious.read_text() == "of some use"
@@ -256,7 +250,7 @@ def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runner) -> None:
-    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(), 0))
+    path = written(tmp_path / database.FILE_NAME, (database.What.BATCH, Batch(), 0))
     torn = with_a_hot_journal(path)
     os.chown(f"{path}-journal", 12_345, -1)
     assert run("replay", path, "jobs").code == 5
@@ -280,7 +274,7 @@ def test_a_file_of_another_layout_is_refused(
 def test_odd_settings_in_a_bundle_are_one_clear_error(
     tmp_path: Path, config: str, at: int, run: Runner
 ) -> None:
-    path = written(tmp_path / "r", (What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
+    path = written(tmp_path / "r", (database.What.BATCH, Batch(records=(record(1, noise(1, 9)),)), 0))
     db = sqlite3.connect(path)
     text = f'{{"version": "0", "made_at": {NOW}, "at": {at}, "config": {config}}}'
     db.execute("UPDATE about SET value = ?", (text,))

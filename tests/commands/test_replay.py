@@ -31,6 +31,7 @@ from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_
 from tests.demo.sites import DriverName
 from tests.jaeger_server import Jaeger
 from tests.loopback import served
+from tests.rows import ROWS
 from tests.trace_servers import Site, Spans
 from tests.tracing import a_span
 from tests.waiting import wait_for
@@ -165,14 +166,7 @@ def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runne
     assert "1 entry is damaged" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["demo"], "demo is nothing that can be asked of a recording"),
-        (["--srdb", "/x", "jobs"], "--srdb is not taken here"),
-        (["joobs", "x"], "unknown command 'joobs'"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), ROWS["no sense on a recording"])
 def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_path: Path, run: Runner) -> None:
     _, file = bundled("local", tmp_path, run)
     ran = run("replay", file, *words)

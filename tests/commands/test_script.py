@@ -6,29 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.archive.captured import (
-    DAY,
-    FIXTURES,
-    JOBS,
-    archive_in,
-    environment_of,
-    script_of,
-    torque_in,
-)
+from tests.backends.archive import captured
 from tests.commands.contract import check_document
 from tests.commands.running import CAPTURES, Runner
 
-ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
+ARCHIVE = f"huppel={captured.FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"
 
 
-@pytest.mark.parametrize("number", JOBS)
+@pytest.mark.parametrize("number", captured.JOBS)
 def test_every_job_is_printed_exactly(run: Runner, number: str) -> None:
     ran = run("script", number, "--json", "--archive", ARCHIVE)
     assert ran.code == 0
-    assert ran.json["script"].encode() == script_of(number)
+    assert ran.json["script"].encode() == captured.script_of(number)
     found = {name.encode(): value.encode() for name, value in ran.json["environment"].items()}
-    assert found == environment_of(number)
+    assert found == captured.environment_of(number)
 
 
 def test_the_document_keeps_to_its_contract(run: Runner) -> None:
@@ -37,7 +29,7 @@ def test_the_document_keeps_to_its_contract(run: Runner) -> None:
 
 
 def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None:
-    directory = archive_in(tmp_path, DAY) / DAY
+    directory = captured.archive_in(tmp_path, captured.DAY) / captured.DAY
     (directory / "job.1_script").write_bytes(b"#!/bin/sh\nexport API_KEY=hunter2\n\x1b]0;evil\x07\xff\n")
     entries = [b"DB_PASSWORD=hunter2", b"ESC=\x1b[31m\nnext", b"BYTES=\xfe\xff", b"ALONE"]
     data = len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
@@ -54,7 +46,7 @@ def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None
 
 
 def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> None:
-    archive_in(tmp_path / "archive", "")
+    captured.archive_in(tmp_path / "archive", "")
     noted = CAPTURES / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp" / SIREPO
     number = json.loads((noted / "sbatch_status.json").read_text())["sbatch_id"]
     for kind in ("script", "environment"):
@@ -68,18 +60,18 @@ def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> Non
         "--srdb", CAPTURES / "sbatch", "--log", CAPTURES / "sbatch" / "supervisor.log",
         "--at", "2026-11-20T21:00:00Z",
     )  # fmt: skip
-    assert ran.json["script"].encode() == script_of("1")
+    assert ran.json["script"].encode() == captured.script_of("1")
     assert ran.json["number"] == number
 
 
 def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
-    torque_in(tmp_path)
+    captured.torque_in(tmp_path)
     document = run(
         "script", "--grep", r"sleep \d", "--json", "--archive", ARCHIVE, "--archive", tmp_path
     ).json
     numbers = {match["number"].partition(".")[0] for match in document["matches"]}
-    assert numbers == {n for n in JOBS if b"sleep " in script_of(n)} | {"2720870"}
-    assert document["scripts"] == len(JOBS) + 2
+    assert numbers == {n for n in captured.JOBS if b"sleep " in captured.script_of(n)} | {"2720870"}
+    assert document["scripts"] == len(captured.JOBS) + 2
     mine = run("script", "--grep", "PBS", "--user", "vsc40000", "--csv", "--archive", tmp_path)
     assert mine.out.splitlines()[1].startswith("2720868.master")
     assert run("script", "--grep", "nowhere in it", "--archive", ARCHIVE).code == 4
@@ -89,10 +81,10 @@ def test_a_pattern_that_never_ends_is_ended(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobtui.backends.archive.search.PATIENCE_S", 0.3)
-    directory = archive_in(tmp_path, DAY) / DAY
+    directory = captured.archive_in(tmp_path, captured.DAY) / captured.DAY
     (directory / "job.3_script").write_bytes(b"a" * 40 + b"!\n")
     document = run("script", "--grep", "(a+)+$|sleep", "--json", "--archive", tmp_path).json
     assert document["unreadable"] == 1
     assert {match["number"] for match in document["matches"]} == {
-        n for n in JOBS if b"sleep" in script_of(n) and n != "3"
+        n for n in captured.JOBS if b"sleep" in captured.script_of(n) and n != "3"
     }

@@ -15,6 +15,7 @@ from jobtui.commands.config import file_text
 from jobtui.config import ConfigError, check_text, load
 from jobtui.grammar import COMMANDS, SETTINGS, flags_of
 from tests.commands.running import Runner, sources_of
+from tests.rows import ROWS
 from tests.tmux import Tmux
 
 
@@ -120,19 +121,7 @@ def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
     assert ("slurm", "local") not in found(tmp_path, PATH=str(squeue.parent))
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "what"),
-    [
-        ("JAEGER_QUERY_URL", "https://j.example.org/jaeger", [("jaeger", "https://j.example.org/jaeger")]),
-        ("TEMPO_URL", "http://t.example.org:3200", [("tempo", "http://t.example.org:3200")]),
-        ("JAEGER_AGENT_HOST", "j7", [("jaeger", "http://j7:16686")]),
-        ("OTEL_EXPORTER_JAEGER_ENDPOINT", "http://j7:14268/api", [("jaeger", "http://j7:16686")]),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", [("otlp_listen", "127.0.0.1:4318")]),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", []),
-        ("JAEGER_QUERY_URL", "no address", []),
-        ("JAEGER_ENDPOINT", "http://[::1", []),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "what"), ROWS["what variables tell"])
 def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[tuple[str, str]]) -> None:
     assert found(tmp_path, **{name: value}) == what
 

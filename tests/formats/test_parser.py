@@ -11,20 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.formats import parser as formats
 from jobtui.formats.job_output import read_date
-from jobtui.formats.parser import (
-    CONTAINERS_KEPT,
-    EXAMPLE_LENGTH,
-    EXAMPLES_KEPT,
-    REPEATS_KEPT,
-    STRIDE,
-    TEXT_LIMIT,
-    LogParser,
-    SiteLogParser,
-    damaged_places,
-    read_time,
-    survey,
-)
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.model.clock import MONTHS, SECOND, SKEW, Nanos, latest, to_rfc3339
 from jobtui.model.logs import LogRecord
@@ -101,12 +89,12 @@ def test_bytes_that_are_no_text_become_visible_ones() -> None:
         (b"one \0\0\0 two\n", [4]),
         (b"one \xff two \0\n", [4]),
         ("\u00e9 \0\n".encode(), [3]),
-        (b"\0" + b"x" * STRIDE + b"\0", [0, STRIDE + 1]),
-        (b"\0" * 3 * STRIDE, [0, STRIDE, 2 * STRIDE]),
+        (b"\0" + b"x" * formats.STRIDE + b"\0", [0, formats.STRIDE + 1]),
+        (b"\0" * 3 * formats.STRIDE, [0, formats.STRIDE, 2 * formats.STRIDE]),
     ],
 )
 def test_damaged_places_of_a_block(block: bytes, places: list[int]) -> None:
-    assert list(damaged_places(block)) == places
+    assert list(formats.damaged_places(block)) == places
 
 
 def test_a_very_long_line_is_kept_in_part_and_costs_little() -> None:
@@ -115,7 +103,7 @@ def test_a_very_long_line_is_kept_in_part_and_costs_little() -> None:
     before = time.process_time()
     long, after = records_of(data)
     assert time.process_time() - before < 1.0
-    assert len(long.text) == TEXT_LIMIT
+    assert len(long.text) == formats.TEXT_LIMIT
     assert (after.line, after.offset) == (2, data.index(b"\n") + 1)
 
 
@@ -138,7 +126,7 @@ def test_blocks_give_what_the_whole_gives(data: st.DataObject) -> None:
     lines = whole.splitlines(keepends=True)
     cuts = sorted(data.draw(st.sets(st.integers(0, len(lines)), max_size=12)))
     blocks = [b"".join(lines[start:end]) for start, end in zip([0, *cuts], [*cuts, len(lines)], strict=True)]
-    assert records_of_blocks(blocks, LogParser("log")) == records_of(whole)
+    assert records_of_blocks(blocks, formats.LogParser("log")) == records_of(whole)
 
 
 def arrived(op: str, second: int = 30) -> bytes:
@@ -169,16 +157,16 @@ def test_repeats_are_remembered_within_bounds() -> None:
         f"Nov 20 20:{i // 60:02}:{i % 60:02} {i}     0 {AGENT}opName=run o=S89I runDir={RUN_DIR}\n".encode()
         for i in range(3_000)
     ]
-    parser = LogParser("log")
+    parser = formats.LogParser("log")
     first = len(records_of_blocks([b"".join(lines)], parser))
-    assert first == len(lines) < REPEATS_KEPT
+    assert first == len(lines) < formats.REPEATS_KEPT
     others = [line.replace(b"S89I", b"%04d" % i) for i, line in enumerate(lines * 2)]
     records_of_blocks([b"".join(others)], parser)
     assert len(records_of_blocks([lines[0]], parser)) == 1
 
 
 def test_a_message_with_its_time_from_a_journal() -> None:
-    parser = LogParser("log")
+    parser = formats.LogParser("log")
     (record,) = parser.read_message(f"{SUPERVISOR}{CREATED}", 17, 3, AT, 42)
     assert (record.at, record.pid, record.line, record.offset) == (AT, 42, 3, 17)
     (own,) = parser.read_message(f"Nov 20 20:34:28   7 0 {SUPERVISOR}{CREATED}", 0, 1, AT, 42)
@@ -249,8 +237,8 @@ def test_a_process_line_cut_anywhere_is_what_it_was() -> None:
 
 
 def test_beginnings_are_held_within_bounds() -> None:
-    parser = LogParser("log")
-    for number in range(CONTAINERS_KEPT + 1):
+    parser = formats.LogParser("log")
+    for number in range(formats.CONTAINERS_KEPT + 1):
         records_of(forwarded(ARRIVED[:90], container=f"srj-s-{number:08}"), parser)
     assert records_of(forwarded(ARRIVED[90:], container="srj-s-00000000"), parser) == []
     assert told(records_of(forwarded(ARRIVED[90:], container="srj-s-00000001"), parser)) == [
@@ -348,7 +336,7 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam" / "site_logs"
 
 def records(name: str) -> list[LogRecord]:
     (path,) = FOLDER.glob(f"{name}*")
-    parser = SiteLogParser(str(path), "balsam@there")
+    parser = formats.SiteLogParser(str(path), "balsam@there")
     return parser.parse(path.read_bytes(), 0, 1, Nanos(0)).records
 
 
@@ -361,7 +349,7 @@ def test_lines_that_name_a_job_become_records(name: str, told: list[list[str]]) 
     for one in found:
         assert lines[one.line - 1].endswith(one.text)
         assert one.at is not None
-        assert one.at == read_time(lines[one.line - 1][:23])
+        assert one.at == formats.read_time(lines[one.line - 1][:23])
 
 
 def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,7 +357,7 @@ def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) 
     for zone in ("UTC", "America/Chicago"):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
-        at.append(read_time("2026-11-20 17:31:39.707") or 0)
+        at.append(formats.read_time("2026-11-20 17:31:39.707") or 0)
     assert (at[1] - at[0]) / 3600e9 == 6
 
 
@@ -381,7 +369,7 @@ def test_every_line_that_names_a_job_is_known(capture: str) -> None:
     paths = sorted((CAPTURES / capture).glob("*.log"))
     lines = [line for path in paths for line in path.read_bytes().splitlines() if NAMES_A_JOB.search(line)]
     assert lines
-    found = survey(lines)
+    found = formats.survey(lines)
     assert (found.unknown, found.examples) == (0, ())
 
 
@@ -394,12 +382,14 @@ def test_every_line_that_names_a_job_is_known(capture: str) -> None:
     ],
 )
 def test_what_is_news(line: bytes, unknown: int) -> None:
-    assert survey([line]).unknown == unknown
+    assert formats.survey([line]).unknown == unknown
 
 
 def test_examples_are_few_short_and_of_different_places() -> None:
     long = "x" * 1_000
-    lines = [f"x.py:1:f{number} frobnicated {long}\n".encode() for number in range(EXAMPLES_KEPT + 3)] * 3
-    found = survey(lines)
-    assert (found.unknown, len(found.examples)) == (len(lines), EXAMPLES_KEPT)
-    assert {len(example) for example in found.examples} == {EXAMPLE_LENGTH}
+    lines = [
+        f"x.py:1:f{number} frobnicated {long}\n".encode() for number in range(formats.EXAMPLES_KEPT + 3)
+    ] * 3
+    found = formats.survey(lines)
+    assert (found.unknown, len(found.examples)) == (len(lines), formats.EXAMPLES_KEPT)
+    assert {len(example) for example in found.examples} == {formats.EXAMPLE_LENGTH}

@@ -14,15 +14,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import Skip, SourceHealth
 from jobtui.model.jobs import JobDetail, JobStatus
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
-from jobtui.render.json_output import (
-    detail_record,
-    document_lines,
-    dumps,
-    op_record,
-    source_record,
-    step_record,
-    time_or_null,
-)
+from jobtui.render import json_output
 from jobtui.render.text import show
 from jobtui.render.verdicts import PostMortem, code, evidence_head, post_mortem_lines, post_mortem_page
 from tests.builders import a_job, a_step, an_op
@@ -49,12 +41,14 @@ def read(lines: Any) -> Any:
     ],
 )
 def test_a_time_is_rfc_3339_or_null(at: int | None, text: str | None) -> None:
-    assert time_or_null(None if at is None else Nanos(at)) == text
+    assert json_output.time_or_null(None if at is None else Nanos(at)) == text
 
 
 def test_each_record_has_a_line() -> None:
     lines = [
-        *document_lines({"schema": "x", "jobs": [{"id": "a"}, {"id": "b"}], "empty": [], "one": {"a": [1]}})
+        *json_output.document_lines(
+            {"schema": "x", "jobs": [{"id": "a"}, {"id": "b"}], "empty": [], "one": {"a": [1]}}
+        )
     ]
     assert [line for line in lines if "id" in line] == ['    {"id": "a"},', '    {"id": "b"}']
     assert read(lines) == {"schema": "x", "jobs": [{"id": "a"}, {"id": "b"}], "empty": [], "one": {"a": [1]}}
@@ -69,12 +63,12 @@ _JSON = st.recursive(
 
 @given(st.dictionaries(st.text(min_size=1), _JSON, max_size=4))
 def test_what_is_written_is_read_back(found: dict[str, object]) -> None:
-    assert read(document_lines(found)) == found
+    assert read(json_output.document_lines(found)) == found
 
 
 def test_numbers_that_json_lacks_become_null() -> None:
     found = {"a": float("nan"), "b": [{"c": float("inf")}, 1.5], "d": (float("-inf"),)}
-    assert json.loads(dumps(found)) == {"a": None, "b": [{"c": None}, 1.5], "d": [None]}
+    assert json.loads(json_output.dumps(found)) == {"a": None, "b": [{"c": None}, 1.5], "d": [None]}
 
 
 def test_secrets_are_masked_wherever_text_can_be() -> None:
@@ -83,17 +77,21 @@ def test_secrets_are_masked_wherever_text_can_be() -> None:
     detail = JobDetail(job=job, runs=(), history=(), native={"token": SECRET, "deep": [{"x": text}]})
     health = SourceHealth(name="a", kind="b", error=text, note=text, last_skips=(Skip(text, text),))
     op = an_op(steps=[a_step(text=text)], run_dir=f"/user/a/agent-local/{SECRET}", error=text)
-    for record in (detail_record(detail, NOW), source_record(health, NOW), op_record(op)):
-        assert SECRET not in dumps(record)
+    for record in (
+        json_output.detail_record(detail, NOW),
+        json_output.source_record(health, NOW),
+        json_output.op_record(op),
+    ):
+        assert SECRET not in json_output.dumps(record)
 
 
 def test_a_line_that_is_not_counted_yet_has_no_number() -> None:
-    assert step_record(a_step(line=-7))["line"] is None
+    assert json_output.step_record(a_step(line=-7))["line"] is None
 
 
 def test_lag_is_the_age_of_what_is_shown() -> None:
     health = SourceHealth(name="a", kind="b", read_at=Nanos(NOW - 3 * SECOND))
-    assert source_record(health, NOW)["lag_s"] == 3.0
+    assert json_output.source_record(health, NOW)["lag_s"] == 3.0
 
 
 AT = Nanos(1_795_206_870_000_000_000)

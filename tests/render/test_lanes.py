@@ -5,6 +5,7 @@ from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
 from jobtui.render.lanes import Times
 from tests.builders import a_step, an_op, text_of
+from tests.rows import ROWS
 
 OP = an_op(
     steps=[
@@ -28,18 +29,7 @@ def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
     return [text_of(line) for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("word", "is_bad"),
-    [
-        ("destroyed, no reply", True),
-        ("time limit reached", True),
-        ("agent did not start in time: timeout", True),
-        ("killed", True),
-        ("reply ok", False),
-        ("error", True),
-        ("terror", False),
-    ],
-)
+@pytest.mark.parametrize(("word", "is_bad"), ROWS["words that somebody looks for"])
 def test_words_that_somebody_looks_for(word: str, is_bad: bool) -> None:
     assert bool(BAD.search(word)) is is_bad
 

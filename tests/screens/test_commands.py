@@ -9,6 +9,7 @@ import pytest
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, History
+from tests.rows import ROWS
 from tests.screens.scene import FAILED, Scene, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import text
@@ -22,16 +23,7 @@ def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None
     assert parse_command("qui").command.name == "quit"
 
 
-@pytest.mark.parametrize(
-    ("said", "wrong", "hint"),
-    [
-        ("soruces", "soruces", "did you mean sources?"),
-        ("quit now", "now", "takes nothing"),
-        ("goto", "goto", "THING"),
-        ("", "", "no command"),
-        ("s", "s", "no command"),
-    ],
-)
+@pytest.mark.parametrize(("said", "wrong", "hint"), ROWS["wrong commands"])
 def test_a_wrong_command_is_shown_at_its_place(said: str, wrong: str, hint: str) -> None:
     with pytest.raises(CommandError, match=re.escape(hint)) as caught:
         parse_command(said)

@@ -15,6 +15,7 @@ from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.text_pane import SpanPane, TextPane
 from tests.builders import HOSTILE
+from tests.rows import ROWS
 from tests.screens.captured import app_on, copied, until
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, press, screen_text, watch
@@ -67,17 +68,7 @@ async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
 LINES: list[Line] = [(Span("alpha ", "dim"), Span("beta")), (Span("表 wide"),), (Span("gamma   "),)]
 
 
-@pytest.mark.parametrize(
-    ("anchor", "end", "text"),
-    [
-        ((0, 6), (0, 7), "be"),
-        ((0, 7), (0, 6), "be"),
-        ((0, 6), (1, 1), "beta\n表"),
-        ((1, 3), (0, 8), "ta\n表 w"),
-        ((0, 6), (2, 19), "beta\n表 wide\ngamma"),
-        ((2, 7), (2, 7), ""),
-    ],
-)
+@pytest.mark.parametrize(("anchor", "end", "text"), ROWS["cell to cell"])
 def test_it_goes_from_cell_to_cell_in_either_direction(
     anchor: tuple[int, int], end: tuple[int, int], text: str
 ) -> None:

@@ -10,19 +10,7 @@ from enum import StrEnum
 from operator import eq, ge, gt, le, lt
 from typing import NamedTuple
 
-from jobtui.analysis.filter_syntax import (
-    Comparison,
-    FilterError,
-    Record,
-    Test,
-    TextFields,
-    Texts,
-    Value,
-    Word,
-    check_text_op,
-    text_test,
-    word_test,
-)
+from jobtui.analysis import filter_syntax
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.model.clock import Nanos
 from jobtui.model.numbers import real
@@ -57,19 +45,19 @@ def known_test(passes: SpanTest, spans: Iterable[Span]) -> SpanTest:
     return test
 
 
-def nanos_of(value: Value) -> int:
+def nanos_of(value: filter_syntax.Value) -> int:
     """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
     low = value.text.strip().lower()
     parts = _PART.findall(low)
     if not parts or "".join(number + unit for number, unit in parts) != low:
-        raise FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
+        raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
     return round(sum((real(number) or 0.0) * _UNITS_NS[unit] for number, unit in parts))
 
 
-def _word(node: Word) -> SpanTest:
+def _word(node: filter_syntax.Word) -> SpanTest:
     if named := _DOTTED.fullmatch(node.value.text):
-        return text_test(_attribute(named[1]), named[2], [named[3].lower()])
-    return word_test(node, _said)
+        return filter_syntax.text_test(_attribute(named[1]), named[2], [named[3].lower()])
+    return filter_syntax.word_test(node, _said)
 
 
 def _said(span: Span) -> Iterator[str]:
@@ -80,7 +68,7 @@ def _said(span: Span) -> Iterator[str]:
         yield from (str(value) for value in event.attributes.values())
 
 
-def _attribute(name: str) -> Texts[Span]:
+def _attribute(name: str) -> filter_syntax.Texts[Span]:
     def texts(span: Span) -> Iterator[str]:
         for held in (span.attributes, span.resource.attributes):
             if name in held:
@@ -89,31 +77,37 @@ def _attribute(name: str) -> Texts[Span]:
     return texts
 
 
-def duration_test(node: Comparison, length: Callable[[Record], int | None]) -> Test[Record]:
+def duration_test(
+    node: filter_syntax.Comparison, length: Callable[[filter_syntax.Record], int | None]
+) -> filter_syntax.Test[filter_syntax.Record]:
     """Whether something is as long as is asked, nanoseconds; what has no length has none that fits."""
     compare = _ORDER.get(node.op)
     if compare is None:
-        raise FilterError(node.field.end, node.values[0].start, f"{node.op} cannot be asked of dur", "dur>=")
+        raise filter_syntax.FilterError(
+            node.field.end, node.values[0].start, f"{node.op} cannot be asked of dur", "dur>="
+        )
     wanted = [nanos_of(value) for value in node.values]
 
-    def test(record: Record) -> bool:
+    def test(record: filter_syntax.Record) -> bool:
         nanos = length(record)
         return nanos is not None and any(compare(nanos, one) for one in wanted)
 
     return test
 
 
-def error_test(node: Comparison, is_error: Callable[[Record], bool]) -> Test[Record]:
-    check_text_op(node, node.field.text)
+def error_test(
+    node: filter_syntax.Comparison, is_error: Callable[[filter_syntax.Record], bool]
+) -> filter_syntax.Test[filter_syntax.Record]:
+    filter_syntax.check_text_op(node, node.field.text)
     value = node.values[0]
     wanted = _YES.get(value.text.lower())
     if wanted is None:
-        raise FilterError(value.start, value.end, f"{value.text} is neither yes nor no", "yes")
+        raise filter_syntax.FilterError(value.start, value.end, f"{value.text} is neither yes nor no", "yes")
     is_same = node.op != "!="
     return lambda record: (is_error(record) == wanted) == is_same
 
 
-SPAN_FIELDS: TextFields[Span] = TextFields("spans", {
+SPAN_FIELDS: filter_syntax.TextFields[Span] = filter_syntax.TextFields("spans", {
     "name": lambda span: (span.name,),
     "service": lambda span: (span.service,),
     "kind": lambda span: (span.kind.value,),
@@ -189,7 +183,7 @@ def judged(trace: Trace | None, now: Nanos) -> Judged:
     return Judged(Standing.FAILED if found.has_failed else Standing.COMPLETE, failed, user)
 
 
-TRACE_FIELDS: TextFields[ListedTrace] = TextFields("traces", {
+TRACE_FIELDS: filter_syntax.TextFields[ListedTrace] = filter_syntax.TextFields("traces", {
     "name": lambda listed: (listed.told.name,),
     "service": lambda listed: (listed.told.service, *listed.told.services),
     "job": lambda listed: listed.jobs,

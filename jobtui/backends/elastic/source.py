@@ -4,18 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from jobtui.backends.base import Batch, PolledSource, skipping
+from jobtui.backends.elastic import records
 from jobtui.backends.elastic.client import ElasticClient, KeptAsWords, SearchAnswer
-from jobtui.backends.elastic.records import (
-    DocumentReader,
-    Preset,
-    fields_of,
-    number_of,
-    presets,
-    row_of,
-    search_of,
-    text_at,
-    values_search,
-)
 from jobtui.backends.engine import (
     PAGE_ROWS,
     Doubts,
@@ -46,7 +36,7 @@ class ElasticEngine:
     clock: Clock = SystemClock()
 
     def __init__(
-        self, client: ElasticClient, preset: Preset, doubts: Doubts, since: Nanos | None = None
+        self, client: ElasticClient, preset: records.Preset, doubts: Doubts, since: Nanos | None = None
     ) -> None:
         self.name = client.name
         self.doubts = doubts
@@ -59,7 +49,7 @@ class ElasticEngine:
         asked, found = await self._searched(asked)
         if found.missing:
             self.doubts.add(found.missing)
-        rows = list(rows_of(found.hits, row_of, lambda _, why: self.doubts.add(why), ValueError))
+        rows = list(rows_of(found.hits, records.row_of, lambda _, why: self.doubts.add(why), ValueError))
         is_all = len(found.hits) < asked.most
         walk = asked.walk
         if walk is not None and found.missing:
@@ -74,7 +64,7 @@ class ElasticEngine:
     async def _searched(self, asked: RowQuery) -> tuple[RowQuery, SearchAnswer]:
         """The answer, to a smaller question where it would be too large, and that question."""
         try:
-            return asked, await self._client.search(search_of(asked, self._preset))
+            return asked, await self._client.search(records.search_of(asked, self._preset))
         except SourceUnreachable as error:
             if not isinstance(error.__cause__, TooLarge) or asked.most <= LEAST_ROWS:
                 raise
@@ -82,13 +72,13 @@ class ElasticEngine:
             if asked.walk is None or not asked.walk.point:
                 raise
             asked.walk.point, asked.walk.after = "", None  # it has lapsed
-            return asked, await self._client.search(search_of(asked, self._preset))
+            return asked, await self._client.search(records.search_of(asked, self._preset))
         return await self._searched(asked._replace(most=max(LEAST_ROWS, asked.most // 8)))
 
     async def values(self, field: str) -> tuple[str, ...]:
         if field not in self._preset.fields:
             return ()
-        search = partial(values_search, field, self._preset, self._since)
+        search = partial(records.values_search, field, self._preset, self._since)
         try:
             found = await self._client.search(search(keyword=field in self._keywords))
         except KeptAsWords:
@@ -109,7 +99,7 @@ class ElasticEngine:
         return values
 
     def fields(self, row: EngineRow) -> Mapping[str, str]:
-        return fields_of(row.body, self._preset)
+        return records.fields_of(row.body, self._preset)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -117,7 +107,7 @@ class ElasticEngine:
 
 def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
     """The records of jobs in an index, or its logs as a journal, from two hours ago without a time."""
-    kind, preset, doubts = spec.setting, presets()[spec.options], Doubts()
+    kind, preset, doubts = spec.setting, records.presets()[spec.options], Doubts()
 
     def make_engine(since: Nanos | None) -> ElasticEngine:
         client = ElasticClient(spec.target, spec.access, variable=spec.setting.upper())
@@ -133,20 +123,20 @@ def open_source(spec: SourceSpec, window: Window) -> "Journal | ElasticJobs":
 class ElasticJobs(PolledSource):
     """The records of jobs in an index, from `since` on."""
 
-    def __init__(self, engine: ElasticEngine, preset: Preset, since: Nanos | None, kind: str) -> None:
+    def __init__(self, engine: ElasticEngine, preset: records.Preset, since: Nanos | None, kind: str) -> None:
         super().__init__(engine.name, engine)
         self._engine = engine
         self.kind = kind
         self._preset = preset
         self._since = since
         self._following: EngineFollowing | None = None
-        self._reader = DocumentReader(self.name, preset)
+        self._reader = records.DocumentReader(self.name, preset)
 
     async def read(self, *, begins: bool) -> Batch:
         if self._since is None:
             self._since = Nanos(max(0, self.clock.now() - WINDOW_S * SECOND))
         if self._following is None or begins:
-            self._reader = DocumentReader(self.name, self._preset)
+            self._reader = records.DocumentReader(self.name, self._preset)
             self._following = EngineFollowing(self._engine, At(self._since))
         rows, at_edge = await self._following.rows(PAGE_ROWS)
         found = self._reader.read(rows)
@@ -164,13 +154,13 @@ class ElasticJobs(PolledSource):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a Slurm job, looked for by its number, whenever it ended."""
-        number = number_of(job_id)
+        number = records.number_of(job_id)
         if self._preset.reads != "slurm" or not number:
             return None
         found = await self._engine.rows(RowQuery(None, None, ((("JobID", number),),), 1, back=True))
         if not found.rows:
             return None
         jobs, document = self._reader.read(found.rows).jobs, found.rows[0].body
-        outputs = tuple(filter(None, (text_at(document, (name,)) for name in ("std_out", "std_err"))))
-        directory = text_at(document, ("work_dir",)) or None
+        outputs = tuple(filter(None, (records.text_at(document, (name,)) for name in ("std_out", "std_err"))))
+        directory = records.text_at(document, ("work_dir",)) or None
         return JobDetail(job=jobs[0], native=document, directory=directory, outputs=outputs) if jobs else None

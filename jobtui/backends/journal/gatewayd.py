@@ -11,33 +11,10 @@ from collections.abc import AsyncGenerator, Sequence
 from itertools import takewhile
 from urllib.parse import urlsplit
 
-from jobtui.backends.journal.client import (
-    NEAR_ENTRIES,
-    PAGE_ENTRIES,
-    Ask,
-    Beyond,
-    ExportReader,
-    check_field,
-    compare,
-    from_micros,
-    merged,
-    position,
-    time_cursor,
-)
+from jobtui.backends.journal import client
+from jobtui.model import journal
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.journal import (
-    At,
-    Beside,
-    Cursor,
-    JournalCondition,
-    JournalEntry,
-    Match,
-    Matches,
-    Start,
-    Tail,
-    own_cursor,
-)
 from jobtui.model.secrets import mask_text
 from jobtui.transport.http import Answer, Headers, HttpClient, Limits, Params, ServerKind, Silence
 
@@ -45,7 +22,7 @@ VALUES_ASKED = 100
 """Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
 
 
-def questions(wanted: Matches) -> tuple[Params, ...]:
+def questions(wanted: journal.Matches) -> tuple[Params, ...]:
     """What gatewayd has to be asked so that the answers together are what is wanted."""
     shared = common(wanted)
     either: dict[str, list[str]] = {}
@@ -64,7 +41,7 @@ def questions(wanted: Matches) -> tuple[Params, ...]:
     return (*singles, *several) if wanted else ((),)
 
 
-def common(wanted: Matches) -> list[Match]:
+def common(wanted: journal.Matches) -> list[journal.Match]:
     """What every group of several wants, as of one host; its field occurs in none of them otherwise."""
     if len(wanted) < 2:
         return []
@@ -121,7 +98,7 @@ def _kind_at(host: str) -> ServerKind:
     )
 
 
-class GatewayJournal(ExportReader):
+class GatewayJournal(client.ExportReader):
     """The journal at `http(s)://host:port`. Its name has no secrets."""
 
     def __init__(self, spec: str) -> None:
@@ -144,22 +121,22 @@ class GatewayJournal(ExportReader):
     async def values(self, *fields: str) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for field in fields:
-            check_field(field, self.name)
+            client.check_field(field, self.name)
             text = (await self._get(f"/fields/{field}", "text/plain")).decode("utf-8", "replace")
             found[field] = tuple(dict.fromkeys(text.splitlines()))
         return found
 
-    async def condition(self) -> JournalCondition:
+    async def condition(self) -> journal.JournalCondition:
         await self._get("/machine", "application/json")
         note = f"{self.skipped} pieces of what came made no sense" if self.skipped else ""
-        return JournalCondition(note=note)
+        return journal.JournalCondition(note=note)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     # Entries.
 
-    async def _ask(self, asks: Sequence[Ask]) -> AsyncGenerator[list[JournalEntry], None]:
+    async def _ask(self, asks: Sequence[client.Ask]) -> AsyncGenerator[list[journal.JournalEntry], None]:
         for ask in asks:
             if ask.most is not None:
                 yield await self._page(ask, ask.most)
@@ -169,28 +146,32 @@ class GatewayJournal(ExportReader):
                     async for some in answer:
                         yield some
                 continue
-            while some := await self._page(ask, PAGE_ENTRIES):
+            while some := await self._page(ask, client.PAGE_ENTRIES):
                 yield some
-                if len(some) < PAGE_ENTRIES:
+                if len(some) < client.PAGE_ENTRIES:
                     break
-                ask = ask._replace(start=Beside(some[-1].cursor))
+                ask = ask._replace(start=journal.Beside(some[-1].cursor))
 
-    async def _page(self, ask: Ask, count: int) -> list[JournalEntry]:
+    async def _page(self, ask: client.Ask, count: int) -> list[journal.JournalEntry]:
         """The first `count` entries beyond a start, of several answers together."""
-        found: list[JournalEntry] = []
-        start = position(Cursor(_seek(ask.start)))
+        found: list[journal.JournalEntry] = []
+        start = client.position(journal.Cursor(_seek(ask.start)))
         for params in questions(ask.matches):
             body = await self._get("/entries", EXPORT, params, {"Range": f"entries={_range(ask, count)}"})
             some = await self._whole(body)
-            if ask.back and not isinstance(ask.start, Tail):
-                some = [*takewhile(lambda entry: compare(position(entry.cursor), start) < 0, some)]
+            if ask.back and not isinstance(ask.start, journal.Tail):
+                some = [
+                    *takewhile(lambda entry: client.compare(client.position(entry.cursor), start) < 0, some)
+                ]
             found += some
-        found = merged(found)
+        found = client.merged(found)
         if not count:
             return found
-        return Beyond(own_cursor(ask.start), back=ask.back)(found[::-1] if ask.back else found)[:count]
+        return client.Beyond(journal.own_cursor(ask.start), back=ask.back)(
+            found[::-1] if ask.back else found
+        )[:count]
 
-    async def _written(self, ask: Ask) -> AsyncGenerator[list[JournalEntry], None]:
+    async def _written(self, ask: client.Ask) -> AsyncGenerator[list[journal.JournalEntry], None]:
         asked = questions(ask.matches)
         params = asked[0] if len(asked) == 1 else tuple(common(ask.matches))
         place = _seek(ask.start)
@@ -220,23 +201,27 @@ class GatewayJournal(ExportReader):
         return answer.body
 
 
-def _seek(start: Start) -> str:
-    if isinstance(start, Beside):
+def _seek(start: journal.Start) -> str:
+    if isinstance(start, journal.Beside):
         return start.cursor
-    return time_cursor(from_micros(start.time)) if isinstance(start, At) else ""
+    return client.time_cursor(client.from_micros(start.time)) if isinstance(start, journal.At) else ""
 
 
-def _range(ask: Ask, count: int) -> str:
+def _range(ask: client.Ask, count: int) -> str:
     """What a page is asked for in the header `Range`: a cursor, how many to skip, and how many.
 
     gatewayd steps back and then gives entries forwards: where there are fewer, it goes on after the start.
     Beside an entry it steps back from the last one of that very microsecond.
     """
-    near = NEAR_ENTRIES if isinstance(ask.start, Beside) else 0
+    near = client.NEAR_ENTRIES if isinstance(ask.start, journal.Beside) else 0
     if not ask.back:
         return f"{_seek(ask.start)}:0:{count + near}"
     if near:
         return f"{_seek(ask.start)}:{-count - near}:{count + near + 1}"
     count = max(count, 2)  # without a step back it begins at the head
-    place = time_cursor(from_micros(ask.start.time) - 1) if isinstance(ask.start, At) else ""
+    place = (
+        client.time_cursor(client.from_micros(ask.start.time) - 1)
+        if isinstance(ask.start, journal.At)
+        else ""
+    )
     return f"{place}:{1 - count}:{count}"

@@ -18,22 +18,9 @@ from jobtui.backends.journal.records import (
     Wanted,
     gap_words,
 )
+from jobtui.model import journal
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.health import Skip, SourceError
-from jobtui.model.journal import (
-    At,
-    Cursor,
-    FollowStart,
-    Gap,
-    Head,
-    JournalCondition,
-    JournalEntry,
-    Matches,
-    Slice,
-    Tail,
-    is_host,
-    time_at,
-)
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
 from jobtui.model.specs import SourceSpec, Window
@@ -83,13 +70,13 @@ class Journal(PolledSource):
         self.names = StreamNames(name)
         self._reader = make_reader()
         self._following: Following | None = None
-        self._matches: Matches = ()
+        self._matches: journal.Matches = ()
         self._asked_at = 0.0
-        self._asked_from: FollowStart | HostPlaces = Head()
-        self._given: set[Cursor] = set()
-        self._repeated: frozenset[Cursor] = frozenset()
+        self._asked_from: journal.FollowStart | HostPlaces = journal.Head()
+        self._given: set[journal.Cursor] = set()
+        self._repeated: frozenset[journal.Cursor] = frozenset()
         self._records = EntryRecords(self.wanted, self.names)
-        self.condition = JournalCondition()
+        self.condition = journal.JournalCondition()
         self.newest_at: Nanos | None = None
 
     @property
@@ -97,7 +84,7 @@ class Journal(PolledSource):
         return self.names.known
 
     @property
-    def matches(self) -> Matches:
+    def matches(self) -> journal.Matches:
         return self._matches or self.wanted.matches({})
 
     def begins_after(self, at: Nanos) -> bool:
@@ -123,14 +110,14 @@ class Journal(PolledSource):
         self.gaps.reached(self.clock.now())
         return await self._batch(found)
 
-    async def _found(self, *, begins: bool) -> Slice:
+    async def _found(self, *, begins: bool) -> journal.Slice:
         if self._following is None or begins:
             await self._ask()
             begin = self._begin()
             self._records = EntryRecords(self.wanted, self.names)
             self._given.clear()
             self._repeated = frozenset()
-            self._asked_from = At(begin) if begin else Head()
+            self._asked_from = journal.At(begin) if begin else journal.Head()
             await self._follow_from(self._asked_from)
         elif self.timer() - self._asked_at >= REFRESH_S or len(self._given) > GIVEN_KEPT:
             # There may be new streams: then theirs are read since that was last asked
@@ -146,13 +133,15 @@ class Journal(PolledSource):
             raise SourceError(f"{self.name}: is closed")
         return await self._following.take(BATCH_ENTRIES)
 
-    async def _batch(self, found: Slice) -> Batch:
+    async def _batch(self, found: journal.Slice) -> Batch:
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
-        gaps: list[Gap] = []
+        gaps: list[journal.Gap] = []
         if found.lost:
             start = self.newest_at if self.newest_at is not None else self._begin()
             end = found.entries[0].at if found.entries else self.clock.now()
-            gaps.append(Gap(start, max(start, end), "the journal has let entries go that were not read"))
+            gaps.append(
+                journal.Gap(start, max(start, end), "the journal has let entries go that were not read")
+            )
         if found.at_edge:
             self._repeated = frozenset()
         records: list[LogRecord] = []
@@ -201,7 +190,7 @@ class Journal(PolledSource):
         found: dict[str, list[str]] = {}
         left, read = set(wanted), 0
         following: dict[tuple[str, int | None], list[str]] = {}
-        start = At(time_at(min(wanted.values())))
+        start = journal.At(journal.time_at(min(wanted.values())))
         async with contextlib.aclosing(self._reader.stream(start, (stream.matches,))) as entries:
             async for some in entries:
                 for entry in some:
@@ -221,7 +210,7 @@ class Journal(PolledSource):
 
     async def sample_lines(self, until: Nanos | None) -> list[bytes]:
         """The last lines of its streams in what is read, before `until`. Raises SourceError."""
-        start = Tail() if until is None else At(until)
+        start = journal.Tail() if until is None else journal.At(until)
         entries = await _back_to(self._begin(), self._reader, start, self.matches, SAMPLE_ENTRIES)
         wanted = (entry for entry in reversed(entries) if self.wanted.stream_of(entry) is not None)
         whole = SplitLines().joined(wanted)
@@ -235,7 +224,7 @@ class Journal(PolledSource):
         self._matches = self.wanted.matches(values)
         self._asked_at = self.timer()
 
-    async def _follow_from(self, start: FollowStart | HostPlaces) -> None:
+    async def _follow_from(self, start: journal.FollowStart | HostPlaces) -> None:
         before, self._following = self._following, None
         if before is not None:
             await before.aclose()
@@ -257,10 +246,10 @@ class Journal(PolledSource):
 
 
 async def _back_to(
-    begin: Nanos, reader: JournalReader, start: Tail | At, matches: Matches, most: int
-) -> list[JournalEntry]:
+    begin: Nanos, reader: JournalReader, start: journal.Tail | journal.At, matches: journal.Matches, most: int
+) -> list[journal.JournalEntry]:
     """The entries before `start` that came since `begin`, the newest first; about `most` of many."""
-    found: list[JournalEntry] = []
+    found: list[journal.JournalEntry] = []
     async with contextlib.aclosing(reader.stream(start, matches, back=True)) as entries:
         async for some in entries:
             found += [entry for entry in some if entry.at >= begin]
@@ -274,21 +263,23 @@ MOST_MESSAGES = 10_000
 
 async def messages_of(
     reader: JournalReader, writers: Iterable[str], host: str, begin: Nanos, end: Nanos, *, is_its_own: bool
-) -> list[JournalEntry]:
+) -> list[journal.JournalEntry]:
     """What these wrote on a host between two times of its clock, the last of it. `kernel` is the kernel.
 
     `is_its_own` tells that it is the journal of this host, whatever its name is there. Raises SourceError,
     also where it cannot tell: it holds nothing of the host, or begins later.
     """
     every = (await reader.values(HOST))[HOST]
-    names = [name for name in every if not host or is_host(name, host)] or (every if is_its_own else ())
+    names = [name for name in every if not host or journal.is_host(name, host)] or (
+        every if is_its_own else ()
+    )
     if not names:
         raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
     on = [((HOST, name),) for name in names] if len(names) < len(every) else [()]
     fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
     matches = tuple((field, *more) for field in fields for more in on)
-    found = await _back_to(begin, reader, At(end), matches, MOST_MESSAGES)
-    if not found and not (await reader.backward(At(begin), (), 1)).entries:
+    found = await _back_to(begin, reader, journal.At(end), matches, MOST_MESSAGES)
+    if not found and not (await reader.backward(journal.At(begin), (), 1)).entries:
         raise SourceError(f"{reader.name}: what was written then is there no more")
     return found[:MOST_MESSAGES]
 

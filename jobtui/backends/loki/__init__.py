@@ -1,19 +1,20 @@
-"""Journals in Grafana Loki, by its calls `query_range` and `label/NAME/values` (Loki 2.0 and later).
+"""Journals in Grafana Loki, by its calls `query_range`, `tail` and `label/NAME/values` (Loki 2.0 and later).
 
-Loki orders lines by time only, so the id of a line is made of its labels and text: it keeps no two that are
-alike. It is asked again for what may be new, and not listened to.
+Loki orders lines by time only, so the id of a line is made of its time, its text and the labels of its
+stream; it keeps no two that are alike. What it adds to single lines is not in it, as `tail` may lack
+that. A Loki that does not give it apart (2) lets know by `tail` only that there are lines.
 """
 
 import json
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from hashlib import blake2b
 from urllib.parse import quote
 
 import msgspec
 
-from jobtui.backends.engine import Doubts, EngineJournal, EngineRow, RowQuery, Rows, document_of
+from jobtui.backends import engine
 from jobtui.backends.journal.source import Journal, wanted_of
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
@@ -24,7 +25,11 @@ from jobtui.model.specs import NO_ACCESS, SourceSpec, Window
 from jobtui.model.tables import tables_of
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words
 
-LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+LIMITS = Limits(connections=2, pauses_s=(0.5, 1.0, 2.0, 4.0))
+"""One connection is for `tail`."""
+APART = "categorize-labels"
+LABELS_APART = {"X-Loki-Response-Encoding-Flags": APART}
+"""Asks for the labels of single lines apart from those of their stream (Loki 3)."""
 LONGEST_S = 29 * 24 * 3600
 """Loki refuses a question for more than 30 days, unless it is configured otherwise."""
 AHEAD_S = 3600
@@ -84,14 +89,14 @@ class LokiEngine:
 
     clock: Clock = SystemClock()
 
-    def __init__(self, spec: SourceSpec, doubts: Doubts) -> None:
+    def __init__(self, spec: SourceSpec, doubts: engine.Doubts) -> None:
         self.name = spec.target
         self.doubts = doubts
         self._preset = preset_of(spec.options)
         url, access = spec.target.partition("?")[0], spec.access or NO_ACCESS
         self._http = HttpClient(url, LOKI, name=spec.target, access=access, limits=LIMITS)
 
-    async def rows(self, asked: RowQuery) -> Rows:
+    async def rows(self, asked: engine.RowQuery) -> engine.Rows:
         begin, end = self._span(asked.begin, asked.end)
         params = [
             ("query", query_of(self._preset, asked.matches)), ("start", str(begin)), ("end", str(end + 1)),
@@ -101,15 +106,28 @@ class LokiEngine:
         data = as_dict(document.get("data"))
         if data.get("resultType") != "streams":
             raise SourceError(f"{self.name}: the query gives no lines; give a selector of streams")
-        streams = map(as_dict, as_list(data.get("result")))
-        lines = [
-            (as_dict(stream.get("stream")), value)
-            for stream in streams
-            for value in as_list(stream.get("values"))
-        ]
-        rows = list(rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError))
+        lines = _lines_in(data.get("result"))
+        rows = self._rows_of(lines)
         rows.sort(key=lambda row: (row.at, row.id), reverse=asked.back)
-        return Rows(rows, len(lines) < asked.most)
+        return engine.Rows(rows, len(lines) < asked.most)
+
+    async def tail(self, matches: Matches) -> AsyncGenerator[engine.Rows, None]:
+        begin = max(0, self.clock.now() - engine.LATE_S * SECOND)
+        query, most = query_of(self._preset, matches), str(engine.PAGE_ROWS)
+        params = [("query", query), ("start", str(begin)), ("limit", most)]
+        async with aclosing(self._http.messages("/loki/api/v1/tail", params, LABELS_APART)) as messages:
+            async for message in messages:
+                document = await engine.document_of(message) if message else {}
+                if dropped := as_list(document.get("dropped_entries")):
+                    self.doubts.add("tail dropped lines; they are asked for")
+                lines = _lines_in(document.get("streams"))
+                if APART in as_list(document.get("encodingFlags")):
+                    yield engine.Rows(self._rows_of(lines), True, bool(dropped))
+                else:
+                    yield engine.Rows([], True, bool(lines or dropped))
+
+    def _rows_of(self, lines: list[tuple[Document, object]]) -> list[engine.EngineRow]:
+        return [*rows_of(lines, _row_of, lambda _, why: self.doubts.add(why), ValueError)]
 
     def _span(self, begin: Nanos | None, end: Nanos | None) -> tuple[Nanos, Nanos]:
         last = Nanos(self.clock.now() + AHEAD_S * SECOND) if end is None else end
@@ -133,7 +151,7 @@ class LokiEngine:
             self.doubts.add(f"no stream has a label {names}; is {self._preset.name} the right preset?")
         return tuple(dict.fromkeys(found))
 
-    def fields(self, row: EngineRow) -> Mapping[str, str]:
+    def fields(self, row: engine.EngineRow) -> Mapping[str, str]:
         labels, line = as_dict(row.body["labels"]), as_text(row.body["line"])
         if self._preset.is_json:
             with suppress(ValueError):
@@ -143,8 +161,8 @@ class LokiEngine:
         return found if self._preset.is_json and "MESSAGE" in found else {**found, "MESSAGE": line}
 
     async def _ask(self, path: str, params: Params) -> Document:
-        answer = await self._http.ask(path, params)
-        document = await document_of(answer.body)
+        answer = await self._http.ask(path, params, headers=LABELS_APART)
+        document = await engine.document_of(answer.body)
         if document.get("status") != "success":
             raise self._http.refusal(answer)
         for warning in as_list(document.get("warnings")):
@@ -155,7 +173,12 @@ class LokiEngine:
         await self._http.aclose()
 
 
-def _row_of(line: tuple[Document, object]) -> EngineRow:
+def _lines_in(streams: object) -> list[tuple[Document, object]]:
+    found = ((as_dict(one.get("stream")), one.get("values")) for one in map(as_dict, as_list(streams)))
+    return [(labels, value) for labels, values in found for value in as_list(values)]
+
+
+def _row_of(line: tuple[Document, object]) -> engine.EngineRow:
     """The labels of a stream and a value in it as a row. Raises ValueError for what is no line."""
     of_stream, value = line
     parts = as_list(value)
@@ -164,9 +187,10 @@ def _row_of(line: tuple[Document, object]) -> EngineRow:
         raise ValueError("a line has no time or no text")
     more = as_dict(parts[2]) if len(parts) > 2 else {}
     labels = {**of_stream, **as_dict(more.get("structuredMetadata")), **as_dict(more.get("parsed"))}
-    told = json.dumps([labels, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
+    own = {name: value for name, value in of_stream.items() if not name.startswith("__")}
+    told = json.dumps([at, own, parts[1]], sort_keys=True, default=str).encode("utf-8", "replace")
     identity = blake2b(told, digest_size=8).hexdigest()
-    return EngineRow(Nanos(at), identity, {"labels": labels, "line": parts[1]})
+    return engine.EngineRow(Nanos(at), identity, {"labels": labels, "line": parts[1]})
 
 
 def _first(labels: Document, names: tuple[str, ...]) -> str:
@@ -176,6 +200,8 @@ def _first(labels: Document, names: tuple[str, ...]) -> str:
 
 def open_source(spec: SourceSpec, window: Window) -> Journal:
     """The journals of a query, from a time on; without one from two hours ago."""
-    wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, Doubts()
+    wanted, since, doubts = wanted_of(spec), Nanos(0) if window.whole else window.since, engine.Doubts()
     make = lambda: LokiEngine(spec, doubts)  # noqa: E731
-    return Journal(spec.target, lambda: EngineJournal(make), wanted=wanted, since=since, kind=spec.setting)
+    return Journal(
+        spec.target, lambda: engine.EngineJournal(make), wanted=wanted, since=since, kind=spec.setting
+    )

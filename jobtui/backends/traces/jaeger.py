@@ -26,21 +26,12 @@ from jobtui.backends.traces.client import (
 )
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import telemetry_of
+from jobtui.model import traces
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.health import FAULTS, SourceError, SourceMissing
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.specs import SourceSpec, Window
-from jobtui.model.traces import (
-    Span,
-    Telemetry,
-    Trace,
-    TraceList,
-    TraceSearch,
-    TraceSummary,
-    newest,
-    summary_of,
-)
 from jobtui.transport.http import Params
 
 MICROSECOND = 1_000
@@ -73,13 +64,15 @@ class V3:
         document = self._server.document(await self._server.question("/api/v3/services"))
         return _texts(document.get("services"))
 
-    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+    async def trace(self, trace_id: TraceId) -> traces.Telemetry | None:
         answer = await self._server.question(f"/api/v3/traces/{trace_id}", most_bytes=TRACE_BYTES)
         if _is_none_v3(answer):
             return None
         return await asyncio.to_thread(telemetry_of, self._server.document(answer), self._server.name)
 
-    async def search(self, question: Question, window: tuple[Nanos, Nanos], most: int) -> list[TraceSummary]:
+    async def search(
+        self, question: Question, window: tuple[Nanos, Nanos], most: int
+    ) -> list[traces.TraceSummary]:
         if self._has_summaries:
             answer = await self._ask_for("/api/v3/trace-summaries", question, window, most)
             if answer.document is not None and "summaries" in answer.document:
@@ -146,12 +139,12 @@ def _is_none_v3(answer: ServerAnswer) -> bool:
     return answer.status == 404 and isinstance((answer.document or {}).get("error"), dict)
 
 
-def _summary(value: object) -> TraceSummary | None:
+def _summary(value: object) -> traces.TraceSummary | None:
     told = as_dict(value)
     trace_id = trace_id_of_hex(as_text(told.get("traceId")))
     if trace_id is None:
         return None
-    return TraceSummary(
+    return traces.TraceSummary(
         trace_id=trace_id,
         service=as_text(told.get("rootServiceName")),
         name=as_text(told.get("rootOperationName")),
@@ -174,13 +167,15 @@ class V1:
     async def services(self) -> tuple[str, ...]:
         return _texts(as_list(self._data(await self._server.question("/api/services"))))
 
-    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+    async def trace(self, trace_id: TraceId) -> traces.Telemetry | None:
         answer = await self._server.question(f"/api/traces/{trace_id}", [("raw", "true")], TRACE_BYTES)
         if answer.status == 404 and answer.document is not None and "data" in answer.document:
             return None
         return await asyncio.to_thread(telemetry_of, {"data": self._data(answer)}, self._server.name)
 
-    async def search(self, question: Question, window: tuple[Nanos, Nanos], most: int) -> list[TraceSummary]:
+    async def search(
+        self, question: Question, window: tuple[Nanos, Nanos], most: int
+    ) -> list[traces.TraceSummary]:
         since, until = (str(at // MICROSECOND) for at in window)
         params = _params(question, V1_NAMES, since, until, min(most, MOST_WHOLE))
         answer = await self._server.question("/api/traces", params, SEARCH_BYTES)
@@ -198,13 +193,13 @@ class V1:
         return document["data"]
 
 
-def summaries_in(document: Document, where: str, names: tuple[str, ...]) -> list[TraceSummary]:
+def summaries_in(document: Document, where: str, names: tuple[str, ...]) -> list[traces.TraceSummary]:
     """The traces of an answer, in which the spans of several are mixed."""
-    by_trace: dict[TraceId, list[Span]] = {}
+    by_trace: dict[TraceId, list[traces.Span]] = {}
     for span in telemetry_of(document, where).spans:
         by_trace.setdefault(span.trace_id, []).append(span)
     return [
-        summary_of(Trace(trace_id=trace_id, spans=tuple(same)), names=names)
+        traces.summary_of(traces.Trace(trace_id=trace_id, spans=tuple(same)), names=names)
         for trace_id, same in by_trace.items()
     ]
 
@@ -253,10 +248,10 @@ class Jaeger(AskedServer):
             self._api = new
         return services
 
-    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+    async def trace(self, trace_id: TraceId) -> traces.Telemetry | None:
         return await (await self._known_api()).trace(trace_id)
 
-    async def search(self, search: TraceSearch) -> TraceList:
+    async def search(self, search: traces.TraceSearch) -> traces.TraceList:
         api = await self._known_api()
         if search.service or not self._needs_service:
             try:
@@ -268,7 +263,9 @@ class Jaeger(AskedServer):
         self._needs_service = True  # some of its storages want one; the next time it is named at once
         return found
 
-    async def _search(self, api: V3 | V1, search: TraceSearch, services: Sequence[str]) -> TraceList:
+    async def _search(
+        self, api: V3 | V1, search: traces.TraceSearch, services: Sequence[str]
+    ) -> traces.TraceList:
         window = window_of(search, self._usual, self.clock)
         names = search.names if search.value else ("",)  # Jaeger has no "or"
         asked = [
@@ -280,12 +277,12 @@ class Jaeger(AskedServer):
         answers = await asyncio.gather(
             *(api.search(question, window, min(each, search.most)) for question in asked[:MOST_QUESTIONS])
         )
-        found: dict[TraceId, TraceSummary] = {}
+        found: dict[TraceId, traces.TraceSummary] = {}
         for one in (one for answer in answers for one in answer):
             found.setdefault(one.trace_id, msgspec.structs.replace(one, source=self.name))
         left_out = f"{self.name}: {MOST_QUESTIONS} of {len(asked)} questions were asked; name a service"
         notes = (left_out,) if len(asked) > MOST_QUESTIONS else ()
-        return TraceList(newest(found.values(), search.most), notes)
+        return traces.TraceList(traces.newest(found.values(), search.most), notes)
 
     async def _known_api(self) -> V3 | V1:
         if self._api is None:

@@ -12,15 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.traces.client import (
-    SEARCH_BYTES,
-    TRACE_BYTES,
-    AskedServer,
-    Refused,
-    TraceServer,
-    said,
-    window_of,
-)
+from jobtui.backends.traces import client as client
 from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
 from jobtui.formats.spans import attributes_of, telemetry_of
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
@@ -42,7 +34,7 @@ _USUAL = re.compile(r"[A-Za-z0-9._/-]*")
 """The name of an attribute that needs no quotes."""
 
 
-class Tempo(AskedServer):
+class Tempo(client.AskedServer):
     """One server."""
 
     kind = "tempo"
@@ -56,9 +48,9 @@ class Tempo(AskedServer):
         return Batch(note="Tempo; asked when needed")
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
-        answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=TRACE_BYTES)
+        answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=client.TRACE_BYTES)
         if answer.status == 404:
-            answer = await self._server.question(f"/api/traces/{trace_id}", most_bytes=TRACE_BYTES)
+            answer = await self._server.question(f"/api/traces/{trace_id}", most_bytes=client.TRACE_BYTES)
             if answer.status == 404 and not answer.http.body.strip():
                 return None
             return await asyncio.to_thread(telemetry_of, self._server.document(answer), self.name)
@@ -84,7 +76,7 @@ class Tempo(AskedServer):
         )
         traces = newest(filter(None, told), search.most)
         since, _ = self._window(search)
-        if since != window_of(search, self._usual, self.clock)[0]:
+        if since != client.window_of(search, self._usual, self.clock)[0]:
             begin = to_rfc3339(Nanos(since - since % SECOND))
             lost.insert(0, f"{self.name}: it searches {self._most_hours} h at most: from {begin} on")
         return TraceList(traces, tuple(dict.fromkeys(lost)))
@@ -96,7 +88,7 @@ class Tempo(AskedServer):
         params = [("q", traceql(search, any_job=True)), ("limit", str(search.most))]
         try:
             document = await self._ask_within(search, "/api/search", params)
-        except Refused:  # an old one does not know whether there is an attribute
+        except client.Refused:  # an old one does not know whether there is an attribute
             return {}
         told = map(as_dict, as_list(document.get("traces")))
         ids = ((trace_id_of_hex(as_text(one.get("traceID"))), one) for one in told)
@@ -107,14 +99,14 @@ class Tempo(AskedServer):
         while True:
             since, until = self._window(search)
             times = [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
-            answer = await self._server.question(path, [*params, *times], SEARCH_BYTES)
-            longer = TOO_LONG.search(said(answer)) if answer.status == 400 else None
+            answer = await self._server.question(path, [*params, *times], client.SEARCH_BYTES)
+            longer = TOO_LONG.search(client.said(answer)) if answer.status == 400 else None
             if self._most_hours is not None or longer is None:
                 return self._server.document(answer)
             self._most_hours = whole(longer[1])
 
     def _window(self, search: TraceSearch) -> tuple[Nanos, Nanos]:
-        since, until = window_of(search, self._usual, self.clock)
+        since, until = client.window_of(search, self._usual, self.clock)
         if self._most_hours is None:
             return since, until
         most = self._most_hours * HOUR_S * SECOND - 2 * SECOND  # both ends are rounded to seconds
@@ -182,4 +174,4 @@ def _sum(counts: dict[str, object], key: str) -> int | None:
 
 
 def open_source(spec: SourceSpec, window: Window) -> Tempo:
-    return Tempo(TraceServer(spec.target, "Tempo", spec.access), window)
+    return Tempo(client.TraceServer(spec.target, "Tempo", spec.access), window)

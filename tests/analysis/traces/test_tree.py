@@ -8,43 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.analysis.traces import layout as drawn
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes, study_trace
 from jobtui.analysis.traces.filters import Standing, judged
 from jobtui.analysis.traces.job_traces import Ways, alone, candidates, submission_search
-from jobtui.analysis.traces.layout import (
-    RUN_LENGTH,
-    Layout,
-    LineKind,
-    ShownLines,
-    TraceLine,
-    kept_lines,
-    lay_out,
-    shown_lines,
-)
 from jobtui.analysis.traces.tree import SpanFlag, Wait, build_tree, end_of, flags_of_span, skew_ns, waits_of
+from jobtui.model import traces as model
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import TraceId
 from jobtui.model.jobs import Job
-from jobtui.model.traces import (
-    JOB_ATTRIBUTES,
-    Resource,
-    Span,
-    Trace,
-    TraceAnswer,
-    TraceList,
-    TraceSearch,
-    is_wanted,
-    summary_of,
-)
 from jobtui.session.traces import SessionTraces, ways_from_job
 from tests.condor import book_of, facts_of, submitted
 from tests.tracing import EXPECTED, a_span, a_trace, captured, span_id
 
 
-def lines_of(*spans: Span) -> Sequence[TraceLine]:
-    return lay_out(study_trace(a_trace(*spans))).lines
+def lines_of(*spans: model.Span) -> Sequence[drawn.TraceLine]:
+    return drawn.lay_out(study_trace(a_trace(*spans))).lines
 
 
 @pytest.mark.parametrize(
@@ -72,7 +53,7 @@ def lines_of(*spans: Span) -> Sequence[TraceLine]:
     ],
 )  # fmt: skip
 def test_odd_spans_have_a_line_each_and_say_what_is_odd(
-    spans: list[Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, SpanFlag]
+    spans: list[model.Span], lines: list[tuple[int, str]], roots: str, flagged: tuple[str, SpanFlag]
 ) -> None:
     tree = build_tree(a_trace(*spans))
     found = [(line.depth, line.missing or (line.span and line.span.name)) for line in lines_of(*spans)]
@@ -115,7 +96,7 @@ def test_a_clock_that_is_behind_is_said_and_a_late_job_is_not() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_caused_an_error(spans: list[Span], causes: list[tuple[str, str, bool]]) -> None:
+def test_what_caused_an_error(spans: list[model.Span], causes: list[tuple[str, str, bool]]) -> None:
     found = root_causes(build_tree(a_trace(*spans)))
     assert [(one.span.name, one.top.name, one.is_handled) for one in found] == causes
 
@@ -135,10 +116,10 @@ SPANS = st.lists(
 @given(SPANS)
 @settings(max_examples=300, deadline=None)
 def test_every_span_is_shown_every_error_has_a_cause_and_a_path_leaves_out_no_moment(
-    spans: list[Span],
+    spans: list[model.Span],
 ) -> None:
     tree = build_tree(a_trace(*spans))
-    own = [line.span for line in lines_of(*spans) if line.kind is LineKind.SPAN]
+    own = [line.span for line in lines_of(*spans) if line.kind is drawn.LineKind.SPAN]
     assert sorted(span.span_id for span in own if span is not None) == sorted(tree.by_id)
     assert len(tree.spans) + tree.doubles == len(spans)
     assert bool(deepest_errors(tree)) == any(span.is_error for span in tree.spans)
@@ -165,11 +146,11 @@ def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
     assert root_causes(tree)[0].top.name == "s1"
 
 
-def laid_out(*spans: Span) -> Layout:
-    return lay_out(study_trace(a_trace(*spans)))
+def laid_out(*spans: model.Span) -> drawn.Layout:
+    return drawn.lay_out(study_trace(a_trace(*spans)))
 
 
-def names(shown: ShownLines) -> list[str]:
+def names(shown: drawn.ShownLines) -> list[str]:
     """What is shown, runs as `name*count`."""
     lines = [shown.line(index) for index in range(len(shown.numbers))]
     return [
@@ -178,7 +159,7 @@ def names(shown: ShownLines) -> list[str]:
     ]
 
 
-def steps(first: int, count: int, parent: int = 1, *, bad: int | None = None) -> list[Span]:
+def steps(first: int, count: int, parent: int = 1, *, bad: int | None = None) -> list[model.Span]:
     return [
         a_span(first + nth, parent, 100 * nth, 100 * nth + 50, name=f"step {nth}", error=nth == bad)
         for nth in range(count)
@@ -193,12 +174,12 @@ ROOT = a_span(1, start=1, end=9_000)
     [
         (steps(10, 8), ["step 0 … step 7*8"]),
         (steps(10, 12, bad=6), ["step 0 … step 5*6", *(f"step {nth}" for nth in range(6, 12))]),
-        (steps(10, RUN_LENGTH - 1), [f"step {nth}" for nth in range(RUN_LENGTH - 1)]),
+        (steps(10, drawn.RUN_LENGTH - 1), [f"step {nth}" for nth in range(drawn.RUN_LENGTH - 1)]),
     ],
     ids=["like ones are one line", "an error is never hidden", "a few stay apart"],
 )
-def test_like_siblings_are_a_run(siblings: list[Span], shown: list[str]) -> None:
-    assert names(ShownLines(laid_out(ROOT, *siblings))) == ["s1", *shown]
+def test_like_siblings_are_a_run(siblings: list[model.Span], shown: list[str]) -> None:
+    assert names(drawn.ShownLines(laid_out(ROOT, *siblings))) == ["s1", *shown]
 
 
 def test_a_line_counts_what_is_below_it() -> None:
@@ -212,13 +193,13 @@ def test_a_line_counts_what_is_below_it() -> None:
 def test_a_wait_stands_before_the_span_that_ended_it() -> None:
     times = ((None, 1, 2), (1, 1, 2), (1, 90, 91))
     layout = laid_out(*(a_span(n, up, at * SECOND, end * SECOND) for n, (up, at, end) in enumerate(times, 1)))
-    span, wait = LineKind.SPAN, LineKind.WAIT
+    span, wait = drawn.LineKind.SPAN, drawn.LineKind.WAIT
     assert [(line.kind, line.depth) for line in layout.lines] == [(span, 0), (span, 1), (wait, 1), (span, 1)]
 
 
 def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded() -> None:
     spans = [ROOT, a_span(2, 1, 5_000, 6_000), a_span(3, 2, 5_000, 5_500)]
-    shown = ShownLines(laid_out(*spans))
+    shown = drawn.ShownLines(laid_out(*spans))
     assert shown.close(1)
     shown.set_layout(laid_out(*spans, *steps(10, 7)))
     assert names(shown) == ["s1", "step 0 … step 6*7", "s2"]
@@ -242,16 +223,16 @@ def test_folding_and_filters_lose_no_line(
     ]
     layout = laid_out(*spans)
     assert sum(layout.spans[at] for at, line in enumerate(layout.lines) if line.depth == 0) == len(spans)
-    shown = ShownLines(layout)
+    shown = drawn.ShownLines(layout)
     for index in toggled:
         if index < len(shown.numbers) and not shown.open(index):
             shown.close(index)
-        assert shown.numbers == shown_lines(layout, shown.is_closed)
+        assert shown.numbers == drawn.shown_lines(layout, shown.is_closed)
     for line in layout.lines:
         at = shown.reveal(line.key)
         assert at is not None
         assert shown.line(at) == line
-    kept, count = kept_lines(layout, lambda span: span.is_error)
+    kept, count = drawn.kept_lines(layout, lambda span: span.is_error)
     assert count == sum(span.is_error for span in spans)
     assert all(kept[above] for at, is_kept in enumerate(kept) if is_kept for above in layout.above(at))
 
@@ -302,18 +283,20 @@ class Asked:
 
     asks_servers = True
 
-    def __init__(self, traces: Sequence[Trace], notes: tuple[str, ...] = ()) -> None:
+    def __init__(self, traces: Sequence[model.Trace], notes: tuple[str, ...] = ()) -> None:
         self._traces = {trace.trace_id: trace for trace in traces}
         self._notes = notes
-        self.asked: list[TraceSearch] = []
+        self.asked: list[model.TraceSearch] = []
 
-    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
-        return TraceAnswer(trace=self._traces.get(trace_id))
+    async def fetch(self, trace_id: TraceId) -> model.TraceAnswer:
+        return model.TraceAnswer(trace=self._traces.get(trace_id))
 
-    async def search(self, search: TraceSearch) -> TraceList:
+    async def search(self, search: model.TraceSearch) -> model.TraceList:
         self.asked.append(search)
-        found = tuple(summary_of(trace) for trace in self._traces.values() if is_wanted(trace, search))
-        return TraceList(found, self._notes)
+        found = tuple(
+            model.summary_of(trace) for trace in self._traces.values() if model.is_wanted(trace, search)
+        )
+        return model.TraceList(found, self._notes)
 
 
 def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
@@ -324,7 +307,7 @@ def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
 
 
 async def ways_of(client: Asked, job: Job) -> Ways:
-    return await ways_from_job(cast(SessionTraces, client), job, JOB_ATTRIBUTES)
+    return await ways_from_job(cast(SessionTraces, client), job, model.JOB_ATTRIBUTES)
 
 
 async def test_without_either_there_are_candidates_where_its_time_is_known_and_nothing_is_found() -> None:
@@ -339,7 +322,7 @@ async def test_without_either_there_are_candidates_where_its_time_is_known_and_n
 
 
 def test_the_nearest_in_time_comes_first() -> None:
-    found = candidates(TRACES[:2], a_condor_job(1.5), JOB_ATTRIBUTES)
+    found = candidates(TRACES[:2], a_condor_job(1.5), model.JOB_ATTRIBUTES)
     assert [one.trace_id for one in found] == [EXPECTED[name]["traceID"] for name in NAMES[:2]]
     assert "before the job was in the queue" in found[0].why[0]
     assert "after the job was in the queue" in found[1].why[0]
@@ -363,7 +346,7 @@ LATE = msgspec.structs.replace(a_condor_job(), queued_at=AT_JOB_FAIL)
     ],
 )
 def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str | None) -> None:
-    found = candidates([captured(name)], job, JOB_ATTRIBUTES)
+    found = candidates([captured(name)], job, model.JOB_ATTRIBUTES)
     assert len(found) == (words is not None)
     assert all(words in "; ".join(one.why) for one in found if words is not None)
 
@@ -379,13 +362,13 @@ def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
 
 
 def test_where_no_span_names_a_job_its_host_tells() -> None:
-    hosts = [Resource("work", {"host.name": f"w{number}"}) for number in range(2)]
+    hosts = [model.Resource("work", {"host.name": f"w{number}"}) for number in range(2)]
     trace = a_trace(a_span(1), a_span(2, 1, service=hosts[0]), a_span(3, 1, service=hosts[1]))
-    mine = alone(trace, "7.0", JOB_ATTRIBUTES, host="w1")
+    mine = alone(trace, "7.0", model.JOB_ATTRIBUTES, host="w1")
     assert [span.name for span in mine.trace.spans] == ["s1", "s3"]
     assert mine.why == "its host w1"
-    assert alone(trace, "7.0", JOB_ATTRIBUTES, host="w9").others == {}
-    assert alone(trace, "7.0", JOB_ATTRIBUTES).others == {}
+    assert alone(trace, "7.0", model.JOB_ATTRIBUTES, host="w9").others == {}
+    assert alone(trace, "7.0", model.JOB_ATTRIBUTES).others == {}
 
 
 @pytest.mark.parametrize(("code", "standing"), [(3, Standing.FAILED), (0, Standing.COMPLETE)])

@@ -1,9 +1,11 @@
 """A strict stand-in for Grafana Loki over HTTP: it refuses what it does not know, as Loki does.
 
-It knows `query_range` and `label/NAME/values` as the documentation of Loki 2.9 and 3 has them, and of LogQL
-what is asked of it. It was not compared with a running one.
+It knows `query_range`, `tail` and `label/NAME/values` as the documentation of Loki 2.9 and 3 has them, and of
+LogQL what is asked of it. It gives the metadata of a line with `query_range` only, apart from its labels as
+Loki 3 or among them (`is_apart`), and by `tail` the last lines again. It was not compared with a running one.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -11,6 +13,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import httpx
+from wsproto.connection import Connection, ConnectionType
+from wsproto.events import CloseConnection, Event, Ping, TextMessage
+from wsproto.utilities import generate_accept_token
 
 from tests.loopback import response
 
@@ -20,11 +25,38 @@ TEST = re.compile(r'(\w+)=~("(?:[^"\\]|\\.)*")')
 QUERY = re.compile(r"(?P<selector>\{[^}]*\})(?P<json> \| json)?(?: \| (?P<filter>.+))?", re.DOTALL)
 
 
+METADATA = {"detected_level": "info"}
+
+
+class Wire:
+    """A WebSocket at the side of the server: `heard` is what came in it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+        self._socket = Connection(ConnectionType.SERVER)
+        self.sent = asyncio.Queue[bytes]()
+
+    def send(self, event: Event) -> None:
+        data = self._socket.send(event)
+        self.sent.put_nowait(data[:1])
+        self.sent.put_nowait(data[1:])
+
+    async def read(self, most_bytes: int, timeout_s: float) -> bytes:
+        return await self.sent.get()
+
+    async def write(self, data: bytes, timeout_s: float) -> None:
+        self._socket.receive_data(data)
+        self.heard += self._socket.events()
+
+
 class StrictLoki:
     """Lines: time in nanoseconds, labels, text. `fault` answers instead; `sent` are the requests it got."""
 
     def __init__(self, lines: list[tuple[int, dict[str, str], str]]) -> None:
         self.lines = lines
+        self.is_apart = True
+        self.wires: list[Wire] = []
+        self.refusal: httpx.Response | None = None
         self.sent: list[dict[str, str]] = []
         self.warnings: list[str] = []
         self.fault: Callable[[], httpx.Response] | None = None
@@ -46,6 +78,8 @@ class StrictLoki:
         try:
             if path == "/loki/api/v1/query_range":
                 found = self._range(params)
+            elif path == "/loki/api/v1/tail":
+                return self.refusal or self._tail(request, params)
             elif values:
                 found = self._values(values[1], params)
             else:
@@ -70,9 +104,46 @@ class StrictLoki:
         streams: dict[str, dict[str, Any]] = {}
         for at, labels, text in lines[:limit]:
             key = json.dumps(labels, sort_keys=True)
-            stream = streams.setdefault(key, {"stream": labels, "values": []})
-            stream["values"].append([str(at), text])
+            stream = streams.setdefault(
+                key, {"stream": labels if self.is_apart else labels | METADATA, "values": []}
+            )
+            stream["values"].append(
+                [str(at), text, *([{"structuredMetadata": METADATA}] if self.is_apart else ())]
+            )
         return {"resultType": "streams", "result": [*streams.values()][::-1], "stats": {}}
+
+    def _tail(self, request: httpx.Request, params: dict[str, str]) -> httpx.Response:
+        assert params.keys() == {"query", "start", "limit"}
+        assert request.headers["x-loki-response-encoding-flags"] == "categorize-labels"
+        wire = Wire()
+        self.wires.append(wire)
+        last = [line for line in self.lines if line[0] >= int(params["start"])][-int(params["limit"]) :]
+        wire.send(Ping())
+        self.tell(*last, *last[-1:])
+        accept = generate_accept_token(request.headers["sec-websocket-key"].encode()).decode()
+        headers = {"sec-websocket-accept": accept}
+        return httpx.Response(101, headers=headers, extensions={"network_stream": wire})
+
+    def put(self, line: tuple[int, dict[str, str], str], *, is_dropped: bool = False) -> None:
+        self.lines.append(line)
+        self.tell(*() if is_dropped else (line,), dropped=[line] if is_dropped else [])
+
+    def tell(self, *lines: tuple[int, dict[str, str], str], dropped: Any = ()) -> None:
+        document: Any = {
+            "streams": [{"stream": one[1], "values": [[str(one[0]), one[2], {}]]} for one in lines]
+        }
+        if dropped:
+            document["dropped_entries"] = [{"timestamp": str(one[0]), "labels": one[1]} for one in dropped]
+        document |= {"encodingFlags": ["categorize-labels"]} if self.is_apart else {}
+        for wire in self.wires:
+            wire.send(TextMessage(data=json.dumps(document)))
+
+    def end_tails(self, *, is_said: bool = True) -> None:
+        wires, self.wires = self.wires, []
+        for wire in wires:
+            if is_said:
+                wire.send(CloseConnection(code=1011, reason="reached tail max duration limit"))
+            wire.sent.put_nowait(b"")
 
     def _values(self, label: str, params: dict[str, str]) -> Any:
         assert params.keys() == {"query", "start", "end"}

@@ -165,13 +165,13 @@ class LokiRig(ElasticRig):
 
     def add(self) -> str:
         self._written += 1
-        self.loki.lines.append(journal_line(self._written, LINE.format(self._written)))
+        self.loki.put(journal_line(self._written, LINE.format(self._written)))
         return f"api_run{self._written}"
 
     def tear(self) -> None:
         self._written += 1
         more = {"unit": "systemd-journald.service", "syslog_identifier": "systemd-journald"}
-        self.loki.lines.append(journal_line(self._written, DROPPED, **more))
+        self.loki.put(journal_line(self._written, DROPPED, **more))
 
 
 ENGINE_RIGS: tuple[type[ElasticRig], ...] = (ElasticLogsRig, ElasticJobsRig, LokiRig)

@@ -18,6 +18,7 @@ from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.transport.http import Limits
 from tests.backends.archive.elastic_server import LOGIN, StrictElastic
 from tests.backends.engines import rigs
+from tests.backends.engines.loki_server import StrictLoki
 from tests.backends.engines.rigs import T0, URL, at_second, backward, ended_job, forward, journald_document
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.carried import carried, timed
@@ -52,9 +53,13 @@ def reader_of(elastic: StrictElastic) -> EngineJournal:
 @pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
 @pytest.mark.parametrize("most", [1, 7, 1_000])
 async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
-    elastic = index_of(lines(20, every_s))
-    reader = reader_of(elastic)
-    assert await forward(reader, most) == [LINE.format(n) for n in range(20)] == await backward(reader, most)
+    wanted = [LINE.format(n) for n in range(20)]
+    loki = StrictLoki([rigs.journal_line(n * every_s, wanted[n], unit=f"u{n % 3}") for n in range(20)])
+    reader: Any
+    for reader in (reader_of(index_of(lines(20, every_s))), rigs.loki_journal(loki).make_reader()):
+        found = await forward(reader, most)
+        assert found == await backward(reader, most)
+        assert sorted(found, key=wanted.index) == wanted
 
 
 async def test_a_time_divides_what_is_before_from_what_is_after() -> None:

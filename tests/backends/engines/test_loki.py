@@ -1,11 +1,15 @@
 """Journals in Loki: what is asked, how lines become entries, and what Loki leaves out."""
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
+from wsproto.events import CloseConnection, Pong
 
-from jobtui.backends.engine import Doubts, EngineJournal
+from jobtui.backends import engine
+from jobtui.backends.engine import Doubts, EngineFollowing, EngineJournal
+from jobtui.backends.journal import client
 from jobtui.backends.loki import LokiEngine
 from jobtui.backends.registry import parse_loki
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -13,7 +17,7 @@ from jobtui.model.health import SourceError
 from jobtui.model.journal import At, Head
 from jobtui.model.specs import Access
 from tests.backends.engines.loki_server import StrictLoki
-from tests.backends.engines.rigs import LOKI_URL, at_second, backward, forward, journal_line, loki_journal
+from tests.backends.engines.rigs import LOKI_URL, T0, at_second, journal_line, loki_journal
 from tests.backends.journal.source_rig import LINE, UNIT
 from tests.carried import carried, timed
 from tests.conftest import NOW
@@ -30,16 +34,6 @@ def engine_of(loki: StrictLoki, access: Access | None = None, options: str = "")
 
 def reader_of(loki: StrictLoki) -> EngineJournal:
     return EngineJournal(lambda: engine_of(loki))
-
-
-@pytest.mark.parametrize("every_s", [0.25, 0.0], ids=["apart", "of one instant"])
-@pytest.mark.parametrize("most", [1, 7, 1_000])
-async def test_both_ways_give_everything_once_in_the_same_order(every_s: float, most: int) -> None:
-    loki = StrictLoki([journal_line(n * every_s, LINE.format(n), unit=f"u{n % 3}") for n in range(20)])
-    reader = reader_of(loki)
-    lines = await forward(reader, most)
-    assert sorted(lines) == sorted(line[2] for line in loki.lines)
-    assert lines == await backward(reader, most)
 
 
 async def test_only_what_is_wanted_is_asked_for() -> None:
@@ -121,3 +115,59 @@ async def test_lines_of_any_kind_cost_only_themselves() -> None:
     engine = engine_of(loki)
     assert len((await EngineJournal(lambda: engine).forward(Head(), (), 10)).entries) == 1
     assert "a line has no time or no text" in engine.doubts.words
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PERIOD_S", 0.01)
+    monkeypatch.setattr(engine, "TAILED_PERIOD_S", 0.05)
+    monkeypatch.setattr(client, "RETRY_S", 0.005)
+
+
+async def given(following: EngineFollowing, count: int) -> list[tuple[int, str, str]]:
+    found, left = [], 4
+    while left:
+        piece = await following.take(30)
+        found += [(entry.at, entry.unit, entry.message) for entry in piece.entries]
+        left -= piece.at_edge and len(found) >= count
+        await following.changed(0.2)
+    return found
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("seed", range(6))
+async def test_what_is_sent_dropped_or_comes_at_a_seam_is_given_once(seed: int) -> None:
+    random = Random(seed)
+    loki = StrictLoki([journal_line(n, f"old {n}") for n in range(5)])
+    loki.is_apart = seed % 3 > 0
+    following = EngineFollowing(engine_of(loki), At(T0))
+    found = await given(following, 5)
+    for n in range(10, 40):
+        at, text = n - random.choice((0, 0, 9)), random.choice((f"line {n}", "alike"))
+        for unit in random.choice(((UNIT,), (UNIT, "other.service"))):
+            loki.put(journal_line(at + n / 1_000, text, unit=unit), is_dropped=random.random() < 0.2)
+        if n < 35 and random.random() < 0.2:
+            loki.end_tails(is_said=random.random() < 0.5)
+        if random.random() < 0.5:
+            found += await given(following, 0)
+    found += await given(following, len(loki.lines) - len(found))
+    assert sorted(found) == sorted((at, labels["unit"], text) for at, labels, text in loki.lines)
+    assert "tail dropped lines" in following.engine.doubts.words
+    while not loki.wires:
+        await given(following, 0)
+    wire = loki.wires[-1]
+    await following.aclose()
+    assert [type(wire.heard[n]) for n in (0, -1)] == [Pong, CloseConnection]
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("status", "body", "words"), ROWS["refusals of an upgrade"])
+async def test_where_no_websocket_passes_new_lines_are_asked_for(status: int, body: str, words: str) -> None:
+    loki = StrictLoki([])
+    loki.refusal = response(status, body.encode())
+    following = EngineFollowing(engine_of(loki), At(T0))
+    await given(following, 0)
+    loki.put(journal_line(1, "line"))
+    assert len(await given(following, 1)) == 1
+    assert words in (await following.take(1)).note
+    await following.aclose()
