@@ -6,15 +6,7 @@ from functools import wraps
 from socket import gethostname
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from jobtui.backends.base import (
-    DetailSource,
-    FileServer,
-    RewindableSource,
-    Source,
-    Told,
-    unwrapped,
-    with_files,
-)
+from jobtui.backends import base
 from jobtui.model.clock import Nanos
 from jobtui.model.health import FAULTS, SourceError
 from jobtui.model.ids import JobId
@@ -70,9 +62,9 @@ class SessionJobReader:
 
     def __init__(
         self,
-        sources: Callable[[], Sequence[Source]],
+        sources: Callable[[], Sequence[base.Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
-        told: Told = nothing_told,
+        told: base.Told = nothing_told,
         recall: Callable[[Job, str, Nanos], Remembered] | None = None,
     ) -> None:
         self._told = told
@@ -91,7 +83,7 @@ class SessionJobReader:
     def begins_after(self, at: Nanos) -> bool:
         """Whether a log was read from later than `at` only, and could be read from there."""
         return any(
-            source.begins_after(at) for source in self._sources() if isinstance(source, RewindableSource)
+            source.begins_after(at) for source in self._sources() if isinstance(source, base.RewindableSource)
         )
 
     @_answering
@@ -102,12 +94,12 @@ class SessionJobReader:
     @_answering
     async def detail(self, job_id: JobId) -> JobDetail | None:
         if (told := self._told(job_id)) is not None:
-            return with_files(told, self._sources())
+            return base.with_files(told, self._sources())
         problem: SourceError | None = None
         details: list[JobDetail] = []
         kind = None
         for source in self._sources():
-            if not isinstance(source, DetailSource) or kind not in (None, source.kind):
+            if not isinstance(source, base.DetailSource) or kind not in (None, source.kind):
                 continue
             try:
                 if found := await source.detail(job_id):
@@ -126,7 +118,7 @@ class SessionJobReader:
 
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
-        sources = map(unwrapped, self._sources())
+        sources = map(base.unwrapped, self._sources())
         file = next((source for source in sources if source.name == step.source), None)
         if not isinstance(file, LogFile):
             return ()
@@ -142,7 +134,7 @@ class SessionJobReader:
         from jobtui.formats.parser import LINE
 
         problem: SourceError | None = None
-        for source in map(unwrapped, self._sources()):
+        for source in map(base.unwrapped, self._sources()):
             if not isinstance(source, Journal):
                 continue
             try:
@@ -180,7 +172,7 @@ class SessionJobReader:
 
         if not journal and (host == "localhost" or is_host(gethostname(), host)):
             journal = "local"
-        sources = (source for source in map(unwrapped, self._sources()) if isinstance(source, Journal))
+        sources = (source for source in map(base.unwrapped, self._sources()) if isinstance(source, Journal))
         makers = [maker_of(journal)] if journal else [source.make_reader for source in sources]
         if not makers:
             raise Unreadable(f"the journal of {host or 'its host'} is not configured: name it under [hosts]")
@@ -211,9 +203,9 @@ class SessionJobReader:
 
         return await find_script(self._sources(), wanted)
 
-    def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs | FileServer":
+    def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs | base.FileServer":
         """What reads a directory; one on a cluster or a server of files is named by an address."""
-        servers = (source for source in self._sources() if isinstance(source, FileServer))
+        servers = (source for source in self._sources() if isinstance(source, base.FileServer))
         if server := next((one for one in servers if path.startswith(f"{one.name}/")), None):
             return server
         if not path.startswith(OVER_SSH):
