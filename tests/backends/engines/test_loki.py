@@ -124,7 +124,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "RETRY_S", 0.005)
 
 
-async def given(following: EngineFollowing, count: int) -> list[tuple[int, str, str]]:
+async def given(following: EngineFollowing, count: int) -> list[tuple[Nanos, str, str]]:
     found, left = [], 4
     while left:
         piece = await following.take(30)
