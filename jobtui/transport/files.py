@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -293,8 +294,9 @@ def rotated(path: Path) -> list[Path]:
 
     They are called as logrotate and Python's logging call them: with a number, the oldest with the largest
     (the smallest where that is what their times say), or with a date, after the name or before its ending.
-    One that is just being packed is there twice: then the one that is not packed counts. Those of a link lie
-    beside the file it leads to.
+    One that is just being packed is there twice: then the one that is not packed counts. A packed one of the
+    same name may also be another, as after a change of how they are packed; then both count, by their times.
+    Those of a link lie beside the file it leads to.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     before_ending = rf"{re.escape(path.stem)}[-._]{_DATE}{re.escape(path.suffix)}"
@@ -303,16 +305,25 @@ def rotated(path: Path) -> list[Path]:
         found = {each: match for each in os.listdir(path.parent) if (match := name.fullmatch(each))}
     except OSError:
         return []
-    kept = [
-        each for each in found if not (pack := _PACKED_NAME.search(each)) or each[: pack.start()] not in found
-    ]
+    plain = {each: _PACKED_NAME.sub("", each) for each in found}
+    twice = {each for each in found if plain[each] != each and plain[each] in found}
+    kept = [each for each in found if each not in twice or not _is_of(path.parent, each, plain[each])]
     keys = {each: _age(next(filter(None, found[each].groups()))) for each in kept}
     by_name = sorted(kept, key=lambda each: keys[each])
     times = {each: _written_at(path.parent / each) for each in kept}
-    is_mixed = len({is_dated for is_dated, _ in keys.values()}) > 1
+    is_mixed = len({is_dated for is_dated, _ in keys.values()}) > 1 or len({*keys.values()}) < len(keys)
     ways = (sorted(by_name, key=lambda each: times[each]),) if is_mixed else (by_name, by_name[::-1])
     in_order = next((way for way in ways if all(times[a] <= times[b] for a, b in pairwise(way))), by_name)
     return [path.parent / each for each in in_order]
+
+
+def _is_of(folder: Path, packed: str, plain: str) -> bool:
+    """Whether a packed file holds the beginning of one that is not packed, as far as it is written."""
+    with suppress(SourceError, OSError), closing(open_file(folder / packed)) as one:
+        head = one.source.read(0, 1 << 10)
+        with closing(open_file(folder / plain)) as other:
+            return one.packed is None or other.source.read(0, len(head)) == head
+    return True
 
 
 _PACK = r"(?:\.(?:gz|xz|bz2|zst))?"

@@ -278,6 +278,12 @@ async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
     await source.aclose()
 
 
+async def test_what_is_packed_under_the_name_of_another_is_read(tmp_path: Path) -> None:
+    lines = rotated_log(tmp_path)
+    (tmp_path / "x.log.2.gz").rename(tmp_path / "x.log.1.gz")
+    assert (await read_whole(tmp_path / "x.log")).texts == lines
+
+
 async def test_what_is_gone_is_said(tmp_path: Path) -> None:
     lines = rotated_log(tmp_path)
     (tmp_path / "x.log.3.gz").unlink()
