@@ -230,6 +230,7 @@ async def test_a_recorder_that_begins_again_and_again_keeps_each_line_once(tmp_p
     if seed % 2:
         copies.lines = copies.lines[:200] * 3
         copies.alone.write_bytes(b"".join(copies.lines))
+    lines = len(copies.lines)
     async with Session([LogFile(copies.alone, start=FromStart())]) as session:
         await session.catch_up()
         alone = Counter(op[:3] for op in known(session).elements())
@@ -249,6 +250,7 @@ async def test_a_recorder_that_begins_again_and_again_keeps_each_line_once(tmp_p
         async with Session(copies.sources(FromStart()), replay.clock, replay=replay) as session:
             await session.catch_up()
             assert Counter(op[:3] for op in known(session).elements()) == alone, copies.how
+            assert max(source.records for source in session.store.sources()) <= lines
 
 
 async def ops_of(*logs: LogFile | Journal) -> tuple[Counter[tuple[object, ...]], str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.base import COUNTS, LISTS, Batch, Source
-from jobtui.backends.registry import SIREPO_DB
+from jobtui.backends.registry import SIREPO_DB, Gives, kinds_that_give
 from jobtui.model.clock import Clock, Nanos, utc_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import JobReader
@@ -36,26 +36,36 @@ class KeptLines:
     """The lines of logs that are in a recording which goes on: who reads the logs again gives them again.
 
     A line is known by its place, time, process and text, as often as it was kept. What a log gives before the
-    first one that is known is older than what is kept of it, and comes too late.
+    first one that is known is older than what is kept of it, and comes too late. What a source counted
+    before is not counted again, until it gives a new line.
     """
 
-    def __init__(self, newest_first: Iterator[LogRecord]) -> None:
+    def __init__(self, newest_first: Iterator[tuple[str, Batch]]) -> None:
         self._left: Counter[int] = Counter()
         self._since: dict[str, Nanos] = {}
-        for record in newest_first:
-            log, line = _line_of(record)
-            self._left[line] += 1
-            if record.at is not None:
-                self._since[log] = min(record.at, self._since.get(log, record.at))
+        self._counted: dict[str, Counter[str]] = {}
+        for source, batch in newest_first:
+            counted = self._counted.setdefault(source, Counter())
+            counted.update({name: getattr(batch, name) for name in COUNTS})
+            for record in batch.records:
+                log, line = _line_of(record)
+                self._left[line] += 1
+                if record.at is not None:
+                    self._since[log] = min(record.at, self._since.get(log, record.at))
 
-    def without(self, batch: Batch) -> Batch:
-        """A batch without the lines that are kept; nothing is counted in one that has no other lines."""
-        if not self._left or not batch.records:
-            return batch
-        new = tuple(filter(self._is_new, batch.records))
+    def without(self, source: str, batch: Batch) -> Batch:
+        """A batch without the lines that are kept, and without what was counted with them."""
+        new = tuple(filter(self._is_new, batch.records)) if self._left else batch.records
+        counts = Counter({name: getattr(batch, name) for name in COUNTS})
+        counted = self._counted.pop(database.storable(source), Counter())
         if not new:
-            return msgspec.structs.replace(batch, records=(), skipped=(), **dict.fromkeys(COUNTS, 0))
-        return msgspec.structs.replace(batch, records=new, count=batch.count - len(batch.records) + len(new))
+            self._counted[database.storable(source)] = counted - counts
+        left = counts - counted if new or not batch.records else Counter()
+        known = len(batch.records) - len(new)
+        left["count"] = max(len(new), min(left["count"], batch.count - known))
+        skipped = batch.skipped if left["skip_count"] or not batch.skip_count else ()
+        told = {name: left[name] for name in COUNTS}
+        return msgspec.structs.replace(batch, records=new, skipped=skipped, **told)
 
     def _is_new(self, record: LogRecord) -> bool:
         log, line = _line_of(record)
@@ -99,15 +109,16 @@ class RecordingWriter(DatabaseWriter):
 
     def _open(self, *, goes_on: bool) -> None:
         super()._open(goes_on=goes_on)
-        self.kept_lines = KeptLines(self._lines())
+        self.kept_lines = KeptLines(self._of_logs())
 
-    def _lines(self) -> Iterator[LogRecord]:
-        sql = "SELECT body FROM entry WHERE what = ? AND source IN (SELECT source FROM log) ORDER BY seq DESC"
-        count = 0
-        for (body,) in self._db.execute(sql, (database.What.BATCH,)):
+    def _of_logs(self) -> Iterator[tuple[str, Batch]]:
+        kinds, count = kinds_that_give(Gives.LOGS), 0
+        wanted = f"what = ? AND kind IN ({', '.join('?' * len(kinds))})"
+        sql = f"SELECT name, body FROM entry JOIN source ON source = id WHERE {wanted} ORDER BY seq DESC"
+        for name, body in self._db.execute(sql, (database.What.BATCH, *kinds)):
             with suppress(database.Damaged):
                 batch: Batch = database.unpacked(database.What.BATCH, body)
-                yield from batch.records
+                yield name, batch
                 count += len(batch.records)
             if count >= LINES_KNOWN:
                 return
@@ -209,7 +220,7 @@ class Recorder(BatchWriter[_Came]):
         super().__init__(writer, "recording")
 
     def delivered(self, source: Source, batch: Batch) -> None:
-        batch = self._kept_lines.without(batch)
+        batch = self._kept_lines.without(source.name, batch)
         says_something = any(getattr(batch, name) for name in (*LISTS, *COUNTS))
         if self._is_news(source, (None, batch.note)) or says_something:
             long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
