@@ -13,7 +13,7 @@ KEY_WORD = (
 )
 """Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
-    "token(?!i[sz])|(?<!pull)secret(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|sess(?:ion)?[._-]?id(?![a-z])|(?<=[a-z0-9][._-])pass(?![a-z0-9_-])"
+    "token(?!i[sz])|(?<!pull)secret(?!ar|[_-]?(?:name|(?:key)?ref))|passw(?!ordless)|passphrase|passcode|sess(?:ion)?[._-]?id(?![a-z])|connect\\.sid(?![a-z])|(?<=[a-z0-9][._-])pass(?![a-z0-9_-])"
     "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
     f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|credential(?!_helper)|rediscli_auth|dockerconfigjson"
     "|(?<![a-z])jwt(?![a-z0-9_-])|(?<![a-z0-9])_auth(?![a-z])|(?:amz|goog)-signature|(?<=[?&;])sig(?:nature)?(?==)"

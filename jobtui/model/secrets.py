@@ -123,7 +123,7 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 MAY_BE_MASKED = (
     r"(?i)secret|credential|dockerconfig|token|otp|jwt|passw|[._-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
     r"|(?:api|access|account|encryption|master|session|signing|storage)[ ._-]?key|-key-data|tls\.key"
-    r"|sess(?:ion)?[._-]?id|\bauth\b"
+    r"|sess(?:ion)?[._-]?id|connect\.sid|\bauth\b"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
