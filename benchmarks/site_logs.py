@@ -207,7 +207,7 @@ WAYS: Mapping[str, Callable[[Path], None]] = {
 
 
 def _dated_name(path: Path) -> Path:
-    return path.with_name(f"{path.name}-{time.strftime('%Y%m%d')}-{time.time_ns() // 1_000_000}")
+    return path.with_name(f"{path.name}-{time.strftime('%Y%m%d')}-{time.time_ns()}")
 
 
 def _pack(path: Path) -> None:

@@ -36,7 +36,7 @@ LINES = {
     name: (CAPTURES / name / "supervisor.log").read_bytes().splitlines(keepends=True)
     for name in ("local", "local-debug", "sbatch")
 }
-SEEDS = (*range(20), 1218, 2128, 2507, 3439, 6105, 6449, 6748)
+SEEDS, MIXED = (*range(20), 1218, 2128, 2507, 3439, 6105, 6449, 6748), range(100, 112)
 MOST_LINES, STEPS = 600, 40
 UNIT = "sirepo_job_supervisor.service"
 DAY_S = 86_400
@@ -195,8 +195,9 @@ class Copies:
                         break
 
 
-async def play(folder: Path, seed: int, *, is_mixed: bool = False) -> Outcome:
-    copies = Copies(folder, seed, is_mixed=is_mixed)
+@pytest.mark.parametrize("seed", [*SEEDS, *MIXED])
+async def test_copies_that_are_rotated_differently_count_once(tmp_path: Path, seed: int) -> None:
+    copies = Copies(tmp_path, seed, is_mixed=seed in MIXED)
     async with Session([LogFile(copies.alone, start=FromStart())]) as session:
         await session.catch_up()
         alone = known(session)
@@ -211,16 +212,7 @@ async def play(folder: Path, seed: int, *, is_mixed: bool = False) -> Outcome:
         await session.catch_up()
         skipped = [(one.name, one.last_skips) for one in session.store.sources() if one.skipped]
         both = known(session)
-    return Outcome(copies.how, skipped, both - alone, alone - both)
-
-
-@pytest.mark.parametrize(
-    ("seed", "is_mixed"), [*((s, False) for s in SEEDS), *((s, True) for s in range(12))]
-)
-async def test_copies_that_are_rotated_differently_count_once(
-    tmp_path: Path, seed: int, is_mixed: bool
-) -> None:
-    outcome = await play(tmp_path, seed, is_mixed=is_mixed)
+    outcome = Outcome(copies.how, skipped, both - alone, alone - both)
     assert outcome == Outcome(outcome.how, [], Counter(), Counter())
 
 

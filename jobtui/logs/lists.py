@@ -16,101 +16,88 @@ from jobtui.backends.agent_copies import line_at
 from jobtui.formats.agent_copies import CopiedLine, added_lines, without_environment
 from jobtui.formats.parser import LogParser
 from jobtui.logs.search import Search
+from jobtui.model import pages
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceError
-from jobtui.model.pages import (
-    Extent,
-    Hits,
-    Level,
-    Log,
-    LogLine,
-    LogSearch,
-    LogUnreadable,
-    Overview,
-    Page,
-    Place,
-    Query,
-    Stretch,
-)
 from jobtui.transport.remote_dir import answer_of
 from jobtui.transport.ssh import SshShell
 
 STRETCH_LINES = 50
 
 
-place_of: Callable[[LogLine], Place] = attrgetter("place")
-end_of: Callable[[LogLine], Place] = attrgetter("end")
+place_of: Callable[[pages.LogLine], pages.Place] = attrgetter("place")
+end_of: Callable[[pages.LogLine], pages.Place] = attrgetter("end")
 
 
-def stretch_of(lines: Sequence[LogLine]) -> Stretch:
-    errors = sum(line.level is Level.ERROR for line in lines)
+def stretch_of(lines: Sequence[pages.LogLine]) -> pages.Stretch:
+    errors = sum(line.level is pages.Level.ERROR for line in lines)
     at = next((line.at for line in lines if line.at is not None), None)
-    return Stretch(lines[0].place, at, len(lines), errors)
+    return pages.Stretch(lines[0].place, at, len(lines), errors)
 
 
-def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
+def overview_of(stretches: Iterable[pages.Stretch], *, complete: bool) -> pages.Overview:
     known = tuple(stretches)
     lines, errors = sum(one.lines for one in known), sum(one.errors for one in known)
-    return Overview(known, lines, errors, complete)
+    return pages.Overview(known, lines, errors, complete)
 
 
-class HeldLog(Log):
+class HeldLog(pages.Log):
     """A log that has its `lines` in memory, in the order of their places. They have no numbers."""
 
-    _overview: Overview | None = None
+    _overview: pages.Overview | None = None
 
     @property
     @abstractmethod
-    def lines(self) -> Sequence[LogLine]:
+    def lines(self) -> Sequence[pages.LogLine]:
         pass
 
     @property
     def _is_complete(self) -> bool:
         return True
 
-    def overview(self) -> Overview:
+    def overview(self) -> pages.Overview:
         if self._overview is None:
             held = self.lines
             parts = (held[at : at + STRETCH_LINES] for at in range(0, len(held), STRETCH_LINES))
             self._overview = overview_of(map(stretch_of, parts), complete=self._is_complete)
         return self._overview
 
-    async def before(self, place: Place, count: int) -> Page:
+    async def before(self, place: pages.Place, count: int) -> pages.Page:
         lines = self.lines
         stop = bisect_right(lines, place, key=end_of)
         begin = max(0, stop - count)
-        return Page(tuple(lines[begin:stop]), begin == 0)
+        return pages.Page(tuple(lines[begin:stop]), begin == 0)
 
-    async def after(self, place: Place, count: int) -> Page:
+    async def after(self, place: pages.Place, count: int) -> pages.Page:
         lines = self.lines
         begin = bisect_right(lines, place, key=end_of)
-        return Page(tuple(lines[begin : begin + count]), begin + count >= len(lines))
+        return pages.Page(tuple(lines[begin : begin + count]), begin + count >= len(lines))
 
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+    async def next_error(self, place: pages.Place, *, forward: bool) -> pages.Place | None:
         lines = self.lines
         if forward:
             wanted = lines[bisect_right(lines, place, key=place_of) :]
         else:
             wanted = lines[: bisect_left(lines, place, key=place_of)][::-1]
-        return next((line.place for line in wanted if line.level is Level.ERROR), None)
+        return next((line.place for line in wanted if line.level is pages.Level.ERROR), None)
 
-    async def place_of_time(self, at: Nanos) -> Place | None:
+    async def place_of_time(self, at: Nanos) -> pages.Place | None:
         return next((line.place for line in self.lines if line.at is not None and line.at >= at), None)
 
-    def search(self, query: Query, around: Place) -> LogSearch:
+    def search(self, query: pages.Query, around: pages.Place) -> pages.LogSearch:
         return ListSearch(self, query)
 
 
 class ListSearch(Search):
     """A search through all lines; through all again when there are more, as they may come between others."""
 
-    def __init__(self, log: HeldLog, query: Query) -> None:
-        super().__init__(query, Hits(0, wide=True))
+    def __init__(self, log: HeldLog, query: pages.Query) -> None:
+        super().__init__(query, pages.Hits(0, wide=True))
         self._log = log
         self._searched = (0, 0)
 
     @property
-    def _reaches(self) -> tuple[int, Place]:
+    def _reaches(self) -> tuple[int, pages.Place]:
         lines = self._log.lines
         return len(lines), lines[-1].end if lines else 0
 
@@ -122,7 +109,7 @@ class ListSearch(Search):
         lines, reaches, program = self._log.lines, self._reaches, self._new_program()
         found = await self._worker.run(lambda: program.places(lines))
         if not self._stopping:
-            hits = Hits(0, wide=True)
+            hits = pages.Hits(0, wide=True)
             hits.add_above(found, reaches[1])
             self.hits, self._searched = hits, reaches
 
@@ -138,7 +125,7 @@ WATCH_S = 1.0
 class Lines(Protocol):
     """Where the lines come from."""
 
-    async def load(self) -> Sequence[LogLine]:
+    async def load(self) -> Sequence[pages.LogLine]:
         """The lines that have come since this was called last. Raises SourceError."""
 
     async def is_changed(self) -> bool:
@@ -155,19 +142,19 @@ class ListedLog(HeldLog):
     def __init__(self, name: str, source: Lines) -> None:
         self.name = name
         self._source = source
-        self._lines: list[LogLine] = []
+        self._lines: list[pages.LogLine] = []
         self._dropped = False
         self._revision = 0
 
     @property
-    def lines(self) -> Sequence[LogLine]:
+    def lines(self) -> Sequence[pages.LogLine]:
         return self._lines
 
-    async def look(self) -> Extent:
+    async def look(self) -> pages.Extent:
         try:
             added = await self._source.load()
         except SourceError as error:
-            raise LogUnreadable(str(error)) from error
+            raise pages.LogUnreadable(str(error)) from error
         if added:
             self._lines += added
             self._dropped |= len(self._lines) > LINES_HELD
@@ -182,11 +169,11 @@ class ListedLog(HeldLog):
         self._overview = None
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> pages.Extent:
         if not self._lines:
-            return Extent(0, 0, revision=self._revision)
+            return pages.Extent(0, 0, revision=self._revision)
         event = "its end only" if self._dropped else ""
-        return Extent(self._lines[0].place, self._lines[-1].end, event, self._revision)
+        return pages.Extent(self._lines[0].place, self._lines[-1].end, event, self._revision)
 
     async def changed(self, timeout_s: float) -> None:
         end = time.monotonic() + timeout_s
@@ -221,7 +208,7 @@ class RemoteLines(Lines):
         self._place = 0
         self._looked_at: float | None = None
 
-    async def load(self) -> Sequence[LogLine]:
+    async def load(self) -> Sequence[pages.LogLine]:
         if self._looked_at is not None and not await self.is_changed():
             return ()
         shell = SshShell(self._address)
@@ -234,13 +221,13 @@ class RemoteLines(Lines):
         added, is_gap = added_lines(self._texts, copied)
         self._texts = tuple(texts) or self._texts
         newest = Nanos(time.time_ns())
-        lines = [self._line(GAP, newest, Level.WARNING)] if is_gap else []
+        lines = [self._line(GAP, newest, pages.Level.WARNING)] if is_gap else []
         return [*lines, *(self._line(line.text, newest) for line in added)]
 
     async def is_changed(self) -> bool:
         return self._looked_at is None or time.monotonic() - self._looked_at >= LOOK_EVERY_S
 
-    def _line(self, text: str, newest: Nanos, level: Level | None = None) -> LogLine:
+    def _line(self, text: str, newest: Nanos, level: pages.Level | None = None) -> pages.LogLine:
         line = line_at(self._place, text, self._parser, newest, level)
         self._place = line.end
         return line

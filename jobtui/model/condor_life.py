@@ -9,26 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from jobtui.model import condor
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, time_of_seconds
-from jobtui.model.condor import (
-    AD_STATES,
-    BEGIN,
-    COMPLETED,
-    END,
-    HELD,
-    IDLE,
-    LOG_GAP,
-    LOST,
-    REMOVED,
-    RUNNING,
-    SIGNAL,
-    SUSPENDED,
-    TRACEPARENT,
-    TRANSFERRING,
-    CondorFact,
-    Teller,
-)
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.numbers import whole
@@ -36,11 +19,12 @@ from jobtui.model.state_runs import FAILED
 from jobtui.model.tables import tables_of
 
 STATUSES: Mapping[str, JobStatus] = {
-    "UNEXPANDED": JobStatus.PENDING, IDLE: JobStatus.PENDING, HELD: JobStatus.PENDING,
-    RUNNING: JobStatus.RUNNING, SUSPENDED: JobStatus.RUNNING, TRANSFERRING: JobStatus.RUNNING,
-    COMPLETED: JobStatus.COMPLETED, REMOVED: JobStatus.CANCELED,
+    "UNEXPANDED": JobStatus.PENDING, condor.IDLE: JobStatus.PENDING, condor.HELD: JobStatus.PENDING,
+    condor.RUNNING: JobStatus.RUNNING, condor.SUSPENDED: JobStatus.RUNNING,
+    condor.TRANSFERRING: JobStatus.RUNNING, condor.COMPLETED: JobStatus.COMPLETED,
+    condor.REMOVED: JobStatus.CANCELED,
 }  # fmt: skip
-OVER = frozenset({COMPLETED, REMOVED})
+OVER = frozenset({condor.COMPLETED, condor.REMOVED})
 
 
 class EventKind(NamedTuple):
@@ -55,10 +39,14 @@ _KINDS = tables_of("jobtui.model", "condor")["events"]
 EVENTS: Mapping[int, EventKind] = {whole(number, 0): EventKind(*kind) for number, kind in _KINDS.items()}
 """By the number in event logs."""
 STATE_OF: Mapping[str, str] = {kind.name: kind.state for kind in EVENTS.values() if kind.state is not None}
-STATE_OF_LINE: Mapping[str, str] = {BEGIN: RUNNING, END: COMPLETED, SIGNAL: COMPLETED}
+STATE_OF_LINE: Mapping[str, str] = {
+    condor.BEGIN: condor.RUNNING,
+    condor.END: condor.COMPLETED,
+    condor.SIGNAL: condor.COMPLETED,
+}
 STATE_TIMES = ("EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate", "JobStartDate", "QDate")
 """Attributes of a job ad that tell since when it is in its state, best first."""
-REASONS: Mapping[str, str] = {HELD: "HoldReason", REMOVED: "RemoveReason"}
+REASONS: Mapping[str, str] = {condor.HELD: "HoldReason", condor.REMOVED: "RemoveReason"}
 """Attributes that say why a job is in a state, beside `Reason`."""
 SIGNALLED = 255
 """What jobsub's wrapper exits with when a signal ended it."""
@@ -67,7 +55,7 @@ SIGNALLED = 255
 class Turn(NamedTuple):
     """A change of a job's state, and what told of it."""
 
-    fact: CondorFact
+    fact: condor.CondorFact
     before: str
     after: str
 
@@ -89,24 +77,24 @@ class CondorExit(NamedTuple):
 class CondorLife:
     """A job, by its facts in order. `turns` are the changes of its state, `exit` is how it ended."""
 
-    def __init__(self, facts: Iterable[CondorFact]) -> None:
+    def __init__(self, facts: Iterable[condor.CondorFact]) -> None:
         self.state = ""
         self.turns: list[Turn] = []
         self.runs: list[Run] = []
         self.exit: CondorExit | None = None
-        self.said_exits: dict[Teller, CondorExit] = {}
+        self.said_exits: dict[condor.Teller, CondorExit] = {}
         self.reason = ""
         self.hold_code = ""
         self.counts: dict[str, int] = {}
         self.values: dict[str, str] = {}
-        self.traces: dict[str, CondorFact] = {}
+        self.traces: dict[str, condor.CondorFact] = {}
         self.queued_at: Nanos | None = None
         self.updated_at: Nanos | None = None
         self.ended_at: Nanos | None = None
         self.host: str | None = None
         self.is_jobsub = False
         self.is_disconnected = False
-        self.gap: CondorFact | None = None
+        self.gap: condor.CondorFact | None = None
         """A part of a log that was not read, and nothing that came after it."""
         self._is_told = False
         for fact in facts:
@@ -114,11 +102,11 @@ class CondorLife:
 
     @property
     def starts(self) -> int:
-        return max(self.counts.get("execute", 0), min(1, self.counts.get(BEGIN, 0)), len(self.runs))
+        return max(self.counts.get("execute", 0), min(1, self.counts.get(condor.BEGIN, 0)), len(self.runs))
 
     @property
     def lost(self) -> int:
-        return sum(run.native_status in LOST for run in self.runs)
+        return sum(run.native_status in condor.LOST for run in self.runs)
 
     @property
     def status(self) -> JobStatus:
@@ -131,31 +119,31 @@ class CondorLife:
         success = self.values.get("JobSuccessExitCode")
         return end.is_good if success is None or end.signal else end.status == success
 
-    def take(self, fact: CondorFact) -> None:
+    def take(self, fact: condor.CondorFact) -> None:
         """Let one more fact hold, which comes after all that were taken."""
         self.counts[fact.what] = self.counts.get(fact.what, 0) + 1
         if fact.at is not None:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
         self._learn_origin(fact)
         self.values.update(fact.values)
-        if fact.teller is Teller.OUTPUT:
+        if fact.teller is condor.Teller.OUTPUT:
             self._take_line(fact)
-        elif fact.teller is not Teller.SUBMIT:
+        elif fact.teller is not condor.Teller.SUBMIT:
             self._is_told = True
-            self.gap = fact if fact.what == LOG_GAP else None
-            (self._take_event if fact.teller is Teller.EVENT else self._take_ad)(fact)
+            self.gap = fact if fact.what == condor.LOG_GAP else None
+            (self._take_event if fact.teller is condor.Teller.EVENT else self._take_ad)(fact)
 
-    def hear_again(self, fact: CondorFact) -> None:
+    def hear_again(self, fact: condor.CondorFact) -> None:
         """Let an event that another file told before say what that did not; it happened once."""
         self._learn_origin(fact)
         self.values = {**fact.values, **self.values}
 
-    def _learn_origin(self, fact: CondorFact) -> None:
-        if (trace := fact.values.get(TRACEPARENT)) is not None:
+    def _learn_origin(self, fact: condor.CondorFact) -> None:
+        if (trace := fact.values.get(condor.TRACEPARENT)) is not None:
             self.traces.setdefault(trace, fact)
         self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
 
-    def _take_event(self, fact: CondorFact) -> None:
+    def _take_event(self, fact: condor.CondorFact) -> None:
         if fact.what in ("disconnected", "reconnected"):
             self.is_disconnected = fact.what == "disconnected"
         if fact.what == "submit" and self.queued_at is None:
@@ -167,34 +155,34 @@ class CondorLife:
         if (state := STATE_OF.get(fact.what)) is not None:
             self._turn(fact, state)
 
-    def _take_ad(self, fact: CondorFact) -> None:
+    def _take_ad(self, fact: condor.CondorFact) -> None:
         values = fact.values
         self.queued_at = self.queued_at or _time(values, "QDate")
         self.host = host_of(values) or self.host
-        state = AD_STATES.get(values.get("JobStatus", ""))
-        if state == COMPLETED and (ended := _exit_of(values)) != CondorExit():
+        state = condor.AD_STATES.get(values.get("JobStatus", ""))
+        if state == condor.COMPLETED and (ended := _exit_of(values)) != CondorExit():
             self.said_exits[fact.teller] = ended
             self.exit = ended
         if state is not None and state != self.state:
             self._turn(fact, state)
 
-    def _take_line(self, fact: CondorFact) -> None:
-        if fact.what == END:
+    def _take_line(self, fact: condor.CondorFact) -> None:
+        if fact.what == condor.END:
             self.said_exits[fact.teller] = CondorExit(status=fact.values.get("status", ""))
-        elif fact.what == SIGNAL:
+        elif fact.what == condor.SIGNAL:
             self.said_exits[fact.teller] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
         elif fact.what.startswith("submitted") and not self.state:
-            self._turn(fact, IDLE)
+            self._turn(fact, condor.IDLE)
         if self._is_told and self.state in OVER:
             return
-        if fact.what == BEGIN and self.state == RUNNING:
+        if fact.what == condor.BEGIN and self.state == condor.RUNNING:
             return
         if (state := STATE_OF_LINE.get(fact.what)) is not None and state != self.state:
             self.exit = self.said_exits.get(fact.teller, self.exit)
             self._turn(fact, state)
 
-    def _turn(self, fact: CondorFact, state: str) -> None:
-        if state == self.state and (state in OVER or self.turns[-1].fact.teller is Teller.AD):
+    def _turn(self, fact: condor.CondorFact, state: str) -> None:
+        if state == self.state and (state in OVER or self.turns[-1].fact.teller is condor.Teller.AD):
             # told twice, and better this time
             self.turns[-1] = self.turns[-1]._replace(fact=fact)
             self.ended_at = fact.at if state in OVER else None
@@ -202,25 +190,25 @@ class CondorLife:
         self.turns.append(Turn(fact, self.state, state))
         self.reason = fact.values.get(REASONS.get(state, "")) or fact.values.get("Reason", "")
         self.hold_code = fact.values.get("HoldReasonCode", "")
-        if state == RUNNING and self.state != SUSPENDED:
+        if state == condor.RUNNING and self.state != condor.SUSPENDED:
             queued_at, host = self.runs[-1].ended_at if self.runs else self.queued_at, host_of(fact.values)
             begun = Run(
-                number=len(self.runs) + 1, status=JobStatus.RUNNING, native_status=RUNNING,
+                number=len(self.runs) + 1, status=JobStatus.RUNNING, native_status=condor.RUNNING,
                 queued_at=queued_at, started_at=fact.at, updated_at=fact.at, host=host,
             )  # fmt: skip
             self.runs.append(begun)
             self.is_disconnected = False
             self.exit = None
-        elif self.runs and self.runs[-1].ended_at is None and state in (IDLE, HELD, *OVER):
+        elif self.runs and self.runs[-1].ended_at is None and state in (condor.IDLE, condor.HELD, *OVER):
             self.runs[-1] = _ended(self.runs[-1], fact, self)
         self.ended_at = fact.at if state in OVER else None
-        if state == IDLE and fact.what == "submit":
+        if state == condor.IDLE and fact.what == "submit":
             self.queued_at = self.queued_at or fact.at
         self.state = state
 
 
-def is_of_jobsub(fact: CondorFact) -> bool:
-    if fact.teller is Teller.OUTPUT:
+def is_of_jobsub(fact: condor.CondorFact) -> bool:
+    if fact.teller is condor.Teller.OUTPUT:
         return True
     for name in fact.values:  # noqa: SIM110 - asked of every fact, and `any` takes twice as long
         if name.startswith("Jobsub"):
@@ -228,9 +216,9 @@ def is_of_jobsub(fact: CondorFact) -> bool:
     return False
 
 
-def time_of(fact: CondorFact) -> Nanos | None:
+def time_of(fact: condor.CondorFact) -> Nanos | None:
     """When a fact came to be: of a job ad, when its job came into its state."""
-    if fact.teller is not Teller.AD:
+    if fact.teller is not condor.Teller.AD:
         return fact.at
     return next((at for name in STATE_TIMES if (at := _time(fact.values, name))), fact.at)
 
@@ -246,7 +234,7 @@ def _exit_of(values: Mapping[str, str]) -> CondorExit:
     return CondorExit("" if signal else values.get("ReturnValue", values.get("ExitCode", "")), signal)
 
 
-def exit_before_retry(fact: CondorFact) -> CondorExit | None:
+def exit_before_retry(fact: condor.CondorFact) -> CondorExit | None:
     """How the program of a run ended after which the job is to run again; None for any other event."""
     is_retry = fact.what == "evicted" and fact.values.get("TerminatedAndRequeued", "false").lower() != "false"
     return _exit_of(fact.values) if is_retry else None
@@ -264,8 +252,10 @@ def host_of(values: Mapping[str, str]) -> str | None:
     return next((part[6:] for part in query.split("&") if part.startswith("alias=")), "") or plain
 
 
-def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
-    ended = life.exit if fact.what in ("terminated", "ad", END, SIGNAL) else exit_before_retry(fact)
+def _ended(run: Run, fact: condor.CondorFact, life: CondorLife) -> Run:
+    ended = (
+        life.exit if fact.what in ("terminated", "ad", condor.END, condor.SIGNAL) else exit_before_retry(fact)
+    )
     status = JobStatus.CANCELED
     if ended is not None:
         status = JobStatus.COMPLETED if life.is_good(ended) else JobStatus.FAILED
@@ -293,15 +283,15 @@ def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
     failed = status is JobStatus.FAILED and life.exit is not None
     exe = values.get("JobsubCmd") or values.get("exe") or values.get("Cmd", "").rpartition("/")[2]
     message = alert = None
-    if life.state == REMOVED:
+    if life.state == condor.REMOVED:
         message = life.reason or None
-    elif life.lost and life.state in (IDLE, RUNNING):
+    elif life.lost and life.state in (condor.IDLE, condor.RUNNING):
         message = f"run {life.lost + 1}, after {life.lost} that did not end well"
-    if life.state == HELD:
+    if life.state == condor.HELD:
         alert = f"held: {life.reason or NO_REASON}"
     elif life.gap is not None and life.state not in OVER:
         alert = "a part of its log is missing"
-    elif life.is_disconnected and life.state == RUNNING:
+    elif life.is_disconnected and life.state == condor.RUNNING:
         alert = "its execute host is disconnected"
     return Job(
         id=job_id,
@@ -338,7 +328,7 @@ def changes_of(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
         values, detail = fact.values, dict[str, object](what=fact.what)
         if message := values.get("HoldReason") or values.get("Reason"):
             detail["message"] = message
-        if after == COMPLETED:
+        if after == condor.COMPLETED:
             status = values.get("ReturnValue") or values.get("status", "")
             signal = values.get("TerminatedBySignal") or values.get("signal", "")
             detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}

@@ -1,16 +1,13 @@
 """A real systemd-journal-gatewayd on the loopback interface, ended by its own id."""
 
-import contextlib
-import os
 import shutil
-import signal
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.backends.journal.ssh_rig import free_port
+from tests.backends.journal.ssh_rig import end_tree, free_port, started
 from tests.waiting import wait_for
 
 ACTIVATE = "systemd-socket-activate"
@@ -48,18 +45,13 @@ class Gatewayd:
         assert program is not None
         command = [*self.prefix, ACTIVATE, "-l", f"{self.address}:{self.port}", program]
         command += ["-D", str(self.directory)] if self.directory else []
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        process = self._process
+        process = self._process = started(command, self.log)
         wait_for(lambda: is_listening(self.port, process.pid))
 
     def die(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_tree(process.pid)
             process.wait()
 
 

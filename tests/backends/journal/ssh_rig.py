@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,6 +54,14 @@ def is_open(port: int, address: str = "127.0.0.1") -> bool:
     return False
 
 
+def started(command: Sequence[str], log: Path) -> "subprocess.Popen[bytes]":
+    """A program in a session of its own, which writes into `log`."""
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+        )
+
+
 @dataclass(slots=True)
 class Sshd:
     """One sshd below `root`. `prefix` is put before its command, to start it elsewhere."""
@@ -84,10 +92,7 @@ class Sshd:
 
     def start(self) -> None:
         command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
-        with (self.root / "sshd.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+        self._process = started(command, self.root / "sshd.log")
         wait_for(lambda: is_open(self.port, self.address))
 
     def children(self) -> list[int]:
