@@ -122,8 +122,8 @@ def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value", "what"), ROWS["what variables tell"])
-def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[tuple[str, str]]) -> None:
-    assert found(tmp_path, **{name: value}) == what
+def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[list[str]]) -> None:
+    assert [[*one] for one in found(tmp_path, **{name: value})] == what
 
 
 def test_a_file_with_any_value_is_one_that_can_be_read() -> None:

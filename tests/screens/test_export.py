@@ -24,7 +24,7 @@ from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
 from tests.screens.captured import until
-from tests.screens.scene import Scene, on_jobs, say
+from tests.screens.scene import FAILED, Scene, on_jobs, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -54,13 +54,13 @@ async def test_a_job_is_taken_as_a_block_a_command_or_markdown_and_marked_ones_a
         for count, keys in enumerate(("Y", "ctrl+y", "m", "b"), 1):
             await press(pilot, keys, until=lambda count=count: len(copied) == count)  # type: ignore[misc]
         await press(pilot, "space", "space", "b", until=lambda: len(copied) == 5)
-    assert "name      Beamline 7 survey" in copied[0]
-    assert f"id        {job_id(1)}" in copied[0]
+    assert "name      Beamline 7 test" in copied[0]
+    assert f"id        {FAILED}" in copied[0]
     assert copied[1] == f"{JOBTUI} jobs"
-    assert copied[2].startswith(f"# {job_id(1)}: ")
+    assert copied[2].startswith(f"# {FAILED}: ")
     assert "## What to do next" in copied[2]
-    assert copied[3] == f"{JOBTUI} bundle {job_id(1)}"
-    assert copied[4].splitlines() == [f"{JOBTUI} bundle {job_id(number)}" for number in (1, 2)]
+    assert copied[3] == f"{JOBTUI} bundle {FAILED}"
+    assert copied[4].splitlines() == [f"{JOBTUI} bundle {job}" for job in (job_id(1), FAILED)]
 
 
 async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(

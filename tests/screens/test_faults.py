@@ -36,7 +36,6 @@ from jobtui.screens.text import HelpScreen
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.session import Session
 from jobtui.terminal import textual_patches
-from jobtui.widgets import log_view
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import RowView
 from tests.builders import a_job
@@ -265,7 +264,7 @@ async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
     path.write_text(stamped(1, "first") + stamped(2, "second") + stamped(3, "third"))
     body = log_lines.body
     monkeypatch.setattr(
-        log_view, "body", lambda line, look: fail() if "second" in line.text else body(line, look)
+        log_lines, "body", lambda line, look: fail() if "second" in line.text else body(line, look)
     )
     async with on_logs([path], size=(160, 24)) as (app, pilot):
         await until(app, pilot, "first", "third", "(drawing a line of a log)")
