@@ -361,8 +361,10 @@ class Case:
         return is_its_own and seconds_between(step.at, writer.end) >= seconds
 
     @property
-    def agent_seen(self) -> bool:
-        return any(step.component in (Component.AGENT, Component.JOB_CMD) for step in self.steps)
+    def agent_logs(self) -> set[str]:
+        """The logs with lines of its agent: its own, or the supervisor's, into which they are forwarded."""
+        by_agent = (Component.AGENT, Component.JOB_CMD)
+        return {step.source for step in self.steps if step.component in by_agent}
 
     @property
     def ended_in_log(self) -> Step | None:

@@ -220,7 +220,7 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
     (
         "the agent's log was not available",
-        lambda case: case.run is not None and case.run.sends > 0 and not case.agent_seen,
+        lambda case: case.run is not None and case.run.sends > 0 and not case.agent_logs,
     ),
     (
         "lines of other runs of it are missing and those read have no times: they may be of an earlier run",

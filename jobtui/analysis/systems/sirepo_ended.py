@@ -154,19 +154,20 @@ def program_failed(case: Case) -> Finding:
         words = f"Its agent could not start it: {why}."
         return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
     is_reason_told = bool(error) or case.record is not None
-    is_seen = case.ended_in_log is not None and is_reason_told and exited is not None
+    sent = case.last(Mark.SENT)
+    # what is forwarded of an agent may lack an exit; the log of an agent lacks it where it is cut off
+    is_forwarded = sent is not None and case.agent_logs == {sent.source}
+    is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or is_forwarded)
     cause = case.evidence.cause
     is_seen = is_seen or (has_started and cause is not None and cause.confidence > PLAUSIBLE)
-    doubts: tuple[str, ...] = (
-        () if is_seen else ("no line that tells how it failed was read; its input may be wrong",)
-    )
+    doubts: tuple[str, ...] = () if is_seen else ("no line read tells how it failed; its input may be wrong",)
     if wrote is not None:
         doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.",
         PLAUSIBLE if not is_seen else SURE if exited is not None and wrote is None else LIKELY,
-        (case.last(Mark.SENT), wrote, case.ended_in_log, exited),
+        (sent, wrote, case.ended_in_log, exited),
         doubts=doubts,
         needs_all_lines=_is_short(case),
     )

@@ -183,7 +183,8 @@ def queued_on_cluster(case: Case) -> Finding | None:
     if case.last(Mark.AGENT_GONE) is not None:
         return None
     sentence = f"The run is in Slurm's queue{for_words(_pending_s(case))} and has not begun."
-    return Finding(Code.SBATCH_QUEUED, sentence, SURE, (case.last(Mark.SENT), step), Mark.UPDATED)
+    told, is_alone = (case.last(Mark.SENT), step), case.record is None
+    return Finding(Code.SBATCH_QUEUED, sentence, SURE, told, Mark.UPDATED, needs_all_lines=is_alone)
 
 
 def sent_without_answer(case: Case) -> Finding | None:
@@ -197,7 +198,7 @@ def sent_without_answer(case: Case) -> Finding | None:
     # a run that its agent started was answered, and one in Slurm's queue changes no record
     has_begun = case.is_sbatch or case.last(Mark.STARTED) is not None
     has_begun = has_begun or (case.job is not None and case.job.started_at is not None)
-    doubts = () if case.agent_seen else ("the agent's log was not available",)
+    doubts = () if case.agent_logs else ("the agent's log was not available",)
     return Finding(
         Code.REPLY_LOST,
         f"It was sent to its agent{ago_words(waited)}, which has not answered.",
@@ -304,7 +305,7 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     if is_over or (waited is not None and waited < CANCEL_S):
         return None
     how = "was sent to the agent and" if cancel.sends else "never left the supervisor:"
-    is_heard = case.agent_seen and cancel.sends > 0 and waited is not None
+    is_heard = bool(case.agent_logs) and cancel.sends > 0 and waited is not None
     held = [one for agent in case.evidence.agents.values() for one in agent.ops if one.jid == cancel.jid]
     still_waits = {mark_of(step) for step in cancel.steps} & {Mark.AGENT_WAIT, Mark.GIVEN_UP}
     is_told = still_waits or any((one.op, one.name) == (cancel.op, cancel.name) for one in held)
