@@ -28,7 +28,7 @@ def _id(found: re.Match[str]) -> str:
 
 
 _KEPT = re.compile(
-    r"(?i)\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|signal|errno|status(?: code)?|http(?:/[\d.]+)?"
+    r"(?i)\b(?:exit(?:ed)?(?: with)?(?: (?:code|status))?|signal|errno|status(?: code)?|http(?:/[\d.]++)?"
     r"|error)"
     r"[\s:=]*(?P<code>\d{1,3}(?::\d{1,3})?)\b(?![.:/]\d)"
 )

@@ -49,9 +49,8 @@ class LogFile(PolledSource):
         super().__init__(str(path))
         self._path = path
         self._make_parser = partial(self.parser_factory, self.name)
-        self._follower = Follower(
-            path, self._make_parser, start or log_start.TailBytes(), self.limits, self.timer
-        )
+        begins = start or log_start.TailBytes()
+        self._follower = Follower(path, self._make_parser, begins, self.limits, self.timer)
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: look_quietly(path) != self._looked)
         self._looked: Look | None = None
@@ -65,6 +64,8 @@ class LogFile(PolledSource):
         self._leader: tuple[LogFile, float] | None = None
         """The log that was the same file at the last look, and when it was last."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
+        self._kept: Batch | None = None
+        """What a poll that failed had read: the next one gives it, and once only, as it may be why."""
 
     @property
     def beginning(self) -> log_start.Beginning | None:
@@ -86,9 +87,12 @@ class LogFile(PolledSource):
         return fresh
 
     async def read(self, *, begins: bool) -> Batch:
-        return await self._worker.run(lambda: self._poll(begins=begins))
+        batch = await self._worker.run(lambda: self._poll(begins=begins))
+        self._kept = None
+        return batch
 
     def _poll(self, *, begins: bool) -> Batch:
+        again = None if begins else self._kept
         self._looked = look_quietly(self._path)
         if begins:
             self._follower.restart()
@@ -101,7 +105,8 @@ class LogFile(PolledSource):
             at = self._read_to
             self._since = Nanos(0) if at is None else Nanos(at - OVERLAP)
             self._follower.start = log_start.TailBytes(0) if at is None else log_start.FromTime(self._since)
-        batch = self._follower.poll()
+        batch = self._follower.poll() if again is None else structs.replace(again, more=True)
+        self._kept = batch if again is None else None
         self._read_to = next((one.at for one in reversed(batch.records) if one.at is not None), self._read_to)
         if self._since:  # what is packed is read from its start
             kept = tuple(one for one in batch.records if one.at is None or one.at >= self._since)
@@ -164,10 +169,8 @@ class LogFile(PolledSource):
         if self._compared[0] != key:
             self._compared = key, False
             with suppress(SourceError, OSError), closing(open_file(other._path)) as whole:
-                self._compared = (
-                    key,
-                    _ask(self._path, lambda part: log_start.begins_with(whole, part, mine.size)),
-                )
+                is_copy = _ask(self._path, lambda part: log_start.begins_with(whole, part, mine.size))
+                self._compared = key, is_copy
         return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from jobtui.model.health import KINDS, SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.numbers import read_json, whole
+from jobtui.model.secret_words import MASK
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import NO_ACCESS, Access
 from jobtui.model.tables import tables_of
@@ -260,6 +261,11 @@ class HttpClient:
             raise self._fault(error) from error
 
     def refusal(self, answer: Answer) -> SourceError:
+        login: Headers = {}
+        with contextlib.suppress(SourceError):
+            login = self._login()
+        for own in {value.rpartition(" ")[2].encode() for value in login.values()} - {b""}:
+            answer = answer._replace(body=answer.body.replace(own, MASK.encode()))  # it may quote it
         if explained := self.kind.explain(answer):
             kind, line = explained
         elif 300 <= answer.status < 400:
@@ -272,19 +278,12 @@ class HttpClient:
             kind = KINDS[named]
         wait_s = _seconds_in(answer.headers.get("retry-after"))
         told = in_words(answer.body)
-        logs_in = False
-        with contextlib.suppress(SourceError):
-            logs_in = bool(self._login())
         return self._error(
-            kind,
-            line,
-            status=answer.status,
-            told=told,
+            kind, line, status=answer.status, told=told, bytes=len(answer.body),
             says="" if answer.is_page or told == NOTHING else f", it says: {told}",
-            bytes=len(answer.body),
             wait="a while" if wait_s is None else f"{wait_s} s",
-            login_is="the login is refused, it may have expired" if logs_in else "a login is wanted",
-        )
+            login_is="the login is refused, it may have expired" if login else "a login is wanted",
+        )  # fmt: skip
 
     def _fault(self, error: Exception) -> SourceError:
         told = in_words(reason_of(error).encode("utf-8", "replace"))

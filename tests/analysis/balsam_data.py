@@ -14,7 +14,6 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam"
 
 
 def load(name: str) -> list[dict[str, object]]:
-    """The results of a recorded list, or a recorded list itself."""
     document = json.loads((FOLDER / f"{name}.json").read_text())
     results: list[dict[str, object]] = document["results"] if isinstance(document, dict) else document
     return results

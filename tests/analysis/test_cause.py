@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -228,6 +228,7 @@ def test_runs_of_one_cause_fall_together_and_of_others_apart(name: str) -> None:
 
 
 @given(st.text(max_size=400))
+@example("HTTP/00")
 def test_any_text_has_a_signature_and_that_has_itself(text: str) -> None:
     found = signature(text)
     assert len(found) <= LONGEST_SIGNATURE

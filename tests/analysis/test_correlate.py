@@ -251,7 +251,6 @@ def day_of_work(correlator: Correlator, numbers: list[int]) -> None:
 
 
 def sizes_of(*rounds: Callable[[], object]) -> list[int]:
-    """Bytes that are taken after each of these."""
     sizes = []
     tracemalloc.start()
     try:

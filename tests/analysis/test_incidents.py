@@ -103,7 +103,6 @@ ANSWERED = (*SENT, "reply ok")
 
 
 def sizes(*samples: Sample) -> list[int]:
-    """How many jobs each group has, and each that stands alone."""
     found = incidents(samples)
     return [len(one.jobs) for one in (*found.groups, *found.alone)]
 

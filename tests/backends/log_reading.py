@@ -7,7 +7,6 @@ END = 1 << 300
 
 
 async def all_before(log: Log, most: int) -> list[LogLine]:
-    """Every line from the end on, so many at a time; the oldest first."""
     page = await log.before(END, most)
     found = [*page.lines]
     while not page.at_edge:

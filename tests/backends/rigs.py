@@ -55,7 +55,6 @@ class Rig:
         self._written = 0
 
     def source(self) -> Source:
-        """A new source that reads the system."""
         raise NotImplementedError
 
     def add(self) -> str:

@@ -16,6 +16,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceDenied, SourceError, SourceMissing
 from jobtui.transport.blocks import Limits
 from tests.backends.log_fakes import Opened, append, inode, open_inodes, rename, write
+from tests.fakes import Injected, fail_later
 from tests.loopback import nobody
 from tests.waiting import LONG_S
 
@@ -246,6 +247,15 @@ async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path:
     await opened.append(b"three\n")
     assert opened.reading.texts == ["one", "two", "three"]
     assert [(one.where, "newer lines" in one.why) for one in opened.reading.skips] == [(str(late), True)]
+
+
+async def test_what_a_poll_that_failed_had_read_comes_with_the_next(path: Path) -> None:
+    opened = await Opened.on(path, b"one\n")
+    with pytest.MonkeyPatch.context() as patch, suppress(Injected):
+        patch.setattr(opened.log._worker, "run", lambda work: fail_later(work()))
+        await opened.append(b"two\n")
+    await opened.append(b"three\n")
+    assert opened.reading.texts == ["one", "two", "three"]
 
 
 async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:

@@ -83,7 +83,6 @@ Draw = Callable[[random.Random, str, bytes], Edit]
 
 
 def _line(draw: random.Random, data: bytes) -> tuple[int, int]:
-    """The place and length of a line, with its newline."""
     at = data.rfind(b"\n", 0, draw.randrange(len(data))) + 1
     end = data.find(b"\n", at)
     return at, (len(data) if end < 0 else end + 1) - at

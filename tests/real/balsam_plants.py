@@ -72,7 +72,6 @@ class SiteAgent:
         return dict(made)
 
     def delete(self, jobs: list[int]) -> None:
-        """Let jobs be no more."""
         for job in jobs:
             self._system.call("DELETE", f"/jobs/{job}")
 

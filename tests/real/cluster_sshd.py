@@ -20,7 +20,6 @@ class Login(asyncssh.SSHServer):  # type: ignore[misc]
     """Lets that user in."""
 
     def password_auth_supported(self) -> bool:
-        """So that a password is asked for."""
         return True
 
     def validate_password(self, username: str, password: str) -> bool:
@@ -38,7 +37,6 @@ async def run(process: asyncssh.SSHServerProcess[bytes]) -> None:
 
 
 async def main() -> None:
-    """Serve until it is ended."""
     key = asyncssh.generate_private_key("ssh-ed25519")
     listens = await asyncssh.create_server(
         Login, "127.0.0.1", int(sys.argv[1]), server_host_keys=[key], process_factory=run, encoding=None

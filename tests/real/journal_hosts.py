@@ -198,7 +198,6 @@ def journal_directories() -> set[Path]:
 
 
 def remove_new(before: set[Path]) -> None:
-    """Remove what has come since."""
     for made in journal_directories() - before:
         if made.is_dir():
             shutil.rmtree(made)

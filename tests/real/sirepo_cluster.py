@@ -245,7 +245,6 @@ class ClusterJobs(Jobs):
         self._note(user, simulation, ANIMATION, kind, user.wait(reply))
 
     def _slurm_id(self, simulation: Simulation) -> str:
-        """The number that Slurm gave a job, as its agent noted it."""
         jid = self._user_of_cluster.jid(simulation, ANIMATION)
         for file in self._cluster.scratch.glob(f"user/*/myapp/{jid}/sbatch_status.json"):
             return str(json.loads(file.read_text())["sbatch_id"] or "")

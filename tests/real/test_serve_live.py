@@ -66,7 +66,6 @@ class Page:
         return result
 
     async def evaluate(self, script: str) -> Any:
-        """What a script gives in the page, also one that promises it."""
         given = await self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in given, given
         return given["result"].get("value")
@@ -82,7 +81,6 @@ class Page:
         await wait_until(lambda: text.encode() in self.received, timeout_s=START_S)
 
     async def click(self, x: int, y: int) -> None:
-        """Click at a place, which also gives the page the keys."""
         for kind in ("mousePressed", "mouseReleased"):
             await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 

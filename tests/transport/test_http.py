@@ -2,8 +2,10 @@
 
 import asyncio
 import gzip
+import re
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
@@ -101,6 +103,8 @@ async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(kind: str) ->
 
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
+BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
+HEADER = re.compile(rb"(?im)^authorization: (?:\w+ )?(\S+)")
 LIMITS = Limits(connections=2, body_bytes=1 << 20)
 IN_TIME_S = 5.0
 """More than any deadline above, and much less than what a server here would take."""
@@ -219,6 +223,7 @@ WRONG: dict[str, tuple[Answer, str]] = {
         "sends to a login page (https://sso.example/login)",
     ),
     "wants a login": (reply("401 Unauthorized"), "(401)"),
+    "quotes a login": (lambda *asked: reply("402 No", b" ".join(HEADER.findall(asked[0])))(*asked), "(402)"),
     "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
     "is not there": (reply("404 Not Found", b"nothing"), "there is no"),
     "is asked too much": (reply("429 Slow down", Retry_After="7"), "asked too much (429): wait 7 s"),
@@ -267,6 +272,7 @@ async def test_each_wrong_answer_is_one_line_in_time(name: str, monkeypatch: pyt
         assert line.startswith(url)
         assert line.isprintable()
         assert SECRET not in line
+        assert BASIC not in line
         assert type(raised.value) is not SourceError
         return line
 
