@@ -166,7 +166,7 @@ def program_failed(case: Case) -> Finding:
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.",
-        PLAUSIBLE if not is_seen else SURE if exited is not None and wrote is None else LIKELY,
+        PLAUSIBLE if doubts else SURE if exited is not None else LIKELY,
         (sent, wrote, case.ended_in_log, exited),
         doubts=doubts,
         needs_all_lines=_is_short(case),
